@@ -399,7 +399,7 @@ N, F = np.array([1, 2]), np.array([3.5, 4.0])
 )
 def test_a_stack_of_arrays_rounds_no_number(tf, values, dtype, axis):
     same(tf.stack(values, axis), np.stack(values, axis), dtype)
-    firsts = [x[0] for x in values]  # of which each is a number: as Python's
+    firsts = [x[0] for x in values]  # Python numbers
     assert tf.stack(firsts).dtype == ("int32" if max(firsts) in (1, 301) else dtype)
 
 

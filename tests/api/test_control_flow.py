@@ -11,7 +11,7 @@ Pair = collections.namedtuple("Pair", "first second")
 
 @pytest.fixture(params=["eager", "in a function"])
 def run(tf, request):
-    """Call a function with arguments that become tensors: as Python, or twice as a `function`."""
+    """Call a function with tensor arguments: once as Python, or twice as a `function`."""
     eager = request.param == "eager"
 
     def call(program, *values):
@@ -44,7 +44,7 @@ def curves(tf, function, plain, *points):
         wanted = curve(tf, plain, point)
         for found in (curve(tf, function, point), curve(tf, recorded, point)):
             for part, expected in zip(found, wanted, strict=True):
-                if expected is None:  # zeros, where TensorFlow's functions do not know it
+                if expected is None:  # TensorFlow's functions return zeros instead
                     assert part is None or float(part) == 0.0
                 else:
                     same(part, expected, "float32", rtol=1e-5)

@@ -1,4 +1,4 @@
-"""Docstrings of all public names: they are there, they say what they must, their examples run."""
+"""Docstrings of all public names: presence, required sections, and examples that run."""
 
 import builtins
 import doctest
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.cpu_only("examples show what the CPU computes"),
 ]
 
-# What has no example of its own.
+# Names without their own example.
 QUIET = {
     "Assert",
     "TensorBoard",
@@ -42,7 +42,7 @@ NO_EXAMPLE = {
     "set_memory_growth": "needs a GPU",
     "simulated": "depends on the environment",
 }
-# What takes anything, or raises only what making a tensor of an operand does.
+# Names that accept anything, or raise only errors of converting an operand.
 NO_ERROR = {
     "set_record_traceback",
     "summary",
@@ -97,7 +97,7 @@ NO_ERROR = {
     "CustomObjectScope",
     "pack_x_y_sample_weight",
 }
-# Classes that users do not make: there are as many dtypes as there are, and ops make tensors.
+# Classes that users do not instantiate: dtypes are fixed, and ops create tensors.
 MADE = {
     "Algorithm",
     "ConcreteFunction",
@@ -112,7 +112,7 @@ MADE = {
 
 
 def modules():
-    """The public modules, by name: those that say what is public in them."""
+    """The public modules by name: those with `__all__`."""
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         if parts[0] not in ("core", "kernels", "__main__"):
@@ -123,7 +123,7 @@ def modules():
 
 
 def public():
-    """Every public object that is no module, once, under the first of its names."""
+    """Every public object except modules, once, under its first name."""
     seen = set()
     for name, module in MODULES.items():
         for attribute in module.__all__:
@@ -134,7 +134,7 @@ def public():
 
 
 def methods():
-    """Functions and properties of public classes, each where it is written."""
+    """Functions and properties of public classes, under the class that defines them."""
     seen = set()
     for owner, kind in CLASSES.items():
         for name, value in inspect.getmembers_static(kind):
@@ -154,7 +154,8 @@ MODULES = dict(sorted(modules()))
 OBJECTS = dict(public())
 FUNCTIONS = {name: value for name, value in OBJECTS.items() if inspect.isroutine(value)}
 CLASSES = {name: value for name, value in OBJECTS.items() if inspect.isclass(value)}
-CLASSES |= {"Function": Function, "ConcreteFunction": ConcreteFunction}  # what functions return
+# classes of decorated functions
+CLASSES |= {"Function": Function, "ConcreteFunction": ConcreteFunction}
 METHODS = dict(methods())
 TEXTS = {
     name: inspect.getdoc(value) or "" for name, value in {**FUNCTIONS, **CLASSES, **METHODS}.items()
@@ -176,7 +177,7 @@ def sections(text):
 
 
 def arguments(text):
-    """The names that the section on arguments describes, in order."""
+    """The names in the arguments section, in order."""
     found = re.findall(r"^  ([\w*]+(?:, [\w*]+)*):", sections(text).get("Args", ""), re.MULTILINE)
     return [name.lstrip("*") for group in found for name in group.split(", ")]
 
@@ -204,7 +205,7 @@ def test_each_text_begins_with_a_sentence():
     assert wrong == []
 
 
-# Those that take any number of operands, as in TensorFlow.
+# Functions that take any number of operands, as in TensorFlow.
 LOOSE = {
     "group": ["inputs", "kwargs"],
     "print": ["inputs", "kwargs"],
@@ -276,7 +277,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 
 
 class Checker(doctest.OutputChecker):
-    """Numbers may differ by what another machine changes in their last digits."""
+    """Allows numbers to differ in their last digits, which depend on the machine."""
 
     def check_output(self, want, got, flags):
         if super().check_output(want, got, flags):
@@ -286,7 +287,7 @@ class Checker(doctest.OutputChecker):
         return texts[0] == texts[1] and np.allclose(found, expected, rtol=1e-5, atol=1e-12)
 
 
-# What functions recorded.
+# Examples that depend on recording.
 RECORDING = {"Function.experimental_get_tracing_count", "Function.paths"}
 
 

@@ -1,4 +1,4 @@
-"""Errors: their type, the facts they name, and that nothing is changed by them."""
+"""Errors: their type, the facts in their message, and unchanged state afterwards."""
 
 import builtins
 import re
@@ -22,7 +22,7 @@ def refused(tf, kind):
 
 
 def fails(tf, function, kind, *facts):
-    """Assert that the call raises this type, with a message in which every fact is found."""
+    """Assert that the call raises this type, with all facts in its message."""
     with pytest.raises(refused(tf, kind)) as error:
         function(tf)
     for fact in facts:
@@ -41,7 +41,7 @@ def cases(table):
     )
 
 
-# --- Shapes that do not fit ----------------------------------------------------------------------
+# --- Incompatible shapes ----------------------------------------------------------------------
 
 SHAPES = [
     ("add", lambda tf: tf.zeros((2, 3)) + tf.zeros((2,)), INVALID, "add", "2, ?3.*2"),
@@ -168,7 +168,7 @@ def test_shapes_that_do_not_fit(tf, function, kind, facts):
     fails(tf, function, kind, *facts)
 
 
-# --- Dtypes that do not mix ----------------------------------------------------------------------
+# --- Incompatible dtypes ----------------------------------------------------------------------
 
 OPERATORS = {
     "add": lambda a, b: a + b,

@@ -52,7 +52,7 @@ def numbers(shape, dtype="float32"):
 
 
 class Producer:
-    """An array of another library's."""
+    """An array of another library."""
 
     def __init__(self, array):
         self.array = array
@@ -67,7 +67,7 @@ class Producer:
 
 
 class OldProducer:
-    """One that knows nothing of versions."""
+    """A producer that does not support versions."""
 
     def __init__(self, array):
         self.array = array
@@ -80,7 +80,7 @@ class OldProducer:
 
 
 class Capsule:
-    """An object with a capsule of its own, which others may read."""
+    """An object with its own capsule, which others may read."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -471,7 +471,8 @@ def test_constants_of_torch_are_copies(tf, torch):
         np.testing.assert_array_equal(tensor.numpy(), [1.0, 2.0])
 
 
-# --- Both ways, on the GPU or in the simulator ---------------------------------------------------
+# --- Both directions, on the GPU or in the simulator
+# ---------------------------------------------------
 
 
 def suite(*chosen, **variables):
@@ -515,21 +516,21 @@ def gpu():
 
 
 def at(gpu, address, shape, dtype):
-    """What lies on the GPU."""
+    """The contents of GPU memory."""
     found = np.empty(shape, dtype)
     gpu.download(address, found)
     return found
 
 
 def put(gpu, array):
-    """Memory on the GPU with an array's elements."""
+    """GPU memory with the elements of an array."""
     memory = gpu.empty(array.nbytes)
     gpu.upload(np.ascontiguousarray(array), memory.address)
     return memory
 
 
 def of_python(name, result):
-    """A function of Python's C interface that takes a capsule and a name."""
+    """A function of Python's C API that takes a capsule and a name."""
     kind = ctypes.PYFUNCTYPE(result, ctypes.py_object, ctypes.c_char_p)
     return kind((name, ctypes.pythonapi))
 
@@ -540,7 +541,7 @@ USED = {None: b"used_dltensor", (1, 0): b"used_dltensor_versioned"}
 
 
 def contents(capsule, version):
-    """A capsule's structure, as dlpack.h lays it out."""
+    """The structure in a capsule, with the layout of dlpack.h."""
     pointer = pointer_of(capsule, b"dltensor_versioned" if version else b"dltensor")
     if version:
         major, _, _, deleter, flags = struct.unpack("=IIQQQ", ctypes.string_at(pointer, 32))
@@ -622,7 +623,7 @@ def test_gpu_memory_is_given_back(tf, gpu, version):
     before = used()
     capsule = exported()
     assert used() >= before + 400
-    del capsule  # nobody took it
+    del capsule  # without a consumer
     assert used() == before
     capsule = exported()
     _, _, delete = contents(capsule, version)
@@ -684,7 +685,7 @@ def test_gpu_array_interface(tf, gpu, shape, dtype):
 
 @on_gpu
 def test_gpu_one_element_under_a_tape(tf, gpu):
-    """It stays a row of the tape's log, which other libraries read from a copy."""
+    """The tensor stays a row of the tape's log; other libraries read a copy."""
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = x * x
@@ -800,7 +801,7 @@ def test_gpu_from_dlpack(tf, wrap):
 
 @on_gpu
 def test_gpu_a_capsule_stays_as_it_was(tf):
-    """It is the producer's: whoever frees it may look at the device."""
+    """The capsule belongs to the producer, whose deleter may read the device."""
     capsule = (tf.constant([1.0, 2.0]) * 2.0).__dlpack__(max_version=(1, 0))
     before, _, _ = contents(capsule, True)
     pointer = pointer_of(capsule, b"dltensor_versioned")
@@ -821,7 +822,7 @@ def test_gpu_keeps_the_producer(tf, gpu):
     np.testing.assert_array_equal((tensor * 2.0).numpy(), 2 * numbers(4))
     del tensor
     gpu.synchronize()
-    gpu.empty(1)  # releases what the GPU is done with
+    gpu.empty(1)  # releases buffers that the GPU no longer uses
     gc.collect()
     assert alive() is None
 
@@ -840,7 +841,7 @@ def test_gpu_of_another_number(tf):
             convert(Elsewhere(2, 1))
 
 
-# --- The order of streams, on a driver that is none ----------------------------------------------
+# --- The order of streams, on a stub driver ----------------------------------------------
 
 
 @pytest.fixture
@@ -850,14 +851,15 @@ def stub(monkeypatch):
     found = stub_gpu(monkeypatch)
     monkeypatch.setattr(device, "_device", found)
     monkeypatch.setattr(device, "_copies", WeakObjectMap())
-    monkeypatch.setattr(settings, "moved", settings.moved)  # it turns off fast paths for good
+    # restored afterwards: it disables fast paths permanently
+    monkeypatch.setattr(settings, "moved", settings.moved)
     with settings.override("cuda"):
         yield found
         gc.collect()
 
 
 def orders(stub, act):
-    """Pairs of streams: the second one waits for the first, since `act`."""
+    """Pairs of streams since `act`, of which the second waits for the first."""
     calls = stub._driver.calls
     calls.clear()
     result = act()
@@ -937,7 +939,7 @@ def test_the_producer_is_let_go_of_after_our_work(tf, monkeypatch, stub):
     tensor = tf.constant(foreign)
     del foreign
     gc.collect()
-    assert alive() is not None  # the copy was asked for, and is not made yet
+    assert alive() is not None  # the copy is queued but not executed
     np.testing.assert_array_equal(tensor.numpy(), numbers(8))
     stub.empty(1)
     gc.collect()
@@ -990,7 +992,7 @@ def test_gpu_library_there_and_back(tf, library, shape, dtype):
     np.testing.assert_array_equal(tensor.numpy(), array)
     others = [library.from_dlpack(tensor)]
     if library.__name__ == "cupy":
-        others.append(library.asarray(tensor))  # PyTorch refuses interfaces that are read-only
+        others.append(library.asarray(tensor))  # PyTorch rejects read-only interfaces
     for found in others:
         assert found.dtype == first.dtype
         np.testing.assert_array_equal(fetched(found), array)
@@ -1016,7 +1018,7 @@ def test_gpu_library_shares_what_numtape_computes(tf, library):
 @on_gpu
 @both
 def test_gpu_library_order_of_streams(tf, library):
-    """Each side reads what the other one has only just been asked to compute."""
+    """Each side reads results whose computation the other side has only queued."""
     x = tf.constant(np.ones((2000, 2000), np.float32))
     w = made(library, np.full((2000, 2000), 1 / 2000, np.float32))
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Numbers of all kinds, wherever a program hands one over: computed with, or refused by name."""
+"""Numbers of all kinds as arguments everywhere: used, or refused with a named error."""
 
 import decimal
 import fractions
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.numtape_only("TensorFlow's errors are its own affair")
 
 
 class Mine(Exception):
-    """What a program's own objects raise."""
+    """The exception of a program's own objects."""
 
 
 class Raises:
@@ -26,7 +26,7 @@ class Raises:
 
 
 class Indexed:
-    """Has an ``__index__``, and nothing else."""
+    """An object with an ``__index__`` only."""
 
     def __init__(self, n):
         self.n = n
@@ -113,7 +113,7 @@ OTHERS = [
 
 
 def drawn(seed):
-    """An int of any size, with few digits that are not 0 or 9."""
+    """An int of any size, with digits that are mostly 0 or 9."""
     draw = random.Random(seed)
     size = draw.choice((8, 16, 32, 64, 128, 1024, 4000))
     return draw.choice((1, -1)) * (2 ** draw.randrange(size) + draw.randrange(-300, 300))
@@ -150,7 +150,7 @@ OPERATORS = (
 
 
 def places(tf):
-    """Where numbers are handed over: name -> call."""
+    """Calls that take a number, by name."""
     m, v, w = tf.ones((2, 3)), tf.Variable([1.0, 2.0, 3.0]), tf.Variable([1, 2, 3])
     keras, rand = tf.keras.optimizers, tf.random
     found = {
@@ -250,7 +250,7 @@ def stepped(tf, optimizer):
 
 
 def axes(tf):
-    """Where axes are named: name -> call."""
+    """Calls that take an axis, by name."""
     m = tf.ones((2, 3))
     return {
         "sum": lambda n: tf.reduce_sum(m, n),
@@ -281,7 +281,7 @@ def axes(tf):
 
 
 def sizes(tf):
-    """Where sizes are named: name -> call."""
+    """Calls that take a size, by name."""
     m, rand = tf.ones((2, 3)), tf.random
     return {
         "zeros": tf.zeros,
@@ -315,7 +315,7 @@ def sizes(tf):
 
 
 def possible(n):
-    """Whether memory of so many elements is there, or is plainly not."""
+    """Whether a size either fits into memory or clearly does not."""
     try:
         size = abs(int(operator.index(n) if hasattr(n, "__index__") else n))
     except (Mine, TypeError, ValueError, OverflowError):
@@ -324,7 +324,7 @@ def possible(n):
 
 
 def attempt(tf, name, call, n):
-    """Make a call. What it raises has to be one of these errors; returns its message."""
+    """Make a call, which may raise only these errors. Returns the message."""
     try:
         found = call(n)
         for tensor in found if isinstance(found, list | tuple) else [found]:
@@ -355,7 +355,7 @@ GROUPS = {"places": places, "axes": axes, "sizes": sizes}
     ],
 )
 def test_numbers_are_taken_or_refused(tf, group, every):
-    """Each number at every fifth place, at others for the next seed; or all at all."""
+    """Each number in every fifth call, depending on the seed, or in all calls."""
     for k, (name, call) in enumerate(GROUPS[group](tf).items()):
         for n in (*INTS, *OTHERS)[(k + SEED) % every :: every]:
             if group != "sizes" or possible(n):
@@ -378,7 +378,7 @@ def test_ints_that_were_never_tried_are_taken_or_refused(tf, seconds):
     tf.random.set_seed(1)
 
 
-# Calls that refuse large ints, and so must say which.
+# Calls that refuse large ints must name the value.
 NAMED = [
     "constant",
     "convert",

@@ -1,4 +1,4 @@
-"""What users of PyTorch, NumPy and older Keras write by habit: errors name the right spelling."""
+"""Names from PyTorch, NumPy and older Keras: errors suggest the right spelling."""
 
 import functools
 import inspect
@@ -52,7 +52,7 @@ def test_an_attribute_that_is_elsewhere(tf, kind, name, said):
     assert not hasattr(type(thing), name)
     with pytest.raises(AttributeError, match=f"no attribute '{name}': write .*{said}"):
         getattr(thing, name)
-    if name != "lr":  # that one would be without effect
+    if name != "lr":  # that one would have no effect
         setattr(thing, name, 3)
         assert getattr(thing, name) == 3
 
@@ -206,7 +206,7 @@ def test_arguments_that_python_refuses(tf, code, filtering):
 
 
 def test_errors_of_the_program_s_own_calls_stay(tf):
-    """A wrong call within a function that numtape calls is not taken for numtape's."""
+    """A wrong call inside a user function is not mistaken for a call of numtape."""
 
     def loss(y):
         return y
@@ -217,7 +217,7 @@ def test_errors_of_the_program_s_own_calls_stay(tf):
         model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
 
 
-# Programs: what is said, and the program, whose `m` is a model and `x`, `y` data for it.
+# The message, and the program, in which `m` is a model and `x`, `y` are its data.
 PROGRAMS = {
     "an item of a tensor": (TypeError, "y = tf.tensor_scatter_nd_update", "tf.ones(3)[0] = 1"),
     "an item of a variable": (

@@ -287,12 +287,12 @@ SLICES = {
 
 @pytest.mark.parametrize("key", SLICES.values(), ids=SLICES.keys())
 def test_slices_are_those_of_numpy(tf, key):
-    for shape in ((2, 3, 4), (4, 5, 6)):  # small ones are recorded in another way
+    for shape in ((2, 3, 4), (4, 5, 6)):  # small tensors are recorded differently
         values = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
         expected = np.zeros_like(values)
         expected[key] = 2 * values[key]
         variable, whole = tf.Variable(values), tf.exp(tf.constant(np.zeros_like(values))) * values
-        for _ in range(3):  # what was met before is known
+        for _ in range(3):  # repeated specs take a fast path
             same(whole[key], values[key], "float32")
             same(variable[key], values[key], "float32")
             with tf.GradientTape() as tape:
@@ -317,7 +317,7 @@ def test_slices_that_were_met_are_known(tf):
         again = x[key]
         sys.setprofile(before)
         assert calls.count("call") <= 6
-        assert log.n - n == 1 + (key != np.s_[:, 3:5])  # the row, and that of its shape
+        assert log.n - n == 1 + (key != np.s_[:, 3:5])  # the row and the one of its shape
         same(again, first)
     for k in range(1500):
         y[k : k + 1], y[k]

@@ -1,4 +1,4 @@
-"""Tracebacks show the program's lines and none of numtape's, however an error came up."""
+"""Tracebacks show the program's lines and none of numtape's, for every kind of error."""
 
 import dis
 import inspect
@@ -33,7 +33,7 @@ def filtering():
 
 
 def frames(error):
-    """The modules of a traceback's frames, those of the errors it came from included."""
+    """The modules of a traceback's frames, including chained exceptions."""
     found = []
     while error is not None:
         walked = traceback.walk_tb(error.__traceback__)
@@ -43,7 +43,7 @@ def frames(error):
 
 
 def inner(error):
-    """Those of numtape's."""
+    """The modules of numtape among the frames."""
     return [name for name in frames(error) if name.partition(".")[0] == "numtape"]
 
 
@@ -102,7 +102,7 @@ def test_no_frame_of_another_function(tf, name, limited):
     assert wrong == []
 
 
-# What IPython shows: how many lines, for a wrong shape.
+# The number of lines that IPython shows for a wrong shape.
 
 SHAPES = {
     "an operator": "x @ x",
@@ -248,7 +248,7 @@ def test_frames_of_the_program_stay(tf):
     assert names(lambda: whole(x))[1:] == ["<lambda>", "whole", "row"]
     assert names(lambda: tf.function(whole)(x))[1:] == ["<lambda>", "whole", "row"]
 
-    def library(x):  # what a library of the program's raises is shown
+    def library(x):  # frames of a library that the program uses are shown
         return np.linalg.inv(np.zeros((2, 2)))
 
     found = names(lambda: tf.map_fn(library, x))
@@ -268,7 +268,7 @@ def test_errors_that_came_of_others(tf):
     assert not error.__suppress_context__
     assert inner(error) == []
 
-    # NumPy's error, of which numtape makes its own, is not the program's.
+    # numtape converts NumPy's error to its own, so NumPy's frames do not belong to the program.
     error = raised(lambda: tf.ones((2, 3)) + tf.ones(4))
     assert error.__context__ is None or error.__suppress_context__
     text = "".join(traceback.format_exception(error))
@@ -353,7 +353,7 @@ def test_a_guarded_generator_does_what_it_did():
 
 
 def test_calls_that_go_well_run_what_they_ran():
-    """The handler stands behind all instructions of before, and only the table leads there."""
+    """The handler follows all original instructions; only the exception table refers to it."""
     function = copied(everything)
     before = function.__code__
     traceback_filter.guard([function])

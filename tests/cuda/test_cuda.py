@@ -1,19 +1,19 @@
-"""The CUDA executor: in Numba's simulator, in its own process, and on a GPU where one is.
+"""The CUDA executor, in Numba's simulator (in its own process) and on a GPU if available.
 
-Where there is a GPU, from the folder that holds `tests`, which may be read-only (compiled kernels
-are kept in NUMTAPE_CACHE_DIR; making them takes most of the time), this runs what needs a GPU,
-the table of ops and the random programs among it::
+On a machine with a GPU, this command runs all tests that need one, including the table of ops and
+the random programs. Run it from the folder that contains `tests`, which may be read-only. Compiled
+kernels are cached in NUMTAPE_CACHE_DIR; compiling takes most of the time::
 
     python -m pytest -p no:cacheprovider -m gpu -n 16 --maxprocesses 16
 
-All tests, each on the GPU if it does not say otherwise (some 16,000 kernels of 0.2 s each, which
-is to take less than nine minutes on 16 cores; a process has its own context, of some 500 MB of
-the GPU's memory)::
+This one runs all tests, on the GPU unless they choose a device (some 16,000 kernels of 0.2 s each,
+less than nine minutes on 16 cores; each process has its own context of some 500 MB of GPU
+memory)::
 
     NUMTAPE_DEVICE=cuda python -m pytest -p no:cacheprovider -n 16 --maxprocesses 16
 
-Both skip what cannot run, and `-rs` says why. Then each class of kernel once, on little, for the
-sanitizer; without it first, so that the kernels are there and the rest is the sanitizer's time::
+Both skip tests that cannot run; `-rs` prints the reasons. Finally, run each class of kernel once on
+small inputs under the sanitizer; the first line compiles the kernels::
 
     export NUMTAPE_DEVICE=cuda PYTHONPATH=.
     python tests/support/cuda_all_kernels.py
@@ -35,14 +35,14 @@ pytestmark = pytest.mark.numtape_only(reason="TensorFlow chooses devices otherwi
 
 SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
 ON_GPU = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": None}
-# What takes the simulator longest: compositions of ops that are checked by themselves, and views.
+# The slowest tests in the simulator: compositions of ops that have their own tests, and views.
 LONG = "cuda-norm or variance or std or logsumexp or strided or operands_stay or moments"
-# What says nothing of the device that `NUMTAPE_DEVICE` chooses.
+# Tests that do not depend on the device that `NUMTAPE_DEVICE` selects.
 simulator = pytest.mark.cpu_only("in the simulator, whatever the device")
 
 
 def suite(chosen, *files, shard="0/1", timeout=540, **variables):
-    """Run tests in a process with these variables, and say what it printed."""
+    """Run tests in a process with these variables, and return its output."""
     options = ["-q", "--shard", shard, "-p", "no:cacheprovider", "-k", chosen, *files]
     child = subprocess.run(
         [sys.executable, "-m", "pytest", *options],
@@ -66,7 +66,7 @@ def suite(chosen, *files, shard="0/1", timeout=540, **variables):
     ],
 )
 def test_every_op_in_the_simulator(shard):
-    """A quarter, another one for each seed, or all."""
+    """Tests a quarter of the ops, depending on the seed, or all."""
     shard = f"{SEED % 4}/4" if shard == "of the seed" else shard
     chosen = f"(test_value or test_derivatives) and not ({LONG})"
     suite(chosen, "tests/ops/test_ops.py", shard=shard, **SIMULATED)
@@ -75,12 +75,12 @@ def test_every_op_in_the_simulator(shard):
 @pytest.mark.slow
 @simulator
 def test_functions_in_the_simulator():
-    """Replay: what is fed and what is given back may only be known to the GPU."""
+    """Replays, whose arguments and results may exist on the GPU only."""
     files = "tests/replay/test_function.py", "tests/replay/test_function_gradients.py"
     suite("not training_inside", *files, **SIMULATED)
 
 
-# A plugin that has a GPU found, so that what runs on it can be listed.
+# A plugin that pretends that a GPU exists, to list the tests that would run on it.
 FOUND = """
 import sys
 
@@ -95,7 +95,7 @@ def pytest_configure(config):
 @simulator
 @pytest.mark.parametrize("device", [None, "cuda"])
 def test_values_and_derivatives_are_checked_on_a_gpu(device, tmp_path):
-    """Where there is one: every row of the table of ops, and the random programs."""
+    """With a GPU, every row of the table of ops and the random programs run on it."""
     (tmp_path / "gpu_found.py").write_text(FOUND)
     where = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     files = (
@@ -155,7 +155,7 @@ KERNELS = (SUPPORT / "cuda_kernels.py").read_text("utf-8")
 @pytest.mark.slow
 @simulator
 def test_kernels_in_the_simulator():
-    """Axes cut into stretches, and adding up by index, bit for bit the same each time."""
+    """Split axes and scatter-adds, bit for bit reproducible."""
     run(KERNELS, timeout=540, **SIMULATED)
 
 
@@ -164,7 +164,7 @@ SHORT = (SUPPORT / "cuda_all_kernels.py").read_text("utf-8")
 
 @simulator
 def test_each_kernel_on_little_in_the_simulator():
-    """What the sanitizer is given leaves out no kernel."""
+    """The script for the sanitizer covers every kernel."""
     assert run(SHORT, timeout=540, **SIMULATED).endswith("kernels, without none")
 
 
@@ -177,9 +177,9 @@ def test_each_kernel_on_little_in_the_simulator():
     ],
 )
 def test_what_is_left_to_the_host(dtypes):
-    """Every case of every op with its derivatives, or one of three rows.
+    """Every case of every op with its derivatives, or of one row in three.
 
-    No kernel runs: only the launches are made.
+    No kernel runs: the launches are only prepared.
     """
     script = """
 import sys
@@ -241,7 +241,7 @@ print(*sorted(alone - said))
 
 @simulator
 def test_memory_that_is_exhausted():
-    """The error says what for, and the session goes on."""
+    """The error names the request, and the session continues."""
     script = """
 import numtape as tf
 from numtape.core.cuda.runtime.simulator import Simulator
@@ -329,7 +329,7 @@ def replayed(**variables):
         y = np.ones((2, 4)) @ w
         losses.append((y * y).mean())
         w -= 0.1 * np.ones((4, 2)) @ (2 * y / y.size)
-    # What was recorded is computed at once; in the end each loss is looked at, and the steps.
+    # Recordings are executed immediately; each loss and the steps are evaluated at the end.
     assert first == "1 True True"
     np.testing.assert_allclose(np.fromstring(second, sep=" "), [*losses, 12, 13], rtol=1e-5)
     assert counts == " ".join(map(str, map(float, range(12))))
@@ -338,7 +338,7 @@ def replayed(**variables):
 @pytest.mark.records
 @simulator
 def test_replays_in_the_simulator_wait_for_nothing():
-    """Steps that look at nothing are launched as graphs, and no value crosses to the host."""
+    """Steps that evaluate nothing are launched as graphs, without copies to the host."""
     replayed(**SIMULATED)
 
 
@@ -497,7 +497,7 @@ for x in found():
 
 
 def drawn(**variables):
-    """What `DRAWS` draws, as arrays."""
+    """The draws of `DRAWS`, as arrays."""
     found = []
     for line in run(DRAWS, **variables).splitlines():
         head, _, raw = line.partition(":")
@@ -507,7 +507,7 @@ def drawn(**variables):
 
 
 def compare_draws(found, expected):
-    """Uniform ones are the same, normal ones to a few units in the last place."""
+    """Uniform draws are equal, normal ones agree to a few units in the last place."""
     assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in expected]
     for k, (x, y) in enumerate(zip(found, expected, strict=True)):
         if k < 36:
@@ -557,7 +557,7 @@ for counter, key, words in KNOWN:
 @pytest.mark.records
 @simulator
 def test_draws_stay_on_the_gpu():
-    """A launch each, and nothing is copied there."""
+    """Each draw is one launch, without copies to the GPU."""
     script = """
 import numtape as tf
 from numtape.core.cuda.runtime.device_array import DeviceArray
@@ -585,7 +585,7 @@ print(gpu.launches - before, sum(copied))
 
 
 def test_filled_tensors_are_made_on_the_gpu():
-    """Larger ones than a few: nothing is copied there."""
+    """Tensors of more than a few elements are filled without copies to the GPU."""
     script = """
 import numtape as tf
 from numtape.core.cuda.runtime.device import device

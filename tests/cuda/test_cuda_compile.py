@@ -1,4 +1,4 @@
-"""Kernels for CUDA, compiled for an H200 where there is no GPU: registers, spills, stack."""
+"""CUDA kernels, compiled for an H200 without a GPU: registers, spills, stack."""
 
 import importlib
 import importlib.util
@@ -35,7 +35,7 @@ ATTRIBUTES = {"Cast": {"dtype": BY_NAME["float32"]}, "BroadcastTo": {"shape": (2
 
 
 def elementwise_ops():
-    """Every elementwise op, with the dtypes that its rule takes."""
+    """Every elementwise op, with the dtypes that it supports."""
     for op in CODES.ops:
         if op.kind != ELEMENTWISE:
             continue
@@ -46,7 +46,7 @@ def elementwise_ops():
                 operands[0] = intern((2, 3), BY_NAME["bool"])
             try:
                 result = op.spec(op, *operands, **ATTRIBUTES.get(op.name, {}))
-            except OpError:  # a dtype that it refuses
+            except OpError:  # unsupported dtype
                 continue
             if not result.wide:  # complex numbers are computed on the host
                 yield op, tuple(operands), result
@@ -56,7 +56,7 @@ OPS = list(elementwise_ops())
 
 
 def in_one_dtype():
-    """Every op once, in the first dtype that it takes; what is left is slow."""
+    """Every op in its first dtype; its other dtypes are marked slow."""
     for op, operands, result in OPS:
         first = operands == next(found for other, found, _ in OPS if other is op)
         marks = [] if first else [pytest.mark.slow]
@@ -65,7 +65,7 @@ def in_one_dtype():
 
 
 def after(count, values):
-    """These values, all but the first of them slow."""
+    """These values, all but the first marked slow."""
     return [
         x if k < count else pytest.param(x, marks=pytest.mark.slow) for k, x in enumerate(values)
     ]
@@ -88,7 +88,7 @@ def test_no_elementwise_op_is_left_out():
 
 
 def random_loop(seed):
-    """Steps as in a program: of one shape, with broadcast operands and reductions."""
+    """A loop as in a program: ops of one shape, with broadcast operands and reductions."""
     draw = random.Random(seed)
     dtype = BY_NAME[draw.choice(["float32", "float32", "float64"])]
     shape = draw.choice([(1000,), (33, 31), (7, 5, 3), (1 << 28,)])
@@ -161,7 +161,7 @@ def test_every_reduction_is_compiled_here():
     assert set(kernels_of("reduce")) == {"finish", "mean"}
 
 
-ALONG = {"rows": 2, "columns": 3}  # how many sizes there are
+ALONG = {"rows": 2, "columns": 3}  # number of sizes
 
 
 @pytest.mark.parametrize("kind", ALONG)
@@ -245,7 +245,7 @@ def test_sixteen_bytes_are_loaded_at_a_time(name, width):
 
 
 def test_sums_and_products_are_rounded_each():
-    """Else a row would have other bits beside other rows, and guards would not hold."""
+    """Fused multiply-adds would make bits depend on neighbouring rows, and guards fail."""
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     spec = intern((64,), BY_NAME["float32"])
     kind = spec.dtype
@@ -268,7 +268,7 @@ def test_kernels_and_executor_agree_on_sizes():
 
 @pytest.mark.parametrize("count", [2, 32])
 def test_groups_side_by_side(count):
-    """Updates of variables of several shapes, some with the same text, as one kernel."""
+    """Updates of variables of several shapes, some with equal source, in one kernel."""
     loops = []
     for k in range(count):
         kind = BY_NAME["float64" if k % 3 == 2 else "float32"]
@@ -288,7 +288,7 @@ def test_groups_side_by_side(count):
 
 
 def test_launches_in_turn():
-    """A group with a reduction, one that reads what it stored, and a sum of that, as one kernel."""
+    """A group with a reduction, a group that reads its result, and its sum, in one kernel."""
     one, spec = intern((), BY_NAME["float32"]), intern((32, 64), BY_NAME["float32"])
     kind = spec.dtype
     step = KernelStep("tanh(x)", (0,), (kind,), kind)
@@ -310,4 +310,4 @@ def test_launches_in_turn():
     check(lambda: function(text, [], kernels), dtypes, "chain")
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     found = compiler.ptx(function(text, [], kernels), dtypes, "chain", CAPABILITY)
-    assert ".nc." not in found  # what one wrote is read by the next
+    assert ".nc." not in found  # a launch reads what the previous one wrote

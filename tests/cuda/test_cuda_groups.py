@@ -1,6 +1,6 @@
-"""Groups of elementwise rows as CUDA kernels: their machine code, and in the simulator their bits.
+"""Groups of elementwise rows as CUDA kernels: machine code, and bits in the simulator.
 
-The machine code is an H200's; no GPU is needed for it.
+The machine code is compiled for an H200, which needs no GPU.
 """
 
 import base64
@@ -38,7 +38,7 @@ LARGE = 1 << 28
 
 
 def compiled(loop):
-    """A loop's kernel as PTX, its registers, and the bytes that are spilled."""
+    """A loop's kernel as PTX, its number of registers, and its spilled bytes."""
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     reduced = [(name, loop.dtype(value).name) for name, value in loop.reductions]
     kernel = function(loop_source(loop), reduced)
@@ -50,7 +50,7 @@ def compiled(loop):
 
 
 def accesses(text):
-    """What is loaded from and stored to global memory, in the order of the text."""
+    """The loads from and stores to global memory, in the order of the text."""
     return re.findall(r"(?:ld|st)\.global\.(?:v\d\.)?\w+", text)
 
 
@@ -96,7 +96,7 @@ print(base64.b64encode(pickle.dumps(largest)).decode())
 
 @pytest.fixture(scope="module")
 def benchmarked():
-    """Their loops, as large as on a GPU."""
+    """The loops of the benchmarks, at their size on a GPU."""
     found = pickle.loads(base64.b64decode(run(BENCHMARKS, folder=ROOT, **SIMULATED)))
     names = [(name, dtype) for name in ("chain", "options") for dtype in ("float32", "float64")]
     return {
@@ -108,7 +108,7 @@ def benchmarked():
     }
 
 
-# So many registers let so many blocks of 256 threads run at once: 6, 4, 4, 2.
+# Registers that allow 6, 4, 4 or 2 concurrent blocks of 256 threads.
 @needs_compiler
 @pytest.mark.parametrize(
     "name, dtype, most",
@@ -125,7 +125,7 @@ def test_registers_of_benchmarks(benchmarked, name, dtype, most):
     assert spilled == 0
     wide = "v4.f32" if dtype == "float32" else "v2.f64"
     arrays = [x for x in accesses(text) if f".{wide}" in x]
-    # Of a group with a sum four elements are a thread's, those of float64 as two vectors.
+    # In a group with a sum each thread has four elements; those of float64 are two vectors.
     parts = 2 if (name, dtype) == ("chain", "float64") else 1
     count = {"chain": 2 + 2, "options": 5 + 6}[name] * parts
     assert len(arrays) == count
@@ -137,7 +137,7 @@ def sum_of(shape, other, dtype="float32"):
     return KernelLoop(shape, (intern(shape, kind), intern(other, kind)), (step,), (2,), ())
 
 
-# How the other operand of a sum is loaded for the neighbours that a thread computes.
+# Loads of the other operand of a sum for the adjacent elements of a thread.
 @needs_compiler
 @pytest.mark.parametrize(
     "shape, other, dtype, loads",
@@ -158,14 +158,14 @@ def test_broadcast_operands(shape, other, dtype, loads):
     last = [*(f"ld.global.{kind}" for kind in (vector, *loads)), f"st.global.{vector}"]
     assert accesses(text)[-len(last) :] == last  # for one vector
     assert spilled == 0
-    # Where elements lie is computed in 32 bits.
+    # Offsets of elements are computed in 32 bits.
     assert not re.search(r"(?:div|rem)\.|mul\.(?:hi|lo)\.[su]64", text)
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype, vector", [("float32", "v4.f32"), ("float64", "v2.f64")])
 def test_short_kernels_load_ahead(dtype, vector):
-    """64 bytes of a thread are on their way before it computes."""
+    """Each thread loads 64 bytes before it computes."""
     load, store = (f"{kind}.global.{vector}" for kind in ("ld", "st"))
     text, registers, _ = compiled(sum_of((LARGE,), (LARGE,), dtype))
     assert accesses(text) == [*[load] * 4, *[store] * 2, load, load, store]
@@ -177,7 +177,7 @@ def test_short_kernels_load_ahead(dtype, vector):
 
 
 def circular(*bodies):
-    """A loop of steps that all take the first operand, and the sum of them."""
+    """A loop of ops that all use the first operand, and their sum."""
     kind = BY_NAME["float32"]
     steps = [KernelStep(body, (0,), (kind,), kind) for body in bodies]
     steps.append(KernelStep("x + y", (1, len(bodies)), (kind, kind), kind))
@@ -187,7 +187,7 @@ def circular(*bodies):
 
 @needs_compiler
 def test_sin_and_cos_of_one_value_are_one_function():
-    """They reduce it to a quarter of a circle once."""
+    """They share one argument reduction."""
     reduced = re.compile("0f3F22F983")  # 2 / pi
     both, one = circular("sin(x)", "exp(x)", "cos(x)"), circular("sin(x)", "exp(x)")
     assert loop_source(both).count("sincos_float32(v0)") == 1
@@ -207,7 +207,7 @@ def test_sin_and_cos_of_two_values_are_two_functions():
 
 
 def test_blocks(monkeypatch):
-    """Many, a few rounds each; what they leave to be reduced is bounded. No device is asked."""
+    """Many blocks with a few rounds each and bounded partial results, without a device query."""
     monkeypatch.setattr(launches, "threads", lambda: 256)
     for pieces in (1, 7, 1000, 5000, 20_000, 1 << 18, 1 << 21):
         work = 256 * pieces - 3
@@ -235,7 +235,7 @@ def test_widths_are_those_of_kernels():
     assert set(target.VECTORS) == {f"{name}{k}" for name in ("load", "store") for k in widths}
 
 
-# Each sum is rounded once, so NumPy's has the same bits; sin is the same with cos and without.
+# Each sum is rounded once, as in NumPy; sin has the same bits with and without cos.
 VALUES = """
 import numpy as np
 import numtape as tf
@@ -304,7 +304,7 @@ def test_values_on_a_gpu():
     run("import warnings; warnings.simplefilter('ignore')" + VALUES, **ON_GPU)
 
 
-# Rows that a kernel of rows cannot compute, for their operand is a column, before some that it can.
+# Rows that a row kernel cannot compute, because an operand is a column, before some that it can.
 JOINED = """
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What replays ask of a GPU, on a driver that is none; what they compute, in the simulator."""
+"""Replays on a GPU: driver calls on a stub driver, and results in the simulator."""
 
 import pytest
 from processes import SUPPORT, run
@@ -81,7 +81,7 @@ print(*calls(step, *((x, y, tf.constant(float(k))) for k in range(14))))
 
 @pytest.mark.records
 def test_losses_that_are_kept():
-    """Each has an address of its own: it is copied there, and the graph is the same."""
+    """Each is copied to its own address, and the graph stays the same."""
     script = """
 kept = []
 found = calls(lambda *batch: kept.append(step(*batch)), *map(batch, range(24)))
@@ -93,7 +93,7 @@ print(*(name for name in found if name != "cuMemcpyHtoDAsync"))
 
 @pytest.mark.records
 def test_arrays_of_the_gpu_at_ever_other_addresses():
-    """They are copied to one address, and results from one, unless that takes longer."""
+    """Inputs and results are copied via fixed addresses, unless that takes longer."""
     script = """
 @tf.function
 def squares(x):
@@ -117,7 +117,7 @@ for function, size in (squares, 10), (squares, 2050), (scaled, 10):
 
 
 def test_addresses_that_come_again():
-    """A row whose array was another one for a while is copied no more."""
+    """A row whose array had another address for a while is no longer copied."""
     script = """
 from numtape.core.cuda.graph_capture import Steady
 
@@ -150,7 +150,7 @@ print(*calls(step, *((tf.constant(2.0),) for k in range(14))))
 
 @pytest.mark.records
 def test_more_memory_than_there_is():
-    """What only waits for use is freed, and the pool's; then it is said, and all goes on."""
+    """Idle buffers and the pool are freed first; then an error is raised and replays go on."""
     script = """
 row, two = tf.ones(50_000), tf.Variable(2.0)
 
@@ -183,8 +183,8 @@ for function, rows in (table, tf.ones), (all_of, int):
     assert tuple(on_stub(ON_STUB + script).splitlines()) == found * 2
 
 
-# Batches from the host and from the GPU, results that are kept, single elements that only the GPU
-# knows, arguments that are given back as they are.
+# Batches from the host and the GPU, results kept alive, scalars that exist on the GPU only, and
+# arguments that are returned unchanged.
 BATCHES = """
 import numpy as np
 
@@ -345,12 +345,12 @@ DEVICE_CHECKS.look()
 
 @pytest.mark.records
 def test_what_a_check_finds_is_said_whatever_comes_in_between():
-    """A look of another thread's before the check is launched, and one that is interrupted."""
+    """Another thread evaluates before the check is launched; an evaluation is interrupted."""
     found = run(BETWEEN, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)
     assert found.startswith("an index is not in [0, 3) [Op:GatherV2], in a call")
 
 
-# What a small network's step launches; `launched` gives how many products and kernels.
+# A small network's step; `launched` counts its products and kernels.
 SMALL = (
     ON_STUB
     + """
@@ -429,7 +429,7 @@ print(*launched(turned, tf.ones((64, 64))))
 
 @pytest.mark.records
 def test_small_launches_that_follow_each_other_are_one():
-    """So are all updates of variables of more than one element: six for all but the products."""
+    """So are all updates of variables of more than one element: six kernels beside products."""
     assert on_stub(SMALL + NETWORK).splitlines() == ["8 6 14"] * 2
 
 

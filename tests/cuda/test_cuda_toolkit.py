@@ -1,4 +1,4 @@
-"""What compiles for CUDA: found where it may be, in its versions, and what a cubin's key holds."""
+"""The CUDA toolkit: search paths, versions, and the contents of a cubin's cache key."""
 
 import importlib.util
 import re
@@ -22,7 +22,7 @@ compiles = pytest.mark.skipif(not FOUND, reason="pip install 'numtape[cuda]' to 
 CAPABILITY = (9, 0)
 DTYPES = ["int64", "*float32"]
 
-# A kernel with a device function; a child of the test run compiles it.
+# A kernel with a device function, compiled in a child process.
 KERNEL = """
 import importlib
 from numtape.core.cuda.runtime import compiler
@@ -38,7 +38,7 @@ def kernel(n, x):
 assert compiler.cubin(kernel, ["int64", "*float32"], "kernel", (9, 0))[:4] == b"\\x7fELF"
 """
 
-# What NumPy 2.5 does when numba-cuda 0.30 is imported: it warns, and lacks a function.
+# Simulates NumPy 2.5 on import of numba-cuda 0.30: it warns, and lacks a function.
 WARNS = """
 import builtins, sys, warnings
 imported = builtins.__import__
@@ -73,7 +73,7 @@ def test_the_simulator_under_a_newer_numpy():
 
 @pytest.fixture
 def afresh():
-    """Nothing is found yet, and what is found will be forgotten."""
+    """Clears the caches of found libraries before and after the test."""
     for found in (toolkit.library, toolkit.prepare, compiler.versions):
         found.cache_clear()
     yield
@@ -83,7 +83,7 @@ def afresh():
 
 @pytest.fixture
 def nothing(monkeypatch, tmp_path, afresh):
-    """A machine without wheels, toolkits and ``nvcc``."""
+    """Simulates a machine without wheels, toolkits and ``nvcc``."""
     monkeypatch.setattr(toolkit, "_WHEELS", dict.fromkeys(toolkit._WHEELS, "no-such-wheel"))
     monkeypatch.setattr(toolkit, "INSTALLED", tmp_path / "installed")
     monkeypatch.setattr(toolkit.sys, "prefix", str(tmp_path / "prefix"))
@@ -93,7 +93,7 @@ def nothing(monkeypatch, tmp_path, afresh):
 
 
 def made(root, release=13000, folder="nvvm/lib64", **links):
-    """A toolkit of empty files, or of links."""
+    """Creates a toolkit of empty files or of links."""
     for name in (f"{folder}/libnvvm.so.4", "lib64/libnvJitLink.so.13", str(toolkit.LIBDEVICE)):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def test_a_toolkit_that_a_variable_names(nothing, monkeypatch, tmp_path, name, f
 
 def test_an_installed_toolkit(nothing, monkeypatch, tmp_path):
     root = made(tmp_path / "installed")
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "gone"))  # which has none
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "gone"))  # an empty path
     assert toolkit.library("libnvvm").root == root
     (root / "version.json").write_text('{"cuda": {"version": "13.2.1"}}')
     toolkit.library.cache_clear()
@@ -150,7 +150,7 @@ def test_missing_packages(monkeypatch):
         toolkit.version("no-such-package")
 
 
-# A machine whose only libNVVM is a toolkit's, of which the system's loader does not know.
+# A machine whose only libNVVM belongs to a toolkit that the system's loader does not search.
 NO_WHEEL = """
 import ctypes, os
 from importlib import metadata
@@ -204,7 +204,7 @@ def test_a_compiler_that_would_fuse(numba_cuda, monkeypatch):
     from numba.cuda import codegen
     from numba.cuda.cudadrv import nvvm
 
-    other = types.SimpleNamespace(**vars(nvvm))  # it keeps its own way to compile
+    other = types.SimpleNamespace(**vars(nvvm))  # with its original compile function
     monkeypatch.setattr(codegen, "nvvm", other)
     with pytest.raises(DeviceError, match=rf"numba-cuda [\d.]+ .* numba-cuda=={compiler.TESTED}"):
         compiler.ptx(kernel, DTYPES, "kernel", CAPABILITY)
@@ -240,7 +240,7 @@ def test_the_tested_version_is_the_one_that_is_asked_for():
 
 
 def found_by(gpu, source="text", dtypes=DTYPES):
-    """Whether a cubin is in the cache; else it is compiled."""
+    """Returns whether a cubin is in the cache; else compiles it."""
     compiled = []
 
     def make():
@@ -325,5 +325,5 @@ print(*(name for name, module in sys.modules.items()
     for made in (
         "text: str,",
         "program: FusedProgram)",
-    ):  # what puts a text and these functions together
+    ):  # code that combines a text with these functions
         assert re.search(rf"def function\(\s*{re.escape(made)}", text)

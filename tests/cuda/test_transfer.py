@@ -1,4 +1,4 @@
-"""Copies between host and GPU through page-locked memory, on a driver that is none."""
+"""Copies between host and GPU through page-locked memory, on a stub driver."""
 
 import gc
 import weakref
@@ -88,7 +88,7 @@ def test_large_arrays_go_through_two_halves_in_turn(gpu):
 
 
 def test_one_half_is_transferred_while_the_other_is_copied(monkeypatch):
-    """When a piece arrives, the next one was asked for."""
+    """When a chunk arrives, the next one is already requested."""
     gpu = stub_gpu(monkeypatch, late=True)
     memory = gpu.empty(3 * HALF)
     asked = gpu._driver
@@ -100,7 +100,7 @@ def test_one_half_is_transferred_while_the_other_is_copied(monkeypatch):
 
 
 def test_small_arrays_go_through_a_ring(gpu):
-    """Nothing waits for an upload but the one that comes round to its part of the memory."""
+    """An upload is awaited only when the ring reuses its memory."""
     arrays = [numbers(SMALL - k % 5, k) for k in range(50)]
     memories = [gpu.empty(SMALL) for _ in arrays]
     asked = gpu._driver
@@ -118,7 +118,7 @@ def test_small_arrays_go_through_a_ring(gpu):
 
 
 def test_memory_in_use_is_not_waited_for(gpu):
-    """A signal handler may come in the middle of a copy."""
+    """A signal handler may run in the middle of a copy."""
     sizes = SMALL, 2 * HALF
     with gpu._staging._lock_parts() as halves, gpu._ring._lock_parts() as parts:
         assert halves and parts
@@ -141,7 +141,7 @@ def test_where_no_memory_can_be_locked(monkeypatch):
 
 
 def test_an_interrupt(gpu, monkeypatch):
-    """Memory of a transfer that is under way is not used for the next one."""
+    """Memory of a pending transfer is not reused for the next one."""
     first, memory = numbers(3 * HALF, 1), gpu.empty(3 * HALF)
     second, other = numbers(3 * HALF, 2), gpu.empty(3 * HALF)
     gpu._driver.calls.clear()
@@ -220,7 +220,7 @@ def test_one_stream_waits_for_another(gpu):
 
 
 def used(gpu):
-    """Do a bit of everything."""
+    """Use each feature of the device once."""
     memory, timer = gpu.empty(8), gpu.timer()
     timer.begin()
     gpu.upload(numbers(8), memory.address)
@@ -232,7 +232,7 @@ def used(gpu):
 
 
 def test_another_librarys_context_stays(gpu):
-    """Ours is pushed, and popped again; what lives longer is released in ours as well."""
+    """Our context is pushed and popped; resources are also released in it."""
     contexts = gpu._driver.contexts
     contexts[-1] = 55
     used(gpu)
@@ -296,7 +296,7 @@ def test_kernels_are_unloaded_when_their_last_launch_is_done(monkeypatch):
 
 
 def test_so_many_kernels_wait_for_use(monkeypatch):
-    """The one that was not asked for longest is released; who has it keeps it."""
+    """The least recently used kernel is released, but its users keep it."""
     monkeypatch.setattr(launches, "_kernels", OrderedDict())
     monkeypatch.setattr(launches, "KERNELS", 3)
     monkeypatch.setattr(launches.CudaKernel, "__init__", lambda self, made, begin: None)

@@ -1,4 +1,4 @@
-"""Datasets: what goes through a pipeline, in which order, and how it is shaped."""
+"""Datasets: elements of a pipeline, their order and their shapes."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ PIPELINES = {
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_elements(tf, name):
-    """Elements, twice over, what they are like, and how many are said to be there."""
+    """Elements (in two passes), their specs, and the reported cardinality."""
     make, wanted = PIPELINES[name]
     data = make(tf.data.Dataset)
     assert listed(data) == wanted
@@ -165,7 +165,7 @@ def test_shuffling(tf):
 
 
 def test_every_order_is_as_likely(tf):
-    """Of three elements there are six orders: each comes a sixth of the time."""
+    """Each of the six orders of three elements occurs in a sixth of the cases."""
     data = tf.data.Dataset.range(3).shuffle(3, seed=1)
     orders = [tuple(listed(data)) for _ in range(600)]
     assert len(set(orders)) == 6
@@ -289,9 +289,9 @@ def test_a_cache_is_filled_when_all_elements_were_read(tf):
     orders = []
     for _ in range(3):
         iterator = iter(dataset)
-        orders.append([int(next(iterator)) for _ in range(10)])  # the end is not asked for
+        orders.append([int(next(iterator)) for _ in range(10)])  # without reaching the end
     assert orders[0] == orders[1] == orders[2]
     assert [int(x) for x in dataset] == orders[0]
     iterator = iter(partly := tf.data.Dataset.range(10).shuffle(10).cache())
-    next(iterator)  # a cache that is not full is not used
+    next(iterator)  # an incomplete cache is not used
     assert sorted(int(x) for x in partly) == list(range(10))

@@ -1,4 +1,4 @@
-"""What a gradient reaches: a value, None, zero or an error, as TensorFlow answered."""
+"""Connectivity of gradients: a value, None, zero or an error, as in TensorFlow."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ w, u, c = tf.Variable(2.0), tf.Variable(3.0), tf.constant(5.0)
 v = tf.Variable(7.0, trainable=False)
 """
 
-# What is recorded; and for what `gradient` is asked, the answers of a tape, and of one that does
-# not watch the variables that are read.
+# The recorded program, the arguments of `gradient`, its results for a default tape, and for a tape
+# with `watch_accessed_variables=False`.
 PROGRAMS = {
     "one is watched": (
         "y = w * c\nz = y * y",
@@ -454,7 +454,7 @@ PROGRAMS = {
     ),
 }
 
-# What flows back through an op; to its result; and what its derivative's derivative is.
+# The gradient through an op; of its result; and its second derivative.
 OPS = {
     "abs(w)": "value value zero",
     "acos(w)": "value value value",

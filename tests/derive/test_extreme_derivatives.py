@@ -1,7 +1,7 @@
-"""Derivatives at extreme operands: wherever the right one is finite, ours is finite and right.
+"""Derivatives at extreme operands: if the exact one is finite, numtape's is finite and correct.
 
-Judged by differences with thousands of bits (mpmath), to the third order. What a rule must not do
-is go through a branch that is not taken, or through a power that overflows, on its way.
+The references are differences with thousands of bits (mpmath), to third order. A rule must not
+compute intermediate values that overflow, or that belong to a branch that is not taken.
 """
 
 import math
@@ -31,7 +31,7 @@ def softplus(x):
 
 
 def power(x, y):
-    """None where it is not smooth, or not real."""
+    """A power, or None where it is not smooth or not real."""
     return mpmath.power(x, y) if x > 0 else None
 
 
@@ -43,7 +43,7 @@ def clip(x, low, high):
     return max(min(x, high), low)
 
 
-# The functions of op_cases.py, and where they have kinks (in x, or in x - y).
+# The functions of op_cases.py, and their kinks (in x, or in x - y).
 SMOOTH = {
     "negative": lambda x: -x,
     "square": lambda x: x * x,
@@ -104,7 +104,7 @@ def test_every_smooth_row_is_here():
 
 
 def points(dtype):
-    """Numbers of every size, those where functions overflow or vanish, and both zeros."""
+    """Numbers of every magnitude, points of overflow and underflow, and both zeros."""
     limits = np.finfo(dtype)
     largest, e = float(limits.max), float(np.log(limits.max))
     found = [
@@ -128,7 +128,7 @@ def points(dtype):
 
 
 class Truth:
-    """The derivatives of a function at a point, by differences with a great many bits."""
+    """The derivatives of a function at a point, by high-precision differences."""
 
     def __init__(self, function, at):
         self.function, self.at, self.values = function, tuple(map(mpf, at)), {}
@@ -136,7 +136,7 @@ class Truth:
         self.steps = [mpf(2) ** -150 * min(1, abs(x) or 1) for x in self.at]
 
     def __call__(self, axes):
-        """One along each of these axes; None if it does not exist."""
+        """The mixed derivative along these axes, or None if undefined."""
         found = mpf(0)
         with mpmath.workprec(self.bits):
             for signs in product((1, -1), repeat=len(axes)):
@@ -165,7 +165,7 @@ class Truth:
 
 
 def ours(tf, function, operands, axes):
-    """The derivatives along the first of the axes, the first two and so on, for all points."""
+    """The derivatives along the first axis, the first two and so on, for all points."""
     tensors, found = [tf.constant(x) for x in operands], []
 
     def along(axes):
@@ -182,7 +182,7 @@ def ours(tf, function, operands, axes):
 
 
 def compare(tf, name, function, operands, sequences):
-    """Where every derivative on the way is representable, ours is as near as its terms are."""
+    """If all lower derivatives are representable, the error is bounded by that of the terms."""
     limits = np.finfo(operands[0].dtype)
     largest, eps, tiny = float(limits.max), float(limits.eps), float(limits.tiny)
     exact = (SMOOTH | KINKED)[name]
@@ -230,13 +230,13 @@ def test_derivatives_of_two_operands(tf, name, dtype):
     some = points(dtype)
     x, y = random.choice(some[np.isfinite(some)], (2, 40))
     with np.errstate(all="ignore"):
-        x[:8] = y[:8] * random.uniform(0.5, 2, 8).astype(dtype)  # of one size
+        x[:8] = y[:8] * random.uniform(0.5, 2, 8).astype(dtype)  # of similar magnitude
     y[8:24] = random.uniform(-3, 3, 16).astype(dtype)
     kept = np.isfinite(x) & (x != y)
     if name == "math.floormod":
         with np.errstate(all="ignore"):
             kept &= (np.abs(x / y) < 1e6) & (x / y % 1 != 0)
-    if name == "atan2":  # where it is cut
+    if name == "atan2":  # the branch cut
         kept &= (x != 0) | (y > 0)
     if name == "pow":  # the third derivative has a factor y ** 3
         kept &= np.abs(y) < float(np.finfo(dtype).max) ** 0.33
@@ -249,7 +249,7 @@ def test_derivatives_of_two_operands(tf, name, dtype):
     )
 
 
-# The first derivative at -inf and at inf, where the function has a limit in its slope.
+# The first derivative at -inf and inf, if it has a limit there.
 INFINITE = {
     "math.reciprocal": (0, 0),
     "math.rsqrt": (None, 0),
@@ -288,7 +288,7 @@ def test_slope_at_infinity(tf, name):
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1), (1, 0, 0), (1, 1, 1)])
 def test_powers_of_zero(tf, axes):
-    """The logarithm in the derivative by the exponent has a limit with the power before it."""
+    """In the derivative by the exponent, power times logarithm has a limit."""
     x, y = np.zeros(3, "float32"), np.array([3.5, 4.0, 5.0], "float32")
     assert np.all(ours(tf, tf.pow, [x, y], axes)[-1] == 0)
 
@@ -308,7 +308,7 @@ SHIFTED = {
 @pytest.mark.parametrize("name", SHIFTED)
 @pytest.mark.parametrize("shift", [2.0**20, -(2.0**20)])
 def test_what_a_shift_does_not_change(tf, name, shift):
-    """The functions of logits: exp() of these overflows, or vanishes."""
+    """Functions of logits whose exp() overflows or underflows."""
     near, far = (
         ours(tf, lambda x: SHIFTED[name](tf, x), [np.array(LOGITS) + c], (0, 0, 0))
         for c in (0.0, shift)

@@ -12,7 +12,7 @@ FLOATS = [case for case in CASES if case.order > 0 and "float64" in case.dtypes]
 @pytest.mark.numtape_only(reason="compared with numtape's own Jacobians")
 @pytest.mark.parametrize("case", FLOATS, ids=[case.name for case in FLOATS])
 def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
-    """Of the op; of its gradient, inside; and a tape over it: second derivatives either way."""
+    """For the op, for its gradient, and under a tape: second derivatives in both nestings."""
     chosen = smallest(case)
     if chosen is None:
         pytest.skip("it has no small variant")
@@ -50,7 +50,7 @@ def test_jvp_is_the_jacobian_times_the_tangents(tf, case):
 
 
 def product(jacobians, tangents):
-    """The sum of Jacobians times tangents, None if it does not exist."""
+    """The sum of Jacobians times tangents, or None if all Jacobians are None."""
     parts = [
         np.tensordot(jacobian.numpy(), tangent.numpy(), tangent.ndim)
         for jacobian, tangent in zip(jacobians, tangents, strict=True)
@@ -60,7 +60,7 @@ def product(jacobians, tangents):
 
 
 def compare(found, wanted, rtol):
-    if found is None or wanted is None:  # zeros and None are the same here: of `sign`, say
+    if found is None or wanted is None:  # zeros and None are equivalent, for example for `sign`
         for one in (found, wanted):
             assert one is None or not np.any(np.asarray(one))
     else:
@@ -114,7 +114,7 @@ def test_an_op_without_a_gradient(tf):
     x = tf.ones((1, 2, 1))
     with accumulator(tf, x, tf.ones_like(x)) as acc:
         y = x * 3.0
-        try:  # TensorFlow looks at once
+        try:  # TensorFlow evaluates immediately
             z = 2.0 * tf.image.adjust_contrast(x, 2.0)
         except LookupError:
             z = None
@@ -133,7 +133,7 @@ def test_forward_over_forward(tf):
     found = inner.jvp(y)
     same(found, 3.5 * 1.1**2.5, rtol=1e-6)
     same(outer.jvp(found), 3.5 * 2.5 * 1.1**1.5, rtol=1e-6)
-    assert inner.jvp(early) is None  # an inner one does not see an outer one's tangents
+    assert inner.jvp(early) is None  # an inner accumulator does not see outer tangents
 
 
 def test_third_derivative_by_three_modes(tf):
@@ -244,7 +244,7 @@ def test_watch_later(tf):
 
 
 def test_functions_with_gradients_of_their_own(tf):
-    """Forward mode goes through their bodies, as in TensorFlow; Jacobians call the gradient."""
+    """Forward mode differentiates their bodies, as in TensorFlow; Jacobians call the gradient."""
 
     @tf.custom_gradient
     def f(x):
@@ -268,7 +268,7 @@ def jvps(tf, f, x=(1.3, 2.0)):
 
 
 def test_tangents_by_a_gradient_that_is_given(tf):
-    """Where none comes out of the function, the gradient is transposed."""
+    """If the function yields no tangent, forward mode transposes its gradient."""
     passed = tf.grad_pass_through(tf.round)
 
     @tf.custom_gradient

@@ -1,4 +1,4 @@
-"""What `gradient` answers: values read, None and zeros, seeds, missing gradients."""
+"""Results of `gradient`: variables, None and zeros, seeds, missing gradients."""
 
 import numpy as np
 import pytest
@@ -304,7 +304,7 @@ def test_tape_is_as_before_after_a_missing_gradient(tf):
     same(tape.gradient(brighter, image), [[[2.0, 2.0, 2.0]]])
 
 
-# --- What cannot be a target or a source ---------------------------------------------------------
+# --- Invalid targets and sources ---------------------------------------------------------
 
 
 def test_none_as_target_or_source_does_not_spend_the_tape(tf):

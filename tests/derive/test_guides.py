@@ -1,4 +1,4 @@
-"""The steps of the autodiff guide and of four documents that follow it, with what they show."""
+"""The examples of the autodiff guide and of four related documents, with their results."""
 
 import math
 
@@ -18,7 +18,7 @@ def test_first_gradient(tf):
 
 @pytest.fixture
 def linear(tf):
-    """A row times a matrix plus a bias, recorded for several gradients, and the true slopes."""
+    """A row times a matrix plus a bias, on a persistent tape, with the exact gradients."""
     row = [[1.0, 2.0, 3.0]]
     w = tf.Variable(tf.random.normal((3, 2)), name="w")
     b = tf.Variable(tf.zeros(2, dtype=tf.float32), name="b")

@@ -1,6 +1,6 @@
-"""Wrong gradients that were reported to other libraries, each with its right answer.
+"""Wrong gradients that were reported to other libraries, with the correct results.
 
-The names say where: ``owner#N`` is issue N of that project (torch = pytorch/pytorch, jax =
+The names cite the reports: ``owner#N`` is issue N of that project (torch = pytorch/pytorch, jax =
 jax-ml/jax, tf = tensorflow/tensorflow, warp = NVIDIA/warp, taichi = taichi-dev/taichi, HIPS =
 HIPS/autograd, mlx = ml-explore/mlx, zygote = FluxML/Zygote.jl, enzyme = EnzymeAD/Enzyme.jl).
 """
@@ -17,7 +17,7 @@ NAN, INF = math.nan, math.inf
 
 
 def slope(tf, function, x, order=1):
-    """The derivative of this order of a function's sum."""
+    """The derivative of the given order of a function's sum."""
     if not order:
         return function(x)
     with tf.GradientTape() as tape:
@@ -103,7 +103,7 @@ def singular(tf, x):
 
 
 def looked_at(tf, x):
-    """As mlx#610: a look in the middle of a program with a broadcast."""
+    """As mlx#610: an evaluation in the middle of a program with a broadcast."""
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.broadcast_to(x, (3, 2)) * 2.0
@@ -123,12 +123,12 @@ def sparse(tf, x):
 
 
 def last(function):
-    """Only the first element's result: the others are behind a slice."""
+    """The result of the first element only; a slice drops the others."""
     return derivative(lambda tf, x: function(tf, x)[1:])
 
 
 F, D = "float32", "float64"
-# Name, program, argument, dtype, right answer.
+# Name, program, argument, dtype, correct result.
 CASES = [
     ("jax#39794", of("math.expm1"), -40.0, D, 4.248354255291589e-18),
     ("jax#40342, #40385, torch#195527, #195681", of("sigmoid"), 40.0, D, 4.248354255291589e-18),
@@ -362,7 +362,7 @@ def test_a_long_sum(tf):
 
 @pytest.mark.parametrize("wrong", [NAN, INF, -INF, -1.0, 3.0])
 def test_a_label_that_is_no_class(tf, wrong):
-    """NaN counted as class 0."""
+    """NaN was counted as class 0."""
     logits, labels = [[0.0, 1.0, 2.0]] * 2, [1.0, wrong]
     for ignored in (None, -7):
         with pytest.raises(tf.errors.InvalidArgumentError, match="label"):
@@ -379,7 +379,7 @@ def test_a_label_that_is_no_class(tf, wrong):
             tf.math.confusion_matrix(tf.constant(labels), tf.constant([0.0, 1.0]))
 
 
-# Native loops: the text of a function, its arguments, and the adjoints of those that are floats.
+# Native loops: the source of a function, its arguments, and the adjoints of the float arguments.
 X3 = np.array([1.0, 2.0, 3.0])
 KERNELS = [
     ("jax#39794", "return math.expm1(x)", [-40.0], [4.248354255291589e-18]),

@@ -1,4 +1,4 @@
-"""Gradients that machine code records, against those of Python and closed forms."""
+"""Gradients recorded by machine code, compared with those of Python and closed forms."""
 
 import gc
 import importlib
@@ -32,13 +32,13 @@ MANY = 5 * repeated_gradients.TURNS
 
 @pytest.fixture(autouse=True)
 def usual():
-    """A thread as at first: tests that were interrupted may have left another behind."""
+    """Resets the thread's state, which interrupted tests may have changed."""
     assert repeated_gradients.describe_backend() == "machine code"
     local.log, local.rule, local.evaluating = Log(), None, ()
 
 
 def by_machine(log=None):
-    """How many gradients of a log machine code has recorded."""
+    """The number of a log's gradients that machine code has recorded."""
     hits, held = repeated_gradients._GRADIENT.index("HITS"), (log or local.log).gradient_fast_paths
     return sum(made.words[hits] for _, made in held)
 
@@ -50,7 +50,7 @@ def by_python(monkeypatch):
 
 
 def network(k, w, b, u):
-    """Variables, of which one is in two places, and a constant that is watched."""
+    """Variables, one of which is used twice, and a watched constant."""
     x = tf.constant(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3) * (k % 5))
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -63,14 +63,14 @@ def network(k, w, b, u):
 
 
 def spread(k, w, b, u):
-    """A target of several elements, in a list of one source, and pieces of variadic rows."""
+    """A target of several elements, a list of one source, and parts of variadic rows."""
     with tf.GradientTape() as tape:
         y = tf.concat([w * float(k), tf.exp(w), tf.stack([b, b, b])], 0)
     return [y, *tape.gradient(y, [w])]
 
 
 def second(k, w, b, u):
-    """A gradient of a gradient, of which the inner tape ends while the outer one records."""
+    """A gradient of a gradient, whose inner tape ends while the outer one records."""
     with tf.GradientTape() as outer:
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(w**3)
@@ -80,7 +80,7 @@ def second(k, w, b, u):
 
 
 def intermediate(k, w, b, u):
-    """Sources that are rows of the log, one of them twice."""
+    """Intermediate sources, one of which occurs twice."""
     with tf.GradientTape() as tape:
         h = tf.sin(w) * float(k)
         y = tf.reduce_sum(h * h)
@@ -117,7 +117,7 @@ def sine_exactly(value):
 
 
 def test_a_gradient_leaves_what_python_does(monkeypatch):
-    """Rows, containers and the tape, without a look at what was recorded."""
+    """Rows, containers and the tape are equal, without evaluating anything."""
     x, w = tf.Variable(0.5), tf.Variable([1.0, 2.0])
 
     with fresh_log() as log:
@@ -128,7 +128,7 @@ def test_a_gradient_leaves_what_python_does(monkeypatch):
             assert float(g[0]) == 5.0 and g[1].numpy().tolist() == [1.0, 2.0]
         before = by_machine(log)
         assert before
-        # The rows of a tape that is asked first, in the log where entries were made.
+        # The rows of a tape's first gradient, in the log that has the cache entries.
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(w * w) * x
         inner, n = tape._tape, log.n
@@ -321,7 +321,7 @@ def asked_in_another_thread(x, k):
     ids=lambda f: f.__name__,
 )
 def test_what_is_not_as_before_is_right(unusual, usually):
-    """All of them at once, and among gradients that are as before."""
+    """All changes together, and mixed with unchanged gradients."""
     x, most = tf.Variable(0.0), 0
     with fresh_log() as log:
         for k in range(MANY):
@@ -334,7 +334,7 @@ def test_what_is_not_as_before_is_right(unusual, usually):
 
 
 def test_what_is_trainable_meanwhile_is_asked_for():
-    """Another variable at the same place of the same rows, which is not followed."""
+    """A non-trainable variable takes the place of another one in the same rows."""
     with fresh_log() as log:
         for k in range(MANY):
             assert sine(tf.Variable(0.1 * k), k) == pytest.approx(sine_exactly(0.1 * k), rel=1e-5)
@@ -358,7 +358,7 @@ def test_gradients_in_turn():
 
 
 def test_a_finalizer_among_results_changes_nothing():
-    """Collections while results are made, which record, look and rewind."""
+    """Finalizers record, evaluate and rewind while results are created."""
     x, hurt = tf.Variable(0.5), []
 
     class Ends:
@@ -384,7 +384,7 @@ def test_a_finalizer_among_results_changes_nothing():
 
 @pytest.mark.parametrize("module", [repeated_gradients, repeated_evaluation])
 def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module, monkeypatch):
-    """A finalizer that records many operands gives the log another array of them."""
+    """A finalizer that records many operands makes the log reallocate its operand array."""
     x, words = tf.Variable(0.5), repeated_gradients._GRADIENT
     held = "gradient_fast_paths"
     if module is repeated_evaluation:
@@ -426,7 +426,7 @@ def test_nothing_is_left_behind():
             tape.gradient(y, [w])[0].numpy()
 
     def counts():
-        # Of None, booleans and small ints others have some, too.
+        # None, booleans and small ints have other references, too.
         things = [Log, Tape, tf.Tensor, tf.Variable, local.log, x, w, x._spec, w._spec]
         held = [thing for _, made in local.log.gradient_fast_paths for thing in made._owned]
         return [sys.getrefcount(thing) for thing in things] + [

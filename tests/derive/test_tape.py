@@ -1,4 +1,4 @@
-"""GradientTape: when it records, what it watches, how often it answers, in which structure."""
+"""GradientTape: recording, watching, persistence, and the structure of results."""
 
 import collections
 import copy
@@ -15,7 +15,7 @@ SPENT = "A non-persistent GradientTape can only be used to compute one set of gr
 
 @pytest.mark.parametrize("way", [pickle.dumps, copy.deepcopy])
 def test_a_tape_is_not_pickled(tf, way):
-    """What it follows is in this process; it goes on as before."""
+    """Its rows belong to this process; after the error the tape works as before."""
     x = tf.constant(3.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -25,7 +25,7 @@ def test_a_tape_is_not_pickled(tf, way):
     same(tape.gradient(y, x), 6.0)
 
 
-# --- How long a recording lasts ------------------------------------------------------------------
+# --- Lifetime of a recording ------------------------------------------------------------------
 
 
 def test_persistent_tape_answers_as_often_as_asked(tf):
@@ -431,7 +431,7 @@ def test_variable_as_target_of_another_source(tf):
 
 
 def test_watching_a_number_watches_no_equal_numbers(tf):
-    """Derivatives that are constants, and Python's numbers as tensors, are tensors of their own."""
+    """Constant derivatives and Python numbers that become tensors are separate tensors."""
     x = tf.constant(2.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -444,7 +444,7 @@ def test_watching_a_number_watches_no_equal_numbers(tf):
 
 
 def test_watch_after_the_block(tf):
-    """It is heard only while another tape records."""
+    """It takes effect only while another tape records."""
     c, w = tf.constant(5.0), tf.Variable(2.0)
     with tf.GradientTape(persistent=True) as tape:
         y = c * w
@@ -495,7 +495,7 @@ def test_seeds_are_numbers_of_the_target(tf):
 @pytest.mark.numtape_only(reason="TensorFlow takes subnormal numbers for 0")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_adjoints_of_extreme_quotients(tf, dtype):
-    """Against the formulas of TensorFlow, as NumPy computes them."""
+    """Compared with TensorFlow's formulas in NumPy."""
     known = np.finfo(dtype)
     small = [0.0, known.smallest_subnormal, known.tiny / 8, known.tiny, 1e-3, 1.0]
     values = np.array([*small, 3.0, float(known.max) ** 0.5, known.max, np.inf], dtype)
@@ -524,7 +524,7 @@ def test_adjoints_of_extreme_quotients(tf, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 @pytest.mark.parametrize("name", ["sqrt", "rsqrt", "reciprocal"])
 def test_an_incoming_gradient_of_0_stays_0(tf, name, dtype):
-    """Whatever the derivative is: the other branch of a `where` must not give NaN."""
+    """For any derivative, so that the other branch of a `where` does not yield NaN."""
     function = getattr(tf.math, name)
     x = tf.constant(np.array([0.0, -0.0, np.inf, np.nan, -1.0, 4.0]).astype(dtype))
     g = tf.constant(np.array([0.0, 0.0, -0.0, 0.0, 0.0, 1.0]).astype(dtype))
@@ -554,7 +554,7 @@ def test_the_adjoints_of_a_quotient_share_a_division(tf):
             z = x / y
         gradients = tape.gradient(z, (x, y))
         ops = [CODES.entries[code][0].name for code in log.code[: log.n]]
-        # In a loop the adjoints' divisions are one: both divide the same values.
+        # In a loop both adjoints divide the same values, so they share one division.
         known = "RealDiv", "RatioOrZero", "DivisorAdjoint"
         assert [ops.count(name) for name in known] == [1, 1, 1]
         assert [g.numpy().tolist() for g in gradients] == [

@@ -1,4 +1,4 @@
-"""Callbacks: what they do with sequences of logs, against what Keras's do with the same."""
+"""Callbacks on sequences of logs, compared with Keras's callbacks on the same logs."""
 
 import copy
 import itertools
@@ -20,7 +20,7 @@ class Optimizer:
 
 
 class Model:
-    """As much of a model as callbacks ask for. Its weights are the number of the epoch."""
+    """The part of a model that callbacks use. Its weights are the number of the epoch."""
 
     def __init__(self, keras, metrics=()):
         self.optimizer = Optimizer()
@@ -44,7 +44,7 @@ class Model:
 
 
 def train(keras, callbacks, logs, batches=1, metrics=()):
-    """Call callbacks as ``fit`` does. Returns the model, and the logs that come out."""
+    """Call callbacks as ``fit`` does. Returns the model and the resulting logs."""
     model = Model(keras, metrics)
     called = keras.callbacks.CallbackList(
         callbacks, add_history=True, model=model, epochs=len(logs), steps=batches, verbose=0
@@ -101,7 +101,7 @@ def test_early_stopping_as_keras(options):
 
 
 def test_early_stopping(tf):
-    """Counted by hand."""
+    """The expected numbers were counted by hand."""
     assert stopped(tf.keras, {"patience": 3, "restore_best_weights": True}) == {
         "epochs": 7,
         "stopped": 6,
@@ -169,7 +169,7 @@ def test_learning_rates_as_keras(name, options):
 
 
 def test_learning_rates(tf):
-    """Counted by hand. What is in the logs is the rate before it is reduced."""
+    """The expected numbers were counted by hand. Logs hold the rate before the reduction."""
     found = rates(tf.keras, "LearningRateScheduler", {"schedule": lambda epoch: 0.5**epoch})
     assert found == [0.5**k for k in range(12)]
     found = rates(tf.keras, "ReduceLROnPlateau", {"patience": 2, "factor": 0.5, "cooldown": 1})
@@ -292,7 +292,7 @@ def test_terminate_on_nan(tf, loss, capsys):
         train(tf.keras, [tf.keras.callbacks.TerminateOnNaN(raise_error=True)], logs)
 
 
-# --- What calls them ------------------------------------------------------------------------------
+# --- Callers ------------------------------------------------------------------------------
 
 
 def test_order_of_calls(tf):
@@ -392,7 +392,7 @@ def test_tensorboard_names_what_it_has_not(option):
 
 
 class Writer:
-    """As much of tensorboardX's writer as the callback asks for."""
+    """The part of tensorboardX's writer that the callback uses."""
 
     def __init__(self, folder, rows):
         self.folder, self.rows = folder.replace("\\", "/").rpartition("/")[2], rows
@@ -462,7 +462,7 @@ def test_files_for_tensorboard(tmp_path):
     files = {path.parent.name: path for path in tmp_path.rglob("events.*")}
     assert sorted(files) == ["train", "validation"]
     data, found = files["train"].read_bytes(), []
-    while data:  # a size, a check sum, a record, a check sum
+    while data:  # size, checksum, record, checksum
         (size,) = struct.unpack("<Q", data[:8])
         event = Event.FromString(data[12 : 12 + size])
         found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]

@@ -1,4 +1,4 @@
-"""`train.Checkpoint`: what is stored, what comes back and when, and files that are damaged."""
+"""`train.Checkpoint`: saving, restoring, deferred restoration, and damaged files."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ X = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
 
 
 def values(tf):
-    """A module with variables in lists and dicts, one of them twice."""
+    """A module with variables in lists and dicts, one of which occurs twice."""
     module = tf.Module(name="module")
     module.v = tf.Variable([1, 2], name="anything")
     module.parts = [tf.Variable(1.5), {"a": tf.Variable([[True], [False]])}]
@@ -26,7 +26,7 @@ def names(tf, path):
     return {name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"): list(x) for name, x in found.items()}
 
 
-# --- What is stored, and comes back ---------------------------------------------------------------
+# --- Saving and restoring ---------------------------------------------------------------
 
 
 def test_values_are_stored_by_the_ways_to_them(tf, tmp_path):
@@ -138,7 +138,7 @@ def test_write_and_read_do_not_count(tf, tmp_path):
     assert checkpoint.a.numpy() == 1 and checkpoint.save_counter.numpy() == 0
 
 
-# --- Variables that are made later ----------------------------------------------------------------
+# --- Variables created later ----------------------------------------------------------------
 
 
 def test_attributes_that_are_set_later_get_their_values(tf, tmp_path):
@@ -196,7 +196,7 @@ def test_models_and_optimizers_that_are_built_later_go_on_as_if_never_stopped(
     if not recorded and tf.__name__ == "numtape":
         step = step.python_function
     found = [step().numpy() for _ in range(3)]
-    if tf.__name__ == "numtape":  # TensorFlow's Keras makes some variables where none looks
+    if tf.__name__ == "numtape":  # TensorFlow's Keras does not track some of its variables
         status.assert_consumed()
         assert found == expected
 
@@ -371,7 +371,7 @@ def test_others_read_our_files_and_theirs_are_refused(tf, tmp_path):
 
 
 def change_header(content, change, mend):
-    """The bytes with another header, and with the checksum of what it is now if ``mend``."""
+    """The bytes with a modified header, and a matching checksum if ``mend``."""
     size = int.from_bytes(content[:8], "little")
     header, data = json.loads(content[8 : 8 + size]), content[8 + size :]
     change(header)
@@ -426,7 +426,7 @@ CHANGES = {
     "a key twice": described(f'"{A}"', f'"{B}"'),
     "another kind of file": described('"checkpoint"', '"weights"'),
 }
-# These change nothing but the header's letters, so with a new checksum they are another good file.
+# These change only letters of the header, so with a new checksum the file is valid.
 HARMLESS = {"another dtype", "another shape"}
 
 

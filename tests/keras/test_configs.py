@@ -1,4 +1,4 @@
-"""Models made of configurations give the same outputs on the same weights."""
+"""Models from configurations have the same outputs for the same weights."""
 
 import importlib.util
 import itertools
@@ -22,7 +22,7 @@ def through_json(config):
 
 
 def branches(keras):
-    """A model of shared layers, a model inside, operators, and dicts of inputs and outputs."""
+    """A model with shared layers, a nested model, operators, and dicts of inputs and outputs."""
     layers = keras.layers
     a, b = keras.Input((3,), name="a"), keras.Input((3,), name="b")
     shared = layers.Dense(4, "tanh")
@@ -46,7 +46,7 @@ def assert_same(model, other, tolerance=0.0):
 
 @pytest.mark.parametrize(
     "row", [row for row in ROWS if row.name != "Lambda"], ids=str
-)  # a Lambda's function is no JSON
+)  # a Lambda's function is not JSON-serializable
 def test_a_model_of_every_layer_again(row):
     arrays = row.inputs()
     layer = row.make(nt.keras.layers)
@@ -128,11 +128,11 @@ def test_inputs_that_are_not_dense_are_refused(word):
         nt.keras.layers.InputLayer.from_config({**options, word: True})
 
 
-# --- What Keras writes ----------------------------------------------------------------------------
+# --- Files of Keras ----------------------------------------------------------------------------
 
 
 def policy(name):
-    """A dtype as Keras writes it."""
+    """A dtype policy in Keras's format."""
     return {
         "module": "keras",
         "class_name": "DTypePolicy",
@@ -156,7 +156,7 @@ def initializer(name, **config):
 
 
 def written():
-    """A functional model's file, with what Keras 3.15 says of a layer."""
+    """The file of a functional model, with a layer's entries as in Keras 3.15."""
     dense = {
         "name": "dense",
         "trainable": True,
@@ -289,7 +289,7 @@ def test_a_model_that_keras_wrote():
     np.testing.assert_allclose(model(x), wanted, 1e-5, 1e-5)
     assert float(model.optimizer.learning_rate) == 0.5
     assert model.steps_per_execution == 2
-    dropped = model(x, training=True).numpy()  # the model's argument comes before its layer's
+    dropped = model(x, training=True).numpy()  # the model's argument overrides its layer's
     assert set((dropped / np.where(wanted, wanted, 1)).round(3).ravel().tolist()) <= {0.0, 2.0}
     again = json.loads(model.to_json())
     assert again["config"]["output_layers"] == ["multiply", 0, 0]
@@ -334,7 +334,7 @@ def test_what_is_cut_or_asks_for_what_there_is_not(change, message):
 
 
 def test_every_cut_is_an_error_with_a_name():
-    """Each key is left out, and each value is another one by turns: an error has a name."""
+    """Dropping any key, or changing any value, is a named error or no error."""
 
     def places(value, path=()):
         items = value.items() if isinstance(value, dict) else enumerate(value)

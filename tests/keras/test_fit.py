@@ -1,7 +1,7 @@
-"""`fit`, `evaluate` and `predict`: what they compute, with what data, and what they say.
+"""`fit`, `evaluate` and `predict`: results, kinds of data, and output.
 
-They run on TensorFlow as well (``--against tensorflow``), and one test compares with Keras. What
-they wait for is computed here with NumPy.
+The tests also run on TensorFlow (``--against tensorflow``), and one test compares with Keras. NumPy
+computes the expected values.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ def same(found, wanted, tolerance=1e-5):
 
 
 def linear(tf, **options):
-    """A model that NumPy can do as well."""
+    """A model that is easy to compute in NumPy."""
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(2)])
     model.set_weights([KERNEL, BIAS])
     options = {"optimizer": tf.keras.optimizers.SGD(0.1), "loss": "mse", **options}
@@ -62,7 +62,7 @@ def test_fit_is_gradient_descent(tf, eagerly):
 
 
 def data_of(tf, kind):
-    """The batches of `BATCHES`, as everything that `fit` takes, and the options it needs."""
+    """The batches of `BATCHES` in each form that `fit` accepts, with the required options."""
     if kind == "tensors":
         return (tf.constant(X), tf.constant(Y)), {"batch_size": 4}
     if kind == "float64":
@@ -300,7 +300,7 @@ def batches_of_two(count):
 
 
 EIGHT = X[:8], Y[:8]  # four batches of two
-# What is fitted with, steps of an epoch, and how many steps four epochs have.
+# Options of `fit`, steps per epoch, and the number of steps in four epochs.
 SHORT = {
     "arrays": (lambda tf: EIGHT, 5, [4, 4, 4, 4]),
     "arrays go on": (lambda tf: EIGHT, 3, [3, 1, 3, 1]),
@@ -320,7 +320,7 @@ SHORT = {
 @pytest.mark.filterwarnings("ignore:.shuffle=True")
 @pytest.mark.parametrize("kind", SHORT)
 def test_data_that_run_out(tf, kind):
-    """A warning, and the next epoch begins again; what a generator gave before stays."""
+    """A warning, and the next epoch starts over; a generator continues where it stopped."""
     make, steps, expected = SHORT[kind]
     if tf.__name__ == "tensorflow" and "generator" in kind:
         pytest.skip("Keras goes on with the first batches of a generator that has ended")
@@ -356,7 +356,7 @@ def test_a_generator_for_validation_that_has_ended(tf):
 
 
 def test_a_step_of_ones_own_is_all_that_is_called(tf):
-    """A GAN's `call` is its generator: `fit` gives it nothing that `train_step` does not."""
+    """`fit` calls only `train_step`, not `call`, which is the generator in a GAN."""
 
     class Gan(tf.keras.Model):
         def __init__(self):
@@ -507,7 +507,7 @@ def test_steps_are_replayed(tf):
     model = linear(tf)
     model.fit(X, Y, batch_size=4, epochs=3, verbose=0)
     (paths,) = {id(step): step.paths() for step in model._nt_functions.values()}.values()
-    assert [path.hits for path in paths] == [4, 2]  # the first step makes the metrics
+    assert [path.hits for path in paths] == [4, 2]  # the first step creates the metrics
 
 
 def test_a_data_set_of_digits_is_learned(tf):
@@ -522,7 +522,7 @@ def test_a_data_set_of_digits_is_learned(tf):
     assert losses[-1] < 0.4 * losses[0]
 
 
-# --- What is shown --------------------------------------------------------------------------------
+# --- Output --------------------------------------------------------------------------------
 
 
 @pytest.mark.numtape_only(reason="its own lines")
@@ -630,7 +630,7 @@ def test_targets_that_are_missing_are_named(tf):
 @pytest.mark.parametrize("eagerly", [False, True])
 @pytest.mark.parametrize("kind", ["arrays", "generator"])
 def test_steps_that_are_taken_together(tf, kind, eagerly):
-    """Ten steps, four at a time: the values of single steps, and callbacks for each four."""
+    """Ten steps, four per execution: the values of single steps, callbacks every four steps."""
     told = []
 
     class Told(tf.keras.callbacks.Callback):
@@ -657,7 +657,7 @@ def test_steps_that_are_taken_together(tf, kind, eagerly):
     kernel, _, losses = descended(batches, 2)
     same(model.get_weights()[0], kernel)
     assert told[:6] == [0, (3, 4), 4, (7, 8), 8, (11, told[5][1])]
-    if kind == "arrays" or tf.__name__ == "numtape":  # Keras takes two steps more than it is asked
+    if kind == "arrays" or tf.__name__ == "numtape":  # Keras runs two extra steps
         assert told[5] == (11, 10)
         same(history.history["loss"], losses)
     del told[:]

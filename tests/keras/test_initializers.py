@@ -1,4 +1,4 @@
-"""Initializers, regularizers and constraints: laws, formulas, names, configurations."""
+"""Initializers, regularizers and constraints: distributions, formulas, names, configurations."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ def normal(deviation, mean=0.0):
 
 
 def truncated(deviation):
-    """A truncated normal law of this deviation (after the tails are gone)."""
+    """A truncated normal distribution with this standard deviation after truncation."""
     return stats.truncnorm(-2, 2, 0.0, deviation / TRUNCATED)
 
 
@@ -27,7 +27,7 @@ def uniform(limit):
     return stats.uniform(-limit, 2 * limit)
 
 
-# Name, arguments, the law for a kernel of 60 inputs and 40 outputs.
+# Name, arguments, the distribution for a kernel of 60 inputs and 40 outputs.
 LAWS = [
     ("RandomNormal", {}, normal(0.05)),
     ("RandomNormal", {"mean": 1.0, "stddev": 2.0}, normal(2.0, 1.0)),
@@ -212,7 +212,7 @@ def test_configurations(tf, kind, name, arguments):
     thing = getattr(module, name)(**arguments)
     config = thing.get_config()
     if name == "Identity" and tf.__name__ == "tensorflow":
-        return  # its configuration lacks the gain
+        return  # Keras's configuration lacks the gain
     for key, value in arguments.items():
         assert config[key] == pytest.approx(value)
     described = module.serialize(thing)
@@ -325,7 +325,7 @@ def test_against_keras(tf, kind, name, arguments):
     ours = getattr(getattr(tf.keras, kind), name)(**arguments)
     theirs = getattr(getattr(keras, kind), name)(**arguments)
     wanted = theirs.get_config()
-    assert name == "Identity" or ours.get_config() == {  # Keras forgets its gain
+    assert name == "Identity" or ours.get_config() == {  # Keras drops its gain
         k: pytest.approx(v) if isinstance(v, float) else v for k, v in wanted.items()
     }
     given = (3, 4) if kind == "initializers" else X

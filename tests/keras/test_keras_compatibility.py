@@ -24,7 +24,7 @@ def test_sequential_takes_other_lengths(tmp_path):
     words = RANDOM.integers(0, 5, (4, 7))
     model.fit(words, words, verbose=0)
     whole = model.predict(words, verbose=0)
-    for length in (1, 3, 7):  # an LSTM's outputs depend on what came before alone
+    for length in (1, 3, 7):  # an LSTM's outputs depend only on earlier inputs
         np.testing.assert_allclose(model(words[:, :length]), whole[:, :length], rtol=1e-5)
     assert model.predict(RANDOM.integers(0, 5, (2, 11)), verbose=0).shape == (2, 11, 5)
     model.fit(words[:, :2], words[:, :2], verbose=0)

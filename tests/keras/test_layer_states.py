@@ -1,4 +1,4 @@
-"""What layers do besides the output of their rows: draws, moments, masks, errors, replay."""
+"""Layers beyond the outputs in `layer_rows`: draws, moments, masks, errors, replay."""
 
 import importlib.util
 import inspect
@@ -21,7 +21,7 @@ def keras():
 # --- Errors --------------------------------------------------------------------------------------
 
 CALLS = [
-    # A layer, its arguments, the shapes of a call (None: none), the error, and what it says.
+    # A layer, its arguments, the shapes of a call (None for no call), the error and its message.
     ("Dense", (0,), {}, None, ValueError, "`units`, expected a positive integer"),
     ("Dense", (2,), {"activation": "no"}, None, ValueError, "Could not interpret activation"),
     ("Dense", (2,), {"kernel_initializer": "no"}, None, ValueError, "initializer identifier"),
@@ -94,7 +94,7 @@ CALLS = [
 
 
 def refused(library, name, args, kwargs, shape):
-    """What a layer, or its call, raises."""
+    """The exception of a layer's constructor or call."""
     layers = library.layers
     try:
         layer = getattr(layers, name)(*args, **kwargs)
@@ -114,7 +114,7 @@ def test_wrong_arguments(tf, name, args, kwargs, shape, error, said):
     assert said.lower() in str(found).lower()
 
 
-# Keras says nothing here, or later: the output is empty; the call fails.
+# Keras raises no error here, or a later one: the output is empty, or the call fails.
 SILENT = ("Computed output size would be zero", "`interpolation` argument")
 
 
@@ -379,7 +379,7 @@ def test_embedding_has_sparse_gradients_and_masks(tf):
 
 @pytest.mark.parametrize("behind", ["Dropout", "Dense", "ReLU", "LayerNormalization"])
 def test_masks_go_on(tf, behind):
-    """From the layer that makes a mask through others to one that uses it."""
+    """A mask passes from the layer that creates it through others to one that uses it."""
     layers = tf.keras.layers
     kept = {"Dropout": (0.5,), "Dense": (3,)}.get(behind, ())
     x = np.random.default_rng(6).normal(size=(2, 4, 3)).astype("float32")
@@ -533,7 +533,7 @@ def test_in_a_function(tf, row):
 
 @pytest.mark.parametrize("name", sorted({row.name for row in ROWS} - {"Embedding", "Lambda"}))
 def test_whole_numbers(tf, name):
-    """What computes with weights or means makes floats of ints; what moves keeps them."""
+    """Layers with weights or means convert ints to floats; layers that only move them do not."""
     row = next(row for row in ROWS if row.name == name and not row.call)
     layer = row.make(tf.keras.layers)
     xs = [tf.constant(np.arange(np.prod(s)).reshape(s) % 5 + 1) for s in row.shapes]
@@ -541,5 +541,5 @@ def test_whole_numbers(tf, name):
     try:
         found = row.called(layer, xs)
     except (TypeError, ValueError, tf.errors.InvalidArgumentError):
-        return  # refused by name
+        return  # a named error
     np.testing.assert_allclose(found, floats, rtol=1e-5)

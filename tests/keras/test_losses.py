@@ -1,4 +1,4 @@
-"""Losses of Keras: values against formulas written with NumPy, weights, labels, reductions."""
+"""Keras losses: values compared with NumPy formulas, weights, labels, reductions."""
 
 import re
 import warnings
@@ -35,7 +35,7 @@ def unit(x):
     return x / np.sqrt((x * x).sum(-1, keepdims=True))
 
 
-# By name: arguments, keyword arguments, and the value for each example.
+# Maps names to arguments, keyword arguments, and the value for each example.
 VALUES = {
     "MeanSquaredError": (WANTED, LOGITS, {}, lambda y, p: ((y - p) ** 2).mean(-1)),
     "MeanAbsoluteError": (WANTED, LOGITS, {}, lambda y, p: np.abs(y - p).mean(-1)),
@@ -151,7 +151,7 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values_and_gradients(tf, name):
-    """Each example's loss, the mean of all, and the derivative against differences."""
+    """Each example's loss, the mean, and the derivative against finite differences."""
     wanted, predicted, options, formula = VALUES[name]
     make = getattr(tf.keras.losses, name.split()[0].rstrip(","))
     exact = formula(
@@ -231,7 +231,7 @@ def test_one_class_only_is_warned_of(tf):
         tf.keras.losses.CategoricalCrossentropy()(tf.zeros((4, 1)), tf.ones((4, 1)))
 
 
-# Shapes of labels and of predictions: those that go together, those that are broadcast, others.
+# Shapes of labels and predictions: equal, broadcast, and incompatible ones.
 PAIRS = [
     ((4, 3), (4, 3)),
     ((4,), (4, 3)),
@@ -272,7 +272,7 @@ def test_each_class_has_a_row():
     assert known == {name.split()[0].rstrip(",") for name in VALUES}
 
 
-# What broadcasts in Keras, and is refused here.
+# Shapes that Keras broadcasts and numtape refuses.
 STRICTER = (
     "CategoricalFocalCrossentropy",
     "categorical_focal_crossentropy",
@@ -313,7 +313,7 @@ SUBJECTS = [
 @pytest.mark.numtape_only("asks both")
 @pytest.mark.parametrize(("kind", "name"), SUBJECTS)
 def test_shapes_of_labels_as_keras(kind, name):
-    """Each pair of shapes gives Keras's value, or an error where Keras has one."""
+    """Each pair of shapes yields Keras's value, or an error if Keras raises one."""
     warnings.simplefilter("ignore")
     libraries = numtape, installed()
     if not hasattr(getattr(libraries[1].keras, kind), name):
@@ -377,7 +377,7 @@ def test_names(tf):
 
 
 def test_training_with_a_loss(tf):
-    """What the guide on MLPs does: logits, sparse labels, a tape, an optimizer."""
+    """As in the guide on MLPs: logits, sparse labels, a tape, an optimizer."""
     model = tf.keras.layers.Dense(3)
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.SGD(0.5)
@@ -392,7 +392,7 @@ def test_training_with_a_loss(tf):
     assert values[-1] < 0.2 < values[0]
 
 
-# What a loss takes logits from: how probabilities are made of numbers, and which loss it is.
+# Losses that recover logits: the activation that makes probabilities, and the loss.
 SURE = np.array([[90.0, 0.0, -3.0], [30.0, -2.0, 1.0]], "float32")
 ALTHOUGH = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], "float32")
 MAKERS = {
@@ -419,7 +419,7 @@ LOSSES = {
 
 
 def losses_of_sure_ones(tf):
-    """Each loss and its gradient, at once, in a function, and where that is handed over."""
+    """Each loss and its gradient: direct, in a function, and with the probabilities passed on."""
     found = {}
     x, found_of = tf.constant(SURE), tf.keras.losses
     for name, labels in LOSSES.items():

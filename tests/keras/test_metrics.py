@@ -1,4 +1,4 @@
-"""Metrics: values after several weighed batches against NumPy's formulas, and against Keras."""
+"""Metrics: values after several weighted batches, compared with NumPy formulas and Keras."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ def one_hot(numbers):
 
 
 def batch(kind):
-    """What is wanted and predicted, in one batch."""
+    """Ground truth and predictions of one batch."""
     scores = RANDOM.dirichlet(np.ones(CLASSES), ROWS).astype("float32")
     numbers = RANDOM.integers(0, CLASSES, ROWS)
     near = RANDOM.normal(size=(ROWS, CLASSES)).astype("float32")
@@ -43,7 +43,7 @@ def batch(kind):
 
 
 def mean(values):
-    """The mean of what a formula says of each example."""
+    """The mean of a formula over the examples."""
     return lambda y, p, w, o: np.average(values(y, p, **o), weights=w)
 
 
@@ -87,7 +87,7 @@ def ratio(x, y):
 
 
 def best(function):
-    """The largest of one rate where another is large enough, at 200 thresholds."""
+    """The largest value of one rate among 200 thresholds at which another rate suffices."""
 
     def formula(y, p, w, o):
         asked, wanted = function(*counts(y, p, w, np.linspace(0, 1, 200)))
@@ -363,12 +363,12 @@ rows = pytest.mark.parametrize(("name", "options", "kind", "formula"), TABLE, id
 
 
 def weights(name, k):
-    """The weights of a batch: of integers, for counts of integers."""
+    """The weights of a batch; integers for metrics that count."""
     return WEIGHTS[k].astype("int32") if "IoU" in name and k else WEIGHTS[k]
 
 
 def expected(formula, options, kind, upto):
-    """A formula's value of several batches as one."""
+    """The value of a formula for the concatenated batches."""
     pairs = [
         [np.asarray(x, "float64") if x.dtype.kind == "f" else x for x in pair]
         for pair in DATA[kind][:upto]
@@ -380,7 +380,7 @@ def expected(formula, options, kind, upto):
 
 @rows
 def test_values(tf, name, options, kind, formula):
-    """Batches in turn, again after a reset, and in a function that is replayed."""
+    """Several batches; the same after a reset; the same in a replayed function."""
     metric = getattr(tf.keras.metrics, name)(**options)
     for upto, (y, p) in enumerate(DATA[kind], 1):
         metric.update_state(y, p, sample_weight=weights(name, upto - 1))
@@ -429,7 +429,7 @@ def test_as_keras(name, options, kind, formula):
         theirs["target_class_ids"] = list(theirs["target_class_ids"])
     for config in (ours, theirs):
         config["name"] = re.sub(r"_\d+$", "", config["name"])
-    if name == "CosineSimilarity":  # Keras forgets it
+    if name == "CosineSimilarity":  # Keras drops it
         theirs["axis"] = -1
     assert {key: ours[key] for key in theirs} == theirs
     assert ours.keys() - theirs.keys() <= {"axis", "k", "from_sorted_ids"}

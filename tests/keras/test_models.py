@@ -1,6 +1,6 @@
 """Models: layers' calls, Sequential, functional and subclassed models, and their summaries.
 
-They run on TensorFlow as well: ``--against tensorflow``.
+They also run on TensorFlow: ``--against tensorflow``.
 """
 
 import copy
@@ -22,7 +22,7 @@ def same(found, wanted, tolerance=1e-6):
 @pytest.fixture
 def noting(tf):
     class Noting(tf.keras.layers.Layer):
-        """Notes what it was told of training."""
+        """A layer that records the `training` argument."""
 
         def call(self, x, training=None):
             self.told = training
@@ -159,7 +159,7 @@ def test_losses_of_calls_and_of_regularizers(tf):
         2, kernel_initializer="ones", kernel_regularizer=tf.keras.regularizers.L2(0.5)
     )
     model = tf.keras.Sequential([Losing(), dense, Losing()])
-    for _ in range(2):  # those of an earlier call are gone
+    for _ in range(2):  # losses of an earlier call are dropped
         y = model(tf.constant(X))
     wanted = [np.sum(X**2), np.sum(np.square(y)), 0.5 * 8]
     same([float(loss) for loss in model.losses], wanted, 1e-5)

@@ -364,7 +364,7 @@ def test_optimizer_knows_the_variables_of_its_first_step(tf):
     ("name", "options"), [("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {})], ids=str
 )
 def test_variable_that_is_there_twice_has_both_updates(tf, name, options):
-    """As if each came in a step of its own, but that Adam corrects its bias once a step."""
+    """As with two separate steps, except that Adam corrects its bias once per step."""
     v, w = tf.Variable([1.0, -2.0]), tf.Variable([1.0, -2.0])
     twice, each = (getattr(tf.keras.optimizers, name)(0.1, **options) for _ in range(2))
     twice.apply_gradients([(v * 3.0, v), (tf.constant([0.5, 1.0]), v)])
@@ -447,7 +447,7 @@ def test_layer_normalization(tf, shape, dtype):
 
 @pytest.mark.tf_differs("TensorFlow's second derivative is not that of the formula")
 def test_layer_normalization_has_derivatives_to_second_order(tf):
-    """Against the same from means and roots; also where rows are constant."""
+    """Compared with a formula of means and roots, also for constant rows."""
     layer = tf.keras.layers.LayerNormalization(
         epsilon=0.1, center=False, scale=False, dtype="float64"
     )

@@ -99,7 +99,7 @@ def variables_of(tf, dtype="float32"):
 
 
 def walk(tf, optimizer, dtype="float32", steps=STEPS, replayed=False):
-    """Where variables are after each step."""
+    """The values of variables after each step."""
     variables = variables_of(tf, dtype)
 
     def step(*gradients):
@@ -131,10 +131,10 @@ def test_each_has_a_row(tf):
 @optimizers
 def test_steps_are_those_of_the_formula(tf, name, options):
     wanted = list(formulas.positions(name, options, START, STEPS))
-    # Differences to powers of beta lose digits: 1 - 0.999 has four less.
+    # Differences such as 1 - 0.999 lose up to four digits.
     rtol = 2e-4 if name == "RMSprop" and options.get("centered") else 2e-5
     close(walk(tf, made(tf, name, options)), wanted, rtol)
-    if tf.__name__ == "numtape":  # Keras has its betas in float32
+    if tf.__name__ == "numtape":  # Keras stores its betas in float32
         close(walk(tf, made(tf, name, options), "float64"), wanted, 1e-12)
 
 
@@ -196,11 +196,11 @@ def test_slices_do_what_their_tensor_does(tf, name, options):
     if not {"momentum", "weight_decay", "gradient_accumulation_steps"} & options.keys() and (
         name in ("SGD", "RMSprop", "Adagrad", "Adadelta")
     ):
-        for x, start in zip(found[-1], START, strict=True):  # no gradient, no move
+        for x, start in zip(found[-1], START, strict=True):  # without a gradient, no update
             np.testing.assert_array_equal(x[1], start.astype("f4")[1])
 
 
-# --- What goes wrong ------------------------------------------------------------------------------
+# --- Errors ------------------------------------------------------------------------------
 
 
 def untouched(tf, optimizer, variables, before):
@@ -368,7 +368,7 @@ def test_a_copy_takes_no_other_variables(tf):
             copy.deepcopy(optimizer).apply([tf.ones_like(other)], [other])
     again = copy.deepcopy(optimizer)
     again.apply([tf.ones(2)], [tf.Variable([1.0, 2.0], name="v")])
-    with pytest.raises(ValueError, match="Unknown variable"):  # it has its variables now
+    with pytest.raises(ValueError, match="Unknown variable"):  # its variables exist by now
         again.apply([tf.ones(2)], [v])
 
 
@@ -467,7 +467,7 @@ def test_excluded_from_weight_decay(tf):
 @pytest.mark.parametrize("replayed", [False, True])
 @pytest.mark.parametrize("steps", [None, 2])
 def test_an_optimizer_written_like_keras(tf, steps, replayed):
-    """The example of Keras's documentation: momentum, kept in its own variables."""
+    """The example of Keras's documentation: momentum in its own variables."""
 
     class Momentum(tf.keras.optimizers.Optimizer):
         def __init__(self, **options):
@@ -499,7 +499,7 @@ def test_an_optimizer_written_like_keras(tf, steps, replayed):
 @ours_only("of numtape's plan")
 @pytest.mark.parametrize("name", ["SGD", "Adam", "Adamax", "Nadam", "Adagrad", "Adadelta", "Lion"])
 def test_rows_of_a_step_do_not_grow_but_by_those_of_variables(tf, name):
-    """What all variables have in common, such as beta**t, is computed once."""
+    """Common terms of all variables, such as beta**t, are computed once."""
 
     def rows(count):
         optimizer = getattr(tf.keras.optimizers, name)()
@@ -518,7 +518,7 @@ def test_rows_of_a_step_do_not_grow_but_by_those_of_variables(tf, name):
 @ours_only("of numtape's plan")
 @pytest.mark.parametrize("name", ["SGD", "RMSprop", "Adam", "Nadam", "Ftrl"])
 def test_a_step_is_one_plan_of_few_loops(tf, name, monkeypatch):
-    """However many variables there are."""
+    """The number of loops does not depend on the number of variables."""
     from numtape.core.plan.plan import Planner
 
     plans, planned = [], Planner.plan_for

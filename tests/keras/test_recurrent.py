@@ -1,4 +1,4 @@
-"""Recurrent layers against a plain loop in NumPy: outputs, states, masks, gradients, arguments."""
+"""Recurrent layers compared with a NumPy loop: outputs, states, masks, gradients, arguments."""
 
 import json
 
@@ -57,7 +57,7 @@ LAYERS = {
 
 
 def loop(step, x, states, weights, mask=None, backwards=False, zero=False):
-    """All outputs, in the order of the steps, and the last states."""
+    """All outputs, in the order of the steps, and the final states."""
     times = range(x.shape[1])
     outputs, last = [], None
     for t in reversed(times) if backwards else times:
@@ -75,7 +75,7 @@ def loop(step, x, states, weights, mask=None, backwards=False, zero=False):
 
 
 def made(tf, kind, **more):
-    """A layer with its own weights, and them."""
+    """A layer and its weights."""
     name, arguments, step, count = LAYERS[kind]
     layer = getattr(tf.keras.layers, name)(UNITS, **arguments, **more)
     layer.build((BATCH, TIME, FEATURES))
@@ -184,7 +184,7 @@ def test_masks_of_layers_reach_them_in_replayed_calls(tf):
 
 
 def test_long_sequences_have_the_same_gradients(tf):
-    """Slices are taken by halves, of any number of times."""
+    """Slices are taken by recursive halving, for any number of steps."""
     for time in (1, 2, 3, 7, 33):
         x = np.random.default_rng(time).normal(size=(1, time, 2)).astype(np.float32)
         layer = tf.keras.layers.SimpleRNN(
@@ -198,7 +198,7 @@ def test_long_sequences_have_the_same_gradients(tf):
 
 
 class Minimal:
-    """A custom cell, as guides write it."""
+    """A custom cell, as in guides."""
 
     @staticmethod
     def of(tf):

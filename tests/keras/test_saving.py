@@ -1,4 +1,4 @@
-"""What survives: copies, pickles and files of models and optimizers go on as if never stopped."""
+"""Copies, pickles and files of models and optimizers continue training without a difference."""
 
 import copy
 import io
@@ -80,7 +80,7 @@ MODELS = {f.__name__: f for f in (sequential, functional, recurrent, own_class)}
 
 
 def trained(tf, make, steps=3):
-    """A model after some steps of Adam, whose step size decays."""
+    """A model after some steps of Adam with a decaying step size."""
     keras = tf.keras
     tf.random.set_seed(1)
     model = make(keras)
@@ -200,7 +200,7 @@ def test_a_loaded_model_goes_on(tf, tmp_path, name):
     assert [v.name for v in found.weights] == [v.name for v in model.weights]
     assert found.optimizer.iterations.numpy() == 3
     assert go_on(found) == go_on(model)
-    model.save(path)  # and the next state in its place
+    model.save(path)  # overwrites the file with the next state
     again = tf.keras.models.load_model(path, custom_objects={"Own": type(model)}, compile=False)
     assert np.array_equal(again(X, training=False), model(X, training=False))
     assert again.optimizer is None
@@ -481,7 +481,7 @@ if __name__ == "__main__":
         print([float(f.result()) for f in found])
 """
 
-# A worker that has not run the script: all it knows is in the pickle.
+# A worker that has not run the script and gets all code from the pickle.
 WORKER = """
 import pickle, sys, numtape as tf
 function, v, again = pickle.load(open(sys.argv[1], "rb"))

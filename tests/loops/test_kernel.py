@@ -1,4 +1,4 @@
-"""Kernels, compiled: values, gradients, options, the cache, threads."""
+"""Compiled kernels: values, gradients, options, the cache, threads."""
 
 import gc
 import inspect
@@ -27,7 +27,7 @@ QUICK = {"places", "returning", "helpers", "bits", "numbers_as_conditions"}
 
 @tf.kernel
 def smooth(x, p=0.5):
-    """Writes to x, and sums it up."""
+    """Writes to x and returns its sum."""
     s = 0.0
     for i in range(1, len(x)):
         x[i] += p * math.tanh(x[i - 1])
@@ -92,7 +92,7 @@ def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
 
 @pytest.mark.slow
 def test_compiled_functions():
-    """All functions in one kernel: each has its own elements."""
+    """All functions in one kernel, each on its own elements."""
     lines = [f"    x, y = a[{k}], b[{k}]\n    s += {row[0]}" for k, row in enumerate(FUNCTIONS)]
     text = "def f(a, b):\n    s = 0.0\n" + "\n".join(lines) + "\n    return s\n"
     function, rows = function_of(text), np.array([row[1:] for row in FUNCTIONS], float)
@@ -133,7 +133,7 @@ def test_memory_of_any_kind():
         return s
 
     x.flags.writeable = False
-    gx, gy = tf.grad(dot, (0, 1))(x, x)  # the same array twice, which nobody writes
+    gx, gy = tf.grad(dot, (0, 1))(x, x)  # the same array twice, which the kernel only reads
     np.testing.assert_array_equal([gx, gy], [x, x])
 
 
@@ -191,7 +191,7 @@ def test_the_right_one_of_lambdas_in_a_line():
     assert tf.grad(outer(3.0))(2.0) == 3.0
     constant, negative = lambda x: 5.0, lambda x: -x
     assert tf.grad(negative)(2.0) == -1.0
-    if sys.version_info[:2] == (3, 12):  # which has no columns for a constant that is returned
+    if sys.version_info[:2] == (3, 12):  # which has no columns for returned constants
         with pytest.raises(tf.errors.KernelError, match="as code has no columns here"):
             tf.grad(constant)(2.0)
     else:
@@ -223,7 +223,7 @@ def test_a_full_stack():
 
 
 def test_room_that_no_machine_has():
-    """Sizes beyond what 64 bits hold are no room, and nothing is written anywhere."""
+    """Sizes beyond 64 bits raise a MemoryError, and nothing is written."""
 
     def long(x, n):
         for _ in range(n):
@@ -264,7 +264,7 @@ def test_errors_of_a_call():
 
 
 def test_dtypes_that_numba_sees_otherwise_are_refused():
-    """A value goes onto the stack as what it is, or not at all."""
+    """A value goes onto the stack in its own dtype, or is refused."""
     from numtape.core.loops.ir import Lines
     from numtape.core.loops.program import LoopProgram
     from numtape.core.loops.runtime.compiled_sweeps import compile_sweeps
@@ -328,7 +328,7 @@ def test_adjoints_can_be_read():
     assert "d_x[" in found.source and "d_p_at[0] = d_p" in found.source
     assert "d_p_at[0]" not in smooth.adjoint(x, 0.5, argnums=0).source
     first = inspect.getsourcelines(smooth.python_function)[1]
-    # Vectors of the arguments and of the results of tanh, two of the elements that are squared.
+    # Vectors of the arguments and the results of tanh, and two of the squared elements.
     assert found.stored == {first + 5: 32, first + 6: 32}
     assert smooth.adjoint(np.ones(101), 0.5).stored == {first + 5: 1600, first + 6: 1600}
     assert found.stored == smooth.adjoint(x, 0.5).stored
@@ -342,7 +342,7 @@ def test_adjoints_can_be_read():
 
 
 def test_what_adjoints_store_is_what_calls_take():
-    """The bytes that a table shows are those that the stack of a call takes."""
+    """The bytes in the table are those that the stack of a call uses."""
     x = np.linspace(0.1, 0.9, 30)
     for kernel, arguments in ((smooth, (x, 0.5)), (limited, (0.3, 20))):
         stack._waiting.clear()
@@ -478,7 +478,7 @@ def test_cases_are_all_there():
 
 
 def test_arguments_of_other_kinds_in_turn():
-    """A call takes what was made ready for the arguments before, if it fits these."""
+    """A call reuses the prepared stub of the previous arguments if it fits."""
 
     def scaled(x, p):
         return x[0] * p
@@ -504,7 +504,7 @@ def test_arguments_of_other_kinds_in_turn():
 
 
 def test_calls_leave_nothing():
-    """Blocks and stacks are used again, also by calls that raise."""
+    """Blocks and stacks are reused, also after calls that raise."""
     import tracemalloc
 
     both, x = tf.value_and_grad(checked, (0, 2)), np.ones(3)

@@ -1,4 +1,4 @@
-"""Arrays in kernels: compiled, against Numba, dtypes, shapes that do not match, missing values."""
+"""Arrays in compiled kernels: comparison with Numba, dtypes, shape errors, missing values."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_compiled_sweeps_are_what_the_text_means(function, arguments, wanted):
     ],
 )
 def test_values_are_numbas_bit_by_bit(first):
-    """What Numba's own functions give; their sums have the order that the sweeps have."""
+    """The same bits as Numba's functions, whose sums have the same order."""
     import numba
 
     several = [x for x in ARRAYS[first : first + 40] if x not in ORDERED]
@@ -69,7 +69,7 @@ def test_values_of_kernels_are_numbas_bit_by_bit(function, arguments, wanted):
 
 @pytest.mark.slow
 def test_compiled_expressions_need_no_runtime():
-    """All in one kernel: a unit that needs what the next process lacks would not load there."""
+    """All in one kernel: a unit with runtime dependencies would not load in another process."""
     lines = [f"    s += {x}\n" for x in ARRAYS[::3]]
     text = "def f(x, y, m, k, p):\n    s = 0.0\n" + "".join(lines) + "    return s\n"
     function = function_of(text)
@@ -79,7 +79,7 @@ def test_compiled_expressions_need_no_runtime():
     close(found, slopes, 1e-12)
 
 
-# What Numba types these as, for float32 x and y, int64 k and an int n.
+# Numba's types of these, for float32 x and y, int64 k and an int n.
 SINGLES = [
     ("np.mean(x)", "float32"),
     ("np.var(x)", "float64"),
@@ -232,7 +232,7 @@ def test_ties_go_to_the_first():
 
 
 def test_means_of_ints_are_added_as_floats():
-    """Their sum may be larger than an int can be, and Numba rounds it each time."""
+    """An int sum could overflow, and Numba rounds after each addition."""
 
     def means(x, k, m):
         return x * k.mean() + x * k.var() + (k > 3).mean() * x + np.mean(k * 2) * x + np.std(m) * x
@@ -259,7 +259,7 @@ def test_overlapping_parts_are_read_before_they_are_written():
 
 
 def unsigned(x, a, b, h, u, n):
-    """Ints of 8, 16, 32 and 64 bits without a sign: their differences wrap around."""
+    """Unsigned ints of 8, 16, 32 and 64 bits, whose differences wrap around."""
     s = x[a[0]] * a[1] + x[b[1] - a[2] + 3]
     s += x[0] * (a[0] - b[0] < 9) + x[1] * (np.int64(a[0]) - np.int64(b[0]))
     s += 1e-19 * x[2] * (a[0] - b[0]) + x[3] * (a[0] - 4) + x[1] ** a[2]
@@ -292,7 +292,7 @@ UNSIGNED = (
 
 @pytest.mark.slow
 def test_unsigned_ints_are_numbas():
-    """Python's own would wrap around at their own size."""
+    """NumPy scalars in Python would wrap around at their own size."""
     import numba
 
     compiled = numba.njit(unsigned)

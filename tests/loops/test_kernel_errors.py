@@ -1,4 +1,4 @@
-"""What a kernel may not hold: a KernelError names it, its file and line, and a way round."""
+"""Unsupported code in kernels: a KernelError names it, its file and line, and an alternative."""
 
 import math
 import pickle
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.numtape_only("native loops")
 
 X = ("float64", 1)
 N = ("float64", -1)
-# Lines of a function f(x, p) of an array and a number: the last but for `return`, and what is said.
+# Lines of a function f(x, p) of an array and a number, without `return`, and the message.
 WRONG = [
     ("s = 0.0; try:\n        s = p\n    finally:\n        s = p", "`try`"),
     ("with p:\n        pass", "`with`"),
@@ -366,7 +366,7 @@ def returns(x, n):
 
 
 def test_recursion_that_numba_cannot_tell():
-    """Gradients can: they know the result of each function from all of them."""
+    """Gradients compile, because they infer result types from all functions."""
     with pytest.raises(KernelError, match=r"whose result Numba.*call that one before"):
         turns(3.0, 5)
     assert plain(turns.python_function, [3.0, 5], [0]) == (12.0, [4.0])
@@ -405,7 +405,7 @@ def test_exceptions_of_the_users(second, kind, told, line):
 
 
 def check_raised(function, arguments, kind, told, line):
-    """A gradient raises what the function raises: class, arguments and line."""
+    """A gradient raises the same exception as the function: class, arguments and line."""
     kernel = tf.kernel(function)
     for called in (kernel, tf.grad(kernel), tf.value_and_grad(function)):
         if kind is None:

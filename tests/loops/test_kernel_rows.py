@@ -1,4 +1,4 @@
-"""Rows of kernels that replays compute without Python: see kernels/cpu/calls.py."""
+"""Kernel calls as rows that replays execute without Python; see kernels/cpu/calls.py."""
 
 import gc
 import os
@@ -53,7 +53,7 @@ def thrice(x, k, i):
 
 
 def value_and_grad(kernel, wanted):
-    """A recorded function that does what `tf.value_and_grad` does."""
+    """A recorded function equivalent to `tf.value_and_grad`."""
 
     @tf.function
     def both(*arguments):
@@ -67,7 +67,7 @@ def value_and_grad(kernel, wanted):
 
 
 def used():
-    """Sweeps that ran without Python so far."""
+    """The number of sweeps that ran without Python so far."""
     return arenas.TABLE[[FORWARD, REVERSE]]
 
 
@@ -99,7 +99,7 @@ def several(x, k, b, i8, i16, i32):
 
 @tf.kernel
 def rebound(x, k):
-    """The array that is read is an argument, or one of its own."""
+    """The array that is read is an argument or a local one."""
     u, v = x, np.zeros(len(x))
     for _ in range(3):
         for i in range(len(x)):
@@ -115,7 +115,7 @@ def inner(x, i, k):
 
 @tf.kernel
 def again(x, k):
-    """Calls that are done again, which takes room in the reverse sweep."""
+    """Recomputed calls, which need memory in the reverse sweep."""
     s, y = 0.0, np.zeros(len(x))
     for i in range(len(x)):
         y[i] = inner(x, i, k)
@@ -125,7 +125,7 @@ def again(x, k):
 
 @tf.kernel
 def counted(x, k):
-    """An int only."""
+    """Takes only an int."""
     high = 0
     for i in range(len(x)):
         high += x[i] > k
@@ -178,7 +178,7 @@ def test_rows_of_several_results(kernel, ints):
             for one, other in zip(found, values, strict=True):
                 assert one.dtype.name == other.dtype.name
                 np.testing.assert_array_equal(one, other)
-        if n > 1:  # what runs again runs a forward sweep in each of both
+        if n > 1:  # recomputation runs a forward sweep in both sweeps
             assert (after - before).tolist() == [1 + (kernel is again), kernel is not counted]
             assert (used() - after)[0] == 1
 
@@ -338,7 +338,7 @@ def test_long_calls_leave_the_gil():
     replayed = tf.function(lambda x, n: chain(x, n))
     x, long = tf.constant(np.linspace(0, 1, 1000)), tf.constant(3000)
     for _ in range(3):
-        replayed(x, long).numpy()  # the first replay shows that it is long
+        replayed(x, long).numpy()  # the first replay detects that it is long
     ticks, done = [0], threading.Event()
 
     def tick():

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.numtape_only("native loops"),
     pytest.mark.cpu_only("kernels run on the host"),
 ]
-FORWARD, REVERSE = 2, 3  # where the table of piles counts sweeps
+FORWARD, REVERSE = 2, 3  # columns of sweep counts in the table of arenas
 QUICK = {"places", "helpers", "bits"}  # compiled
 
 
@@ -86,7 +86,7 @@ X = [0.5, -1.5, 2.0]
 
 
 def slopes(function, arguments, eps=1e-6):
-    """Central differences by the arguments that are floats, as float64."""
+    """Central differences by the float arguments, in float64."""
     found = []
     arguments = [np.float64(x) if np.asarray(x).dtype.kind == "f" else x for x in arguments]
     for j, x in enumerate(arguments):
@@ -152,7 +152,7 @@ def test_values_and_gradients_of_every_kind_of_argument(case, device):
             np.testing.assert_allclose(found, differences[id(x)], rtol=1e-5, atol=1e-6)
 
 
-# What is no code of the program: that is observed where a function is recorded.
+# Code that does not belong to the program must not be observed while a function is recorded.
 COUNTED = compile(
     """
 def counted(run, counts, k):
@@ -169,7 +169,7 @@ def counted(run, counts, k):
 
 @pytest.fixture
 def sweeps(monkeypatch):
-    """How often sweeps ran: forward and reverse."""
+    """The number of forward and reverse sweeps."""
     counts, scope = [0, 0], {}
     exec(COUNTED, scope)
     for k, name in enumerate(("forward", "reverse")):
@@ -227,7 +227,7 @@ def test_a_replay_runs_each_sweep_once(sweeps):
 
 
 def test_paths_name_nothing_of_the_transformer():
-    """A kernel is transformed while a call is recorded: that is not the program's doing."""
+    """A kernel is transformed during a recording, which must not observe the transformer."""
 
     @tf.kernel
     def scaled(x):
@@ -660,7 +660,7 @@ def test_interrupts_leave_all_as_before():
 
 
 def taped(case, function=lambda run: run):
-    """Value and gradients of a case, those arguments tensors that are differentiated."""
+    """Value and gradients of a case, with the differentiated arguments as tensors."""
     made, arguments, wanted = case
     kernel = tf.kernel(made)
     tensors = [tf.constant(arguments[j], np.asarray(arguments[j]).dtype) for j in wanted]
@@ -679,7 +679,7 @@ def taped(case, function=lambda run: run):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_every_construct_through_a_tape(case):
-    """On the device that compiles nothing."""
+    """Uses the device that does not compile."""
     with tf.config.override("reference"):
         run, tensors = taped(case)
         y, found = run(*tensors)

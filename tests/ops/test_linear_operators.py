@@ -1,4 +1,4 @@
-"""Linear operators against the dense matrices that NumPy makes of the same parts."""
+"""Linear operators, compared with dense NumPy matrices of the same parts."""
 
 import numpy as np
 import pytest
@@ -26,13 +26,13 @@ def block_lower(tf, a, b, c):
 
 
 def sheet(x):
-    """The matrix that convolves images with this one, all round."""
+    """The matrix of a circular convolution with this image."""
     n = x.size
     columns = [np.roll(x, np.unravel_index(k, x.shape), (0, 1)).ravel() for k in range(n)]
     return np.stack(columns, 1)
 
 
-# Each: the operator of tensors, those as arrays, and the matrix of the arrays.
+# Each: the operator of tensors, the arrays, and the dense matrix of the arrays.
 KINDS = {
     "Adjoint": (lambda tf, x: tf.linalg.LinearOperatorAdjoint(full(tf, x)), [A], lambda a: a.T),
     "BlockDiag": (
@@ -128,7 +128,7 @@ FIXED = {
 
 
 def marked(kinds, *differ, reason):
-    """Kinds, of which some are not compared with TensorFlow."""
+    """Kinds, some of which are not compared with TensorFlow."""
     mark = pytest.mark.tf_differs(reason=reason)
     return [pytest.param(kind, marks=[mark] * (kind in differ)) for kind in kinds]
 
@@ -214,7 +214,7 @@ def test_batches_of_right_sides(tf, kind):
     ],
 )
 def test_derivatives(tf, kind, order):
-    """Of products, solutions and determinants, by all that the operator is made of."""
+    """Derivatives of products, solutions and determinants by all parts of the operator."""
     make, parts, dense = KINDS[kind]
     v = np.random.default_rng(2).normal(size=dense(*parts).shape[-1])
 

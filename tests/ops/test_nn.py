@@ -1,4 +1,4 @@
-"""Elementwise math, activations and cross-entropies: values, slopes, special points."""
+"""Elementwise math, activations and cross-entropies: values, derivatives, special points."""
 
 import math
 

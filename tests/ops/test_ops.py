@@ -1,4 +1,4 @@
-"""Every op against NumPy, on every executor: the tests that the rows of `op_cases.py` stand for."""
+"""Every op compared with NumPy on every executor: the tests of the rows of `op_cases.py`."""
 
 from functools import partial, reduce
 
@@ -11,7 +11,7 @@ from op_draws import arity, draw, largest, ops_of, smooth, special, variants
 
 
 def rows(cases, dtypes=None, where=lambda case, dtype: True):
-    """Parametrize a test by case and dtype, the pairs left out for which it would check nothing."""
+    """Parametrize a test by case and dtype, without pairs for which it would check nothing."""
     pairs = [
         (case, dtype)
         for case in cases
@@ -33,7 +33,7 @@ def cases(chosen):
 
 
 def expected(case, operands, options):
-    """What the row's reference says, more exact than the dtype where it can be."""
+    """The result of the row's reference, in higher precision than the dtype if possible."""
     if case.ulp:
         wide = np.longdouble if case.elementwise else np.float64
         operands = [x.astype(wide) if x.dtype.kind == "f" else x for x in operands]
@@ -47,7 +47,7 @@ def spacing(size):
 
 
 def check(actual, exact, dtype, ulp, elementwise=True):
-    """Assert that a tensor is the exact value but for so many units in the last place."""
+    """Assert that a tensor is within the given ulp of the exact value."""
     value, exact = actual.numpy(), np.asarray(exact)
     assert actual.shape == exact.shape
     if exact.dtype.kind != "f":
@@ -76,15 +76,15 @@ def check(actual, exact, dtype, ulp, elementwise=True):
 
 
 def allowed(case, device):
-    """How many units in the last place a device may be from the exact value."""
+    """The error that a device may have, in units in the last place."""
     return max(case.ulp, ON_GPU.get(case.name, 0.0)) if device == "cuda" else case.ulp
 
 
-COARSE = 64  # units in the last place that TensorFlow may be off where numtape's bound is one
+COARSE = 64  # ulp that TensorFlow may be off where numtape's bound is one
 
 
 def compare(tf, case, operands, options, dtype, device, view=np.asarray):
-    """Assert that the values are right. Returns how many there are."""
+    """Assert that the values are correct. Returns their number."""
     given = map(view, operands)
     found = case.function(tf)(*(map(tf.constant, given) if case.tensors else given), **options)
     wanted = expected(case, operands, options)
@@ -128,8 +128,8 @@ def test_value_at_special_points(tf, device, case, dtype):
 @pytest.mark.tf_differs(reason="how exact numtape is")
 @cases([case for case in CASES if case.exact])
 def test_value_is_exact(tf, device, case):
-    """Against mpmath: in the row's range, and at numbers of every size."""
-    # No exponent of mpmath's erfc is large enough far out, where it is 0 or 2 anyway.
+    """Compared with mpmath in the row's range, and at numbers of every magnitude."""
+    # Far out mpmath's erfc exceeds its exponent range; the value there is 0 or 2.
     far = 1000 if case.exact == "erfc" else np.inf
 
     def truth(*numbers):
@@ -193,7 +193,7 @@ BEYOND = [
 @pytest.mark.parametrize("source", ["float32", "float64"])
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_cast_beyond_the_range(tf, device, source, bits):
-    """The nearest integer that there is, and 0 for NaN: in a vector, alone, and when converted."""
+    """The nearest representable integer, and 0 for NaN: in vectors, scalars and conversions."""
     floats = np.array(BEYOND, source)
     for dtype in (f"int{bits}", f"uint{bits}"):
         least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -239,7 +239,7 @@ def test_operands_stay_as_they_are(tf, device, case, dtype):
         for given in (operands, tensors):
             results = case.function(tf)(*given, **options)
             for result in results if isinstance(results, list) else [results]:
-                result.numpy().fill(3)  # what a caller does to a result changes no operand
+                result.numpy().fill(3)  # writing to a result changes no operand
             for x, kept in zip(given, before, strict=True):
                 np.testing.assert_array_equal(x, kept)
 
@@ -248,7 +248,7 @@ def test_operands_stay_as_they_are(tf, device, case, dtype):
 @pytest.mark.numtape_only(reason="TensorFlow has no executors")
 @rows(CASES)
 def test_executors_agree(tf, executor, case, dtype):
-    """Same bits as the reference, or as far apart as both may be from the exact value."""
+    """The same bits as the reference, or within the sum of both error bounds."""
     compared = 0
     for shapes, options in variants(case):
         operands = draw(case, shapes, dtype, seed=2)
@@ -292,7 +292,7 @@ def test_derivatives(tf, device, case):
 @pytest.mark.numtape_only(reason="checks numtape's rules")
 @cases([case for case in CASES if case.order == 2])
 def test_third_derivatives(tf, device, case):
-    """Ops that only rules record have their own rules; a square makes all of them count."""
+    """Ops that only rules record have their own rules; a square makes all orders nonzero."""
     filled = [(shapes, options) for shapes, options in smooth(case) if largest(shapes)]
     shapes, options = min(filled, key=lambda variant: largest(variant[0]))
     operands = draw(case, shapes, "float64", seed=5)
@@ -304,7 +304,7 @@ def test_third_derivatives(tf, device, case):
 
 
 def slopes(tf, case, operands, options):
-    """The gradient of the results' sum, by each operand."""
+    """The gradient of the results' sum with respect to each operand."""
     tensors = [tf.constant(x) for x in operands]
     watched = [x for x in tensors if x.dtype.is_floating]
     with tf.GradientTape() as tape:
@@ -316,7 +316,7 @@ def slopes(tf, case, operands, options):
 
 @cases([case for case in CASES if case.order > 0])
 def test_gradient_in_float32(tf, device, case):
-    """As far from the gradient in float64 as float32 is coarse: 2e-5 of the largest element."""
+    """Within float32 precision of the float64 gradient: 2e-5 of the largest element."""
     compared = 0
     for shapes, options in smooth(case):
         operands = draw(case, shapes, "float32", seed=4)
@@ -334,7 +334,7 @@ def test_gradient_in_float32(tf, device, case):
 
 @cases([case for case in CASES if case.order in (STOP, MISSING) and "float32" in case.dtypes])
 def test_no_gradient(tf, device, case):
-    """None where nothing flows; an error where no derivative is registered."""
+    """None if no gradient flows; an error if no derivative is registered."""
     shapes, options = smooth(case)[0]
     operands = draw(case, shapes, "float32")
     if case.order == STOP:
@@ -344,7 +344,8 @@ def test_no_gradient(tf, device, case):
             slopes(tf, case, operands, options)
 
 
-# --- The table is whole --------------------------------------------------------------------------
+# --- The table is complete
+# --------------------------------------------------------------------------
 
 
 @pytest.mark.numtape_only(reason="looks at numtape's table of ops")

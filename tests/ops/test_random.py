@@ -1,4 +1,4 @@
-"""Random numbers: NumPy's uniform ones, normal ones by their distribution, the same everywhere."""
+"""Random numbers: uniform ones as in NumPy, normal ones by distribution, equal on all devices."""
 
 import ctypes
 import importlib
@@ -23,7 +23,7 @@ pytestmark = [
 
 DTYPES = ["float32", "float64"]
 both = pytest.mark.parametrize("dtype", DTYPES)
-# No, one, some, many elements; not multiples of what is drawn at once.
+# Zero, one, some, many elements; not multiples of the draws per block.
 SHAPES = [
     (),
     (0,),
@@ -50,7 +50,7 @@ def cpu(tf):
 
 
 def source(seed, number=0, own=0):
-    """NumPy's generator of a draw: of the global seed, the op's own, the number of the draw."""
+    """NumPy's generator of a draw, from the global seed, the op seed and the draw number."""
     return np.random.Philox(np.random.SeedSequence([seed, own, number]))
 
 
@@ -85,13 +85,13 @@ def test_seeds_of_ops(tf):
 
 @pytest.fixture
 def compiled(monkeypatch, tmp_path):
-    """Compiles functions of addresses and integers as kernels are, to be called from Python."""
+    """Compiles functions of addresses and integers like kernels, callable from Python."""
     monkeypatch.setenv("NUMTAPE_CACHE_DIR", str(tmp_path))
     return as_kernel
 
 
 def as_kernel(symbol, function, count):
-    """Its address is called with C alone."""
+    """A function whose C address is called."""
     build = importlib.import_module("numtape.core.compile.numba_compiler")
     jitted = importlib.import_module("numtape.kernels.jit").jit(function)
     built = build.compile_unit(symbol, [build.CompiledFunction(symbol, jitted, [""] * count)])
@@ -120,9 +120,9 @@ def test_known_answers(compiled):
 
 @mpmath.workprec(200)
 def exact(first, second, kind):
-    """Box and Muller's two numbers of two integers; see kernels/cpu/random.py."""
+    """The two Box-Muller numbers of two integers; see kernels/cpu/random.py."""
     bits = 8 * np.dtype(kind).itemsize
-    u = kind(first) * kind(2.0**-bits) + kind(2.0 ** (-bits - 1))  # rounded, as it is there
+    u = kind(first) * kind(2.0**-bits) + kind(2.0 ** (-bits - 1))  # rounded, as in the kernel
     radius = mpmath.sqrt(-2 * mpmath.log(float(u)))
     signed = (second & ~3) - (2**bits if second >> bits - 1 else 0)
     turn = mpmath.pi / 2 * signed / 2**bits
@@ -135,7 +135,7 @@ def exact(first, second, kind):
 
 @mpmath.workprec(200)
 def units(found, expected):
-    """How far numbers are from exact ones, in units in the last place."""
+    """The errors of numbers, in units in the last place."""
     spacing = np.spacing(np.abs(np.array(expected, found.dtype)))
     return [
         float(abs(mpmath.mpf(float(x)) - y) / float(ulp))
@@ -155,7 +155,7 @@ def test_normal_numbers_are_box_and_mullers(tf, dtype, device):
 
 @both
 def test_no_integers_give_what_is_not_finite(dtype, compiled):
-    """The largest radius and the smallest, and angles in all eighths."""
+    """The largest and the smallest radius, and angles in all octants."""
     bits = 8 * np.dtype(dtype).itemsize
     ends = [0, 1, 2, 3, 4, 2**bits - 1, 2**bits - 4]
     ends += [x + k for k in range(-4, 4) for x in (2 ** (bits - 1), 2 ** (bits - 2))]
@@ -176,7 +176,7 @@ def test_distribution(tf, dtype):
     z = normal(tf, (LARGE,), dtype).astype(np.float64)
     assert scipy.stats.kstest(z, "norm").pvalue > 0.01
     assert scipy.stats.kstest(z[::2], "norm").pvalue > 0.01
-    # Means of powers, in standard deviations of theirs.
+    # Means of powers, in units of their standard deviations.
     for power in range(1, 9):
         mean = scipy.stats.norm.moment(power)
         deviation = np.sqrt((scipy.stats.norm.moment(2 * power) - mean**2) / LARGE)
@@ -202,7 +202,7 @@ def test_pairs_are_independent(tf, dtype):
 
 
 def test_draws_are_independent(tf):
-    """One after the other, and of seeds that are close."""
+    """Successive draws, and draws of neighbouring seeds."""
     tf.random.set_seed(1)
     found = [tf.random.normal((LARGE,)).numpy() for _ in range(2)]
     found += [normal(tf, (LARGE,), "float32", seed) for seed in (2, 3)]
@@ -210,7 +210,7 @@ def test_draws_are_independent(tf):
     assert np.abs(correlations).max() < 4 / np.sqrt(LARGE)
 
 
-# --- The same however it is drawn ----------------------------------------------------------------
+# --- Independence of partition ----------------------------------------------------------------
 
 
 @both
@@ -258,7 +258,7 @@ def test_a_shorter_draw_is_the_start_of_a_longer_one(tf, cpu, size, dtype):
 
 
 def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
-    """Each with its own threads; who draws which is not promised."""
+    """Each has its own worker threads; which thread gets which draw is not specified."""
     monkeypatch.setattr(settings, "_threads", 2)
 
     def draws_of(k):
@@ -273,7 +273,7 @@ def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
     assert drawn(run_in_threads) == drawn(lambda count, work: map(work, range(count)))
 
 
-# --- What is asked for ---------------------------------------------------------------------------
+# --- Arguments ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["normal", "uniform", "truncated_normal"])

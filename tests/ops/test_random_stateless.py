@@ -1,4 +1,4 @@
-"""Random numbers of a seed or a generator: TensorFlow 2.21's, and what draws them again."""
+"""Stateless and generator draws: the numbers of TensorFlow 2.21, and reproducibility."""
 
 import mpmath
 import numpy as np
@@ -157,7 +157,7 @@ def test_a_generators_numbers_are_tensorflows(tf):
 def test_states(tf):
     g = tf.random.Generator.from_state([-1, 0, 3], "philox")
     near(g.normal([1]), [-1.0824763])
-    np.testing.assert_array_equal(g.state.numpy(), [255, 1, 3])  # carried
+    np.testing.assert_array_equal(g.state.numpy(), [255, 1, 3])  # with carry
     g.reset([1, 2, 3])
     h = tf.random.Generator(copy_from=g)
     g.reset_from_key_counter(7, [8, 9])
@@ -234,7 +234,7 @@ def test_a_tape_sees_what_was_drawn(tf):
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3, 1.0, 2.5, 30.0, 1000.0])
 def test_slope_of_a_gamma_number(alpha):
-    """Against differences of the distribution function in 40 digits."""
+    """Compared with differences of the distribution function in 40 digits."""
     with mpmath.workdps(40):
         step = mpmath.mpf(10) ** -12
         for share in (1e-6, 0.3, 0.9, 1 - 1e-9):

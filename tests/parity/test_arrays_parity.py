@@ -1,4 +1,4 @@
-"""Array ops, slices as derivatives and variables, each program run by TensorFlow as well."""
+"""Array ops, IndexedSlices gradients and variables: each program also runs in TensorFlow."""
 
 import os
 import warnings
@@ -164,7 +164,7 @@ tf.guarantee_const([1])
 tf.tensor_scatter_nd_max([1,2,3],[[0],[0]],[7,8])
 """.splitlines()
 
-# Their derivatives by X as well, which is a variable once, and once a watched tensor.
+# Also their derivatives by X, once as a variable and once as a watched tensor.
 OF_X = """\
 tf.gather(X,[0,2,0])
 tf.gather(X,1)
@@ -358,7 +358,7 @@ def outcome(tf, program, **names):
 
 
 def seen(x):
-    """What both have to agree in: kinds, dtypes, shapes, values."""
+    """The properties that must agree: kinds, dtypes, shapes, values."""
     if isinstance(x, list | tuple) and type(x).__name__ != "TensorShape":
         return [seen(item) for item in x]
     if type(x).__name__ == "IndexedSlices":

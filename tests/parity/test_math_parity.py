@@ -1,5 +1,5 @@
-"""Special functions, activations and small functions of `tf.math`, beside the TensorFlow that is
-installed: values at special points, gradients, shapes, dtypes, exceptions, argument names."""
+"""Special functions, activations and small functions of `tf.math`, compared with an installed
+TensorFlow: values at special points, gradients, shapes, dtypes, exceptions, argument names."""
 
 import inspect
 
@@ -35,13 +35,13 @@ POINTS = [
     -INF,
     NAN,
 ]
-# Where both have a value that a formula gives; elsewhere see `DIFFERENT`.
+# Points at which both match a formula; for others see `DIFFERENT`.
 SPECIAL = """lgamma digamma erfinv erfcinv ndtri bessel_i0 bessel_i0e bessel_i1 bessel_i1e
 special.bessel_j0 special.bessel_j1 special.bessel_k0 special.bessel_k0e special.bessel_k1
 special.bessel_k1e special.bessel_y0 special.bessel_y1 special.dawsn special.expint
 special.fresnel_cos special.fresnel_sin special.spence rint reciprocal_no_nan""".split()
 BINARY = "xlogy xlog1py xdivy nextafter zeta polygamma igamma igammac".split()
-# What is not compared: numtape has the value of the formula, TensorFlow another.
+# Not compared: numtape has the value of the formula, TensorFlow another.
 DIFFERENT = {
     "special.expint": [INF],
     "bessel_i1": [],
@@ -52,7 +52,7 @@ DIFFERENT = {
 }
 
 
-# Where TensorFlow's float32 has no digits left.
+# Points at which TensorFlow's float32 result has no correct digits.
 DIGITS = {("polygamma", "float32"): [(10.0, -2.5)]}
 
 
@@ -63,7 +63,7 @@ def at(module, path):
 
 
 def outcome(function):
-    """What a call gives, or the name of what it raises."""
+    """The result of a call, or the name of its exception."""
     try:
         found = function()
     except Exception as error:
@@ -180,7 +180,7 @@ def test_values_and_gradients(name):
     function, xs = GRADIENTS[name]
     xs = [np.array(x) for x in xs]
     ours, theirs = (function(tf, *map(tf.constant, xs)) for tf in (numtape, tensorflow))
-    # TensorFlow computes these slopes and constants in float32.
+    # TensorFlow computes these derivatives and constants in float32.
     coarse = any(part in name for part in ("gelu", "leaky_relu", "negative"))
     near = {"rtol": 1e-6 if coarse else 1e-9, "atol": 1e-7 if coarse else 1e-14}
     same(ours, theirs, **near)

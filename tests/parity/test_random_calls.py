@@ -1,7 +1,7 @@
-"""Random calls and chains of calls, in numtape and in the TensorFlow that is installed.
+"""Random calls and chains of calls, in numtape and in an installed TensorFlow.
 
-The same arguments, of every kind, go to both: values and derivatives to second order are as near
-as rounding, shapes, dtypes, None and exceptions are the same. `tests/support/op_cases.py` lists the
+Both get the same arguments of every kind. Values and derivatives to second order must agree within
+rounding; shapes, dtypes, None and exceptions must be equal. `tests/support/op_cases.py` lists the
 functions. Every run has its own seed, which a failure prints; `--parity-seed` repeats it.
 """
 
@@ -40,7 +40,7 @@ pytestmark = [
 
 
 class Argument:
-    """An operand, and how it is passed: as a tensor, a variable, an array or Python's own."""
+    """An operand, and how it is passed: as a tensor, variable, array or Python object."""
 
     FORMS = ["tensor"] * 6 + ["variable"] * 2 + ["array", "python"]
 
@@ -63,7 +63,7 @@ class Argument:
 
 
 class Call:
-    """A random call of a function, and what is asked of it."""
+    """A random call of a function, and the derivatives to compare."""
 
     def __init__(self, seed):
         random = np.random.default_rng(seed)
@@ -83,12 +83,12 @@ class Call:
             if argument.form in ("tensor", "variable") and random.random() < 0.02:
                 other = str(random.choice(DTYPES))
             argument.value = drawn(random, shape, span, "bool" if span is bool else other)
-            if not argument.value.size:  # a list cannot say what shape and dtype it has
+            if not argument.value.size:  # a list does not carry shape and dtype
                 argument.form = "tensor"
             self.arguments.append(argument)
         self.watched = [random.random() < 0.8 for _ in self.arguments]
         if case.name == "where" and case.variants:
-            self.watched = [False]  # no derivative, an error there
+            self.watched = [False]  # the derivative is an error there
         self.order = 0 if case.order in (STOP, MISSING) else 1 if case.name in ONE_ORDER else 2
         self.named = random.random() < 0.15
         self.seeded = random.random() < 0.3
@@ -98,7 +98,7 @@ class Call:
             self._to_edges(random)
 
     def _to_edges(self, random):
-        """A few elements become infinite, NaN, -0, very large or small."""
+        """Replaces a few elements by infinity, NaN, -0, very large or small numbers."""
         self.order = min(self.order, 1)
         for argument in self.arguments:
             x = argument.value
@@ -123,7 +123,7 @@ class Call:
         return f"{self.case.name}({arguments}, {self.options}), watched: {self.watched}"
 
     def names(self):
-        """What TensorFlow calls the operands, if they are passed by name."""
+        """TensorFlow's names of the operands, if they are passed by name."""
         case = self.case
         if not self.named or case.call is not None or case.name.startswith("operator"):
             return []
@@ -133,7 +133,7 @@ class Call:
         return names[: len(self.arguments)] if len(names) >= len(self.arguments) else []
 
     def results(self, tf):
-        """What happens: an exception, or names and values."""
+        """The outcome: an exception, or names and values."""
         found = {}
         try:
             self._run(tf, found)
@@ -143,7 +143,7 @@ class Call:
 
     def _run(self, tf, found):
         arguments = [argument.made(tf) for argument in self.arguments]
-        # Not variables of integers, whose reads have derivatives there.
+        # No integer variables, whose reads have derivatives in TensorFlow.
         tensors = [
             x
             for x, argument, watched in zip(arguments, self.arguments, self.watched, strict=True)
@@ -170,7 +170,7 @@ class Call:
             if self.seeded:
                 seeds = [tf.cast(tf.fill(y.shape, 0.5), y.dtype) for y in results]
             first = attempt(lambda: inner.gradient(results, tensors, seeds, unconnected))
-            if not isinstance(first, Exception):  # slices of a gather become whole
+            if not isinstance(first, Exception):  # IndexedSlices of a gather become dense
                 first = [None if g is None else tf.convert_to_tensor(g) for g in first]
         if isinstance(first, Exception):
             found["gradient"] = first
@@ -198,7 +198,7 @@ def attempt(function):
 
 
 def partner(random, shape):
-    """A shape that broadcasts with this one, mostly."""
+    """A shape that usually broadcasts with this one."""
     if random.random() < 0.03:
         return SHAPES[random.integers(len(SHAPES))]
     found = [1 if random.random() < 0.2 else dim for dim in shape]
@@ -217,11 +217,11 @@ def drawn(random, shape, span, dtype):
 
 
 def alike(mine, theirs, near, least=0.0):
-    """Whether two results are the same, but for rounding; ``least`` is how large they may be."""
+    """Whether two results agree within rounding; ``least`` is their minimal scale."""
     if isinstance(mine, Exception) or isinstance(theirs, Exception):
         names = {kind.__name__ for kind in type(mine).__mro__} - {"Exception", "OpError"}
         if "list index out of range" in str(theirs):
-            return True  # TensorFlow stumbles over the tensordot of a scalar
+            return True  # TensorFlow fails on the tensordot of a scalar
         if "DtypeError" in names or "not in the list of allowed values" in str(mine):
             names |= set(OF_DTYPES)
         return type(theirs).__name__ in names
@@ -237,19 +237,19 @@ def alike(mine, theirs, near, least=0.0):
         return False
     if not finite.any():
         return True
-    # The terms of a derivative are about 1, what is left of them may be less.
+    # The terms of a derivative are about 1; their sum may be smaller.
     largest = max(float(np.abs(theirs[finite]).max()), least, 1e-3 if near is NEAR else 1.0)
     return bool(np.abs(mine[finite] - theirs[finite]).max() <= near[mine.dtype.name] * largest)
 
 
 def difference(call, tensorflow):
-    """What differs, in words; None if nothing does."""
+    """A description of the difference, or None."""
     with np.errstate(all="ignore"):
         mine, theirs = call.results(numtape), call.results(tensorflow)
     if call.case.name in DIFFERS and DIFFERS[call.case.name](call):
         return None
     refused = theirs.get("raises")
-    # What is not a tensor takes the dtype of a tensor on its right; and some of TensorFlow's
+    # Non-tensors take the dtype of a tensor on their right; and some of TensorFlow's
     # refusals.
     plain = any(argument.form in ("python", "array") for argument in call.arguments)
     if refused and plain:
@@ -259,7 +259,7 @@ def difference(call, tensorflow):
     if "does not fit" in str(mine.get("raises")):
         return None
     least = 0.0
-    if any(call.case is row for row in COMPLEX):  # a part is rounded as the whole is
+    if any(call.case is row for row in COMPLEX):  # a component is rounded relative to the whole
         known = [x for name, x in theirs.items() if name.startswith("result") and x.size]
         least = max((float(np.abs(x[np.isfinite(x)]).max(initial=0)) for x in known), default=0.0)
     for name in sorted(theirs.keys() | mine.keys(), reverse=True):
@@ -324,7 +324,7 @@ JOINED = [
     "tf.math.squared_difference({}, {})",
     "tf.pow(1.5 + tf.tanh({}), {})",
 ]
-WIDE = {"float64": 1e-8}  # of the largest element: rounding, and what a chain makes of it
+WIDE = {"float64": 1e-8}  # relative to the largest element, for chains
 
 
 class Chain:
@@ -359,7 +359,7 @@ class Chain:
                 for k, line in enumerate(self.lines):
                     try:
                         exec(line, scope)
-                    except Exception as error:  # the rest goes on without it
+                    except Exception as error:  # the chain continues without it
                         found[f"line {k}"] = error
                         scope[f"y{k}"] = scope["x0"] * 1.0
                     else:

@@ -22,7 +22,7 @@ def _values(found):
 
 
 def _calls(f, arguments, count):
-    """What calls give, or which exception they raise."""
+    """The results of calls, or the exceptions they raise."""
     found = []
     for _ in range(count):
         try:
@@ -33,7 +33,7 @@ def _calls(f, arguments, count):
 
 
 def _compared(make, count=12):
-    """Compare a function with its recording; ``make(wrap)`` gives it and its arguments."""
+    """Compare a function with its recording; ``make(wrap)`` returns it and its arguments."""
     expected = _calls(*make(lambda f: f), count)
     f, arguments = make(tf.function)
     assert _calls(f, arguments, count) == expected
@@ -41,7 +41,7 @@ def _compared(make, count=12):
 
 
 def _over(dataset, f):
-    """The function of an iterator, as an argument."""
+    """A function that takes an iterator as its argument."""
 
     def make(wrap):
         iterator = iter(dataset())
@@ -228,7 +228,7 @@ def test_tape_around_the_call():
 
 
 def test_state_that_the_dataset_changes():
-    """A function of the dataset changes what the function reads: recordings do not hold."""
+    """A function in the dataset changes state that the function reads, so guards fail."""
 
     def make(wrap):
         count = [0]
@@ -291,7 +291,7 @@ def test_what_a_replay_cannot_read():
 
 
 def test_elements_of_paths_that_did_not_hold_stay():
-    """A path that reads three elements is tried first, and one that reads one holds."""
+    """A path that reads three elements is tried first; a path that reads one holds."""
     values = [1.0, 2, 3, 1, 2, 3, -1, -2, -3, 1, 2, 3, -4, 5, 6, 7, -8]
 
     def step(it):
@@ -319,7 +319,7 @@ def test_one_recording_for_each_kind_of_element():
 
 
 def test_interrupted_call_leaves_the_element_or_takes_it():
-    """As in Python: what was read before the interrupt is read."""
+    """As in Python, elements read before the interrupt are consumed."""
     stop = [0]
 
     def step(it):
@@ -342,7 +342,7 @@ def test_interrupted_call_leaves_the_element_or_takes_it():
 
 
 def test_reading_begins_as_in_python():
-    """A loop that was begun moves a shuffled dataset on, though it reads nothing, or raises."""
+    """Starting a loop advances a shuffled dataset, even if it reads nothing or raises."""
 
     def make(wrap):
         data = Dataset.range(8).shuffle(8, seed=1)
@@ -360,7 +360,7 @@ def test_reading_begins_as_in_python():
 
 
 def test_threads_share_an_iterator():
-    """Each element goes to one call."""
+    """Each element goes to exactly one call."""
     iterator, f = iter(Dataset.range(400)), tf.function(lambda it: next(it) * 2)
     for _ in range(3):
         f(iterator)
@@ -450,7 +450,7 @@ OPERATIONS = (
 
 
 def _program(seed):
-    """A function that reads datasets in a random way, and what it is called with."""
+    """A function that reads datasets in a random way, and its arguments."""
 
     def make(wrap):
         random = np.random.default_rng(seed)
@@ -475,7 +475,7 @@ def _program(seed):
                     x = x + tf.reduce_sum(next(iter(data), tf.constant(1, tf.int64)))
                 elif x % 2 == 0:
                     x = x + tf.reduce_sum(next(its[0]))
-            if x % 3 == 0:  # behind all that raises
+            if x % 3 == 0:  # after everything that may raise
                 v.assign_add(x)
             return x, v + 0
 

@@ -1,4 +1,4 @@
-"""`function`: decorating, methods, arguments, results, signatures, functions in functions."""
+"""`tf.function`: decoration, methods, arguments, results, signatures, nested functions."""
 
 import contextlib
 import copy
@@ -383,7 +383,7 @@ def test_method_of_an_object_without_a_hash(tf):
 
 def test_copied_object_has_a_state_of_its_own(tf):
     a = counter_class(tf)(1.0)
-    if tf.__name__ == "numtape":  # TensorFlow keeps what cannot be copied
+    if tf.__name__ == "numtape":  # TensorFlow keeps objects that cannot be copied
         a.add(tf.constant(1.0))
     b = copy.copy(a)
     b.v, b.step = tf.Variable(100.0), 10.0
@@ -404,7 +404,7 @@ def test_deepcopied_object_has_a_state_of_its_own(tf, called):
 
 
 class Picklable:
-    """Its method becomes a `function` in `test_pickled_object`."""
+    """A class whose method becomes a `function` in `test_pickled_object`."""
 
     def __init__(self, v):
         self.v = v

@@ -1,4 +1,4 @@
-"""`function`: arguments and defaults are those that Python would give."""
+"""`tf.function`: arguments and defaults are bound as in Python."""
 
 import collections
 import contextlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("isolated")
 
 
 def as_python(tf, python_function, *calls):
-    """What calls of the function as it is gave, which a `function` of it gives as well."""
+    """The results of calls of a plain function, which a `function` must reproduce."""
     expected = [[np.asarray(python_function(*args)).tolist() for args in call()] for call in calls]
     replayed = tf.function(python_function)
     found = [[np.asarray(replayed(*args)).tolist() for args in call()] for call in calls]
@@ -46,7 +46,7 @@ def test_sets_among_arguments_are_compared_by_value(tf):
 
 
 class Key:
-    """Equal to others of its name."""
+    """A key that equals all keys of the same name."""
 
     def __init__(self, name, weight):
         self.name, self.weight = name, weight

@@ -1,4 +1,4 @@
-"""`function`: gradients, optimizers, variables, random numbers."""
+"""`tf.function`: gradients, optimizers, variables, random numbers."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""`function`: guards on values, and names that are compared at each call."""
+"""`tf.function`: guards on values, and names that are compared at each call."""
 
 import contextlib
 import ctypes
@@ -235,7 +235,7 @@ def world(monkeypatch):
 
 
 def names(tf, world):
-    """Programs that depend on a number, and what changes it."""
+    """Programs that depend on a number, and the change of that number."""
     free = 2.0
 
     def set_free(value):
@@ -466,7 +466,7 @@ LOCALS = {
 @pure
 @pytest.mark.parametrize("form", LOCALS)
 def test_attributes_of_local_names(tf, form):
-    """An object that is a name's, under a local name."""
+    """Attributes of a global object, read through a local name."""
     a, b = Model(), Model()
     scope = {"a": a, "b": b, "null": contextlib.nullcontext, "flag": True, "__name__": __name__}
     text = f"def chosen():\n    return b\ndef program(x):\n        {LOCALS[form].strip()}\n"
@@ -568,7 +568,7 @@ def test_a_call_whose_names_were_not_followed_is_not_kept(tf):
     @tf.function
     def f(x):
         if holder.cut:
-            sys.settrace(None)  # a debugger that is left does that
+            sys.settrace(None)  # as a debugger does when it stops
         return x * holder.rate
 
     before = sys.gettrace()
@@ -610,7 +610,7 @@ def test_attributes_of_the_same_name_of_several_objects(tf, where):
 
 @pytest.mark.records
 def test_names_that_are_set_and_not_read(tf):
-    """That is done when the function is recorded, as in TensorFlow."""
+    """They are set at recording only, as in TensorFlow."""
     state, best, log = types.SimpleNamespace(mode=1.0), None, []
     scope = {"level": 1.0}
     exec("def set_level(x):\n    global level\n    level = 2.0\n    return x * 1.0", scope)
@@ -691,7 +691,7 @@ def test_attributes_of_objects_that_the_call_makes(tf):
 
 @pure
 def test_a_context_that_is_put_back(tf):
-    """The same lines read other objects' attributes, and all is as before in the end."""
+    """The same lines read attributes of other objects; the state is restored in the end."""
     models = [types.SimpleNamespace(rate=2.0), types.SimpleNamespace(rate=3.0)]
     state = types.SimpleNamespace(current=models[0])
 

@@ -1,4 +1,4 @@
-"""`function`: giving up, errors, checks, threads, memory."""
+"""`tf.function`: limits of recording, errors, checked replays, threads, memory."""
 
 import array
 import contextlib
@@ -42,7 +42,7 @@ def test_too_many_paths(tf):
 
 @pytest.fixture
 def few_in_all(monkeypatch):
-    """A function may have 100 recordings, not 1024."""
+    """Lower the limit of recordings per function from 1024 to 100."""
     paths = importlib.import_module("numtape.core.replay.guard_tree")
     assert paths.MAX_RECORDINGS == 1024
     monkeypatch.setattr(paths, "MAX_RECORDINGS", 100)
@@ -59,7 +59,7 @@ def test_too_many_signatures(tf, few_in_all):
 
 @gives_up
 def test_many_signatures_are_many_recordings(tf):
-    """A function that is called for each of a model's variables, and for each batch size."""
+    """A function is called for each of a model's variables, and for each batch size."""
     update = tf.function(lambda v, gradient: v.assign_sub(gradient))
     variables = [tf.Variable(tf.ones(k % 10)) for k in range(100)]
     with warnings.catch_warnings():
@@ -74,7 +74,7 @@ def test_many_signatures_are_many_recordings(tf):
 @pytest.mark.records
 @pytest.mark.numtape_only("about numtape's memory")
 def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
-    """Ever new arguments, for which the function raises."""
+    """New arguments at each call, for which the function raises."""
     monkeypatch.setattr(importlib.import_module("numtape.function.function"), "MOST", 8)
     ran = []
 
@@ -110,7 +110,7 @@ def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
 @gives_up
 @pytest.mark.parametrize("raises", [False, True])
 def test_memory_of_the_program_is_let_go_when_a_call_ends(tf, raises):
-    """An array that a caller looks into cannot grow; no garbage collector has to run first."""
+    """A call releases its arrays without a garbage collection, so that they can be resized."""
     values = array.array("f", [1.0, 2.0])
 
     @tf.function
@@ -167,7 +167,7 @@ def test_a_tape_in_a_cycle_is_not_leaked(tf):
         try:
             raise ValueError
         except ValueError as error:
-            kept = [error]  # which holds this frame, which holds the list
+            kept = [error]  # refers to this frame, which refers to the list
             assert kept
         return tape.gradient(y, x)
 
@@ -267,7 +267,7 @@ def test_function_that_sets_the_seed(tf):
         found = bits(*[f(tf.constant(0.0)) for _ in range(3)])
     tf.random.set_seed(3)
     assert found == bits(tf.random.normal((2,))) * 3
-    assert len(ran) == 3  # what Python does besides is done once a call
+    assert len(ran) == 3  # Python's other effects happen once per call
 
 
 OUTER = {
@@ -323,7 +323,7 @@ def test_tapes_from_outside(tf, what, fresh):
 
 @gives_up
 def test_variable_that_a_thread_assigns_while_the_function_runs(tf):
-    """The function runs once a call, and what it assigns is made on top."""
+    """The function runs once per call, and its assigns apply on top of the thread's."""
     v, ran = tf.Variable(0.0), []
 
     @tf.function
@@ -348,7 +348,7 @@ def test_variable_that_a_thread_assigns_while_the_function_runs(tf):
 @pytest.mark.parametrize("taped", [False, True])
 @pytest.mark.parametrize("looks", [False, True])
 def test_variable_that_a_handler_assigns_before_a_call_commits(tf, monkeypatch, looks, taped):
-    """No update is lost, and gradients are those of what is returned."""
+    """No update is lost, and gradients match the returned value."""
     calls = importlib.import_module("numtape.core.replay.dispatch")
     v, w, handled = tf.Variable(1.0), tf.Variable(5.0), []
     commit = calls.commit
@@ -373,7 +373,7 @@ def test_variable_that_a_handler_assigns_before_a_call_commits(tf, monkeypatch, 
         if taped:
             tape.watch(x)
         y = f(x)
-    count = 1 if looks else 3  # where it looked at what was changed Python runs again
+    count = 1 if looks else 3  # Python reruns if it has read the changed value
     same(v, 3.0 + 10.0 * count)
     same(w, 2.0 * (3.0 + 10.0 * count))
     same(y, 2.0 * (3.0 + 10.0 * count))
@@ -670,7 +670,7 @@ def test_error_under_a_tape_leaves_the_tape_usable(tf):
 
 @pytest.fixture
 def checked(tf, monkeypatch):
-    """Every call is checked."""
+    """Check the replay of every call."""
     monkeypatch.setattr(settings, "_check_replay", 1)
 
 
@@ -818,7 +818,7 @@ def test_check_draws_the_same_numbers(tf, monkeypatch):
 
 @check
 def test_check_holds_no_lock_while_python_runs(tf, checked):
-    """The function waits for a thread that assigns and draws."""
+    """The function waits for a thread that assigns a variable and draws numbers."""
     v, w = tf.Variable(0.0), tf.Variable(0.0)
 
     @tf.function(freeze=True)
@@ -1025,14 +1025,14 @@ def test_memory_stays_flat_where_results_are_kept_and_tapes_follow(tf):
     gc.collect()
     tracemalloc.start()
     try:
-        calls(800)  # the log has been let go
+        calls(800)  # the log was reset meanwhile
         before = tracemalloc.get_traced_memory()[0]
         calls(1500)
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < 2_000_000  # one array a call would be more
+    assert grown < 2_000_000  # one array per call would exceed this
     assert local.log.columns.capacity <= 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""What a recording reads of Python's state: all ways to hold and reach it, and the guards."""
+"""Reads of Python's state by recordings: all ways to hold and access it, and the guards."""
 
 import ctypes
 import gc
@@ -26,11 +26,11 @@ from numtape.core.replay.observe.reads import MISSING, Read
 
 pytestmark = [
     pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was"),
-    pytest.mark.records,  # and what reads frames where they are known
+    pytest.mark.records,  # and needs a known layout of frames
 ]
 
 
-# Ways whose state changes with every call, or is out of reach: plain Python, with a reason.
+# State that changes with every call, or cannot be observed: runs as Python, with a reason.
 PLAIN = {
     "lru_cache": "calls",
     "iterator": "continues a",
@@ -59,7 +59,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", state_programs.WAYS)
 def test_each_way_to_hold_state(name, request):
-    """In one program, another one for each seed, or in all three."""
+    """In one program, depending on the seed, or in all three."""
     for seed in range(3) if request.config.getoption("--slow") else [SEED % 3]:
         program = state_programs.Program(seed, [name])
         said = state_programs.compare(program)
@@ -76,7 +76,7 @@ def test_each_way_is_replayed_or_says_why_not(name):
 
 
 def test_random_programs(request):
-    """For some seconds: programs that mix several ways, their state changed between calls."""
+    """Runs for some seconds programs that mix several ways and change state between calls."""
     count, end = request.config.getoption("--programs") // 2, time.monotonic() + 60
     for k in range(count):
         program = state_programs.Program(SEED * 100_000 + k)
@@ -315,7 +315,7 @@ def test_guards_leave_reference_counts_as_they_were():
         for kind, (holder, key, value, _) in every.items()
     )
     objects = [x for holder, key, value, _ in every.values() for x in (holder, key, value)]
-    shared = (int, str, type(None), type)  # others hold these as well
+    shared = (int, str, type(None), type)  # shared objects with other references
     objects = [x for x in objects if not isinstance(x, shared)]
     before = list(map(sys.getrefcount, objects))
     for _ in range(1000):
@@ -358,7 +358,7 @@ def test_constants_are_those_of_the_pass():
     assert ctypes.c_double.from_address(id(items[1]) + kernel.FLOAT).value == 2.5
 
 
-# --- What people see -----------------------------------------------------------------------------
+# --- Diagnostics -----------------------------------------------------------------------------
 
 
 def test_tracebacks_show_the_programs_own_lines(tf):
@@ -452,7 +452,7 @@ def test_reasons_name_the_line(tf):
 
 
 def test_lists_say_what_is_allowed():
-    """A function of C that is on no list makes a function run as Python."""
+    """A call of an unlisted C function makes a function run as Python."""
     assert id(time.time) not in ownership.PURE
     assert id(random.random) not in ownership.PURE
 
@@ -499,7 +499,7 @@ def test_classes_and_code_that_were_met_are_not_kept(tf):
 
 
 def test_a_class_that_was_changed_is_compared_once(tf, monkeypatch):
-    """From then on its number is: nobody may have asked it for an attribute in between."""
+    """Later calls compare its version number, which needs no attribute lookup in between."""
     compared = []
     monkeypatch.setattr(
         guards,
@@ -547,7 +547,7 @@ print(str(function.paths()).count("hits"))
 
 
 def test_collections_while_python_calls_who_follows_it():
-    """They may run functions, for which Python calls it, too, before it goes on with the first."""
+    """A collection may run functions, for which Python calls the follower recursively."""
     assert run(COLLECTED).split() == ["1"]
 
 
@@ -587,5 +587,5 @@ print(stopped > 10)
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms here")
 def test_what_a_handler_raises_while_a_call_is_recorded_is_the_programs():
-    """And the next call is recorded."""
+    """The exception propagates, and the next call is recorded."""
     assert run(INTERRUPTED) == "True"

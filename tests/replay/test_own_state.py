@@ -1,8 +1,8 @@
-"""State of numtape's own objects: a recorded function sees it change, or runs as Python.
+"""State of numtape's own objects: a recorded function notices a change, or runs as Python.
 
-The first part walks the source of the API modules for what is set outside of `__init__`, and has
-each of them say why recorded functions cannot miss it. The second one reads state in a function,
-changes it outside, and compares with Python.
+The first part searches the source of the API modules for state that is set outside of `__init__`,
+and requires for each a reason why recorded functions cannot miss a change. The second part reads
+state in a function, changes it outside, and compares with Python.
 """
 
 import ast
@@ -16,7 +16,7 @@ from processes import PACKAGE
 import numtape as tf
 from numtape.core.replay.observe.ownership import _PROGRAM_LIKE_FILES
 
-# Why recorded functions cannot miss a change.
+# Reasons why recorded functions cannot miss a change.
 CACHE = "results are the same with and without it"
 NEW = "it belongs to an object that was just made, before anybody else has it"
 LOG = "it is a part of recording: logs, tapes and functions themselves"
@@ -256,7 +256,7 @@ def _state_of(tree):
 
 
 def _is_observed(path):
-    """Whether what a module's code reads is observed, as a program's is."""
+    """Whether reads by a module's code are observed, like those of a program."""
     return str(path).startswith(_PROGRAM_LIKE_FILES)
 
 
@@ -670,13 +670,13 @@ VARIABLE = tf.Variable([0.123456789, 2.0])
 
 
 def _state():
-    """Python's and NumPy's settings, which the function may have set."""
+    """Python's and NumPy's settings, which the function may set."""
     return np.geterr(), np.get_printoptions()["precision"], warnings.filters[0][:3]
 
 
 @pytest.fixture
 def settings():
-    """All as it was, when the test has ended."""
+    """Restore all settings after the test."""
     errors, options = np.geterr(), np.get_printoptions()
     with warnings.catch_warnings():
         yield

@@ -1,4 +1,4 @@
-"""Replayed calls in machine code, against the functions themselves, run as Python."""
+"""Replayed calls in machine code, compared with the functions run as Python."""
 
 import gc
 import importlib
@@ -29,7 +29,7 @@ scale, table = 2.0, {"rate": 3.0, "list": [1.0, 2.0]}
 v, whole = tf.Variable(1.5), tf.Variable([1.0, 2.0])
 
 
-# In these tests the second call is replayed by Python, the third one by machine code, if it can.
+# In these tests Python replays the second call, and machine code the third one if possible.
 
 
 def paths(function):
@@ -39,7 +39,7 @@ def paths(function):
 
 
 def carried_out(function):
-    """How many calls machine code has carried out."""
+    """The number of calls that machine code has executed."""
     return sum(int(path.counts[0]) for path in paths(function))
 
 
@@ -177,7 +177,7 @@ def test_other_arguments_are_seen():
 
 
 def changes(monkeypatch):
-    """What a call reads, each time changed, and put back; and what it gives then."""
+    """Changes of everything that a call reads, each undone afterwards, with the expected result."""
     yield 3.0, lambda: None
     yield 12.0, lambda: monkeypatch.setitem(globals(), "scale", 8.0)
     yield 9.0, lambda: monkeypatch.setitem(table, "rate", 9.0)
@@ -426,7 +426,7 @@ def test_others_that_update_are_waited_for():
     for _ in range(4):
         step(X)
     assert carried_out(step) == 2 and float(v) == 3.5
-    with variables._update_lock:  # one's own thread may
+    with variables._update_lock:  # the thread may hold the lock itself
         step(X)
     assert carried_out(step) == 3
     done = threading.Event()

@@ -1,7 +1,7 @@
-"""Ways to hold state that readers of the README found, each against plain Python.
+"""Ways to hold state that readers of the README reported, each compared with plain Python.
 
-A case makes a function with ``decorate``, calls it, changes what it depends on, and calls it again:
-it gives the same with `numtape.function` as with nothing.
+A case creates a function with ``decorate``, calls it, changes its dependencies, and calls it again.
+The results must be the same with `numtape.function` and without a decorator.
 """
 
 # ruff: noqa: B006, B905, F841, RUF005, RUF012, RUF015
@@ -33,13 +33,13 @@ CASES = []
 
 
 def case(make):
-    """A case: ``make(decorate)`` gives a list of what calls gave."""
+    """A case: ``make(decorate)`` returns the list of the results of its calls."""
     CASES.append(make)
     return make
 
 
 def num(r):
-    """A result as numbers."""
+    """Convert a result to numbers."""
     if isinstance(r, list | tuple):
         return [num(x) for x in r]
     if isinstance(r, dict):
@@ -49,7 +49,7 @@ def num(r):
 
 
 def steps(f, *changes, args=lambda: (tf.constant(1.5),), also=None):
-    """Three calls, then each change followed by two calls."""
+    """Make three calls, then each change followed by two calls."""
     out = []
     for change in [None] * 3 + [c for one in changes for c in (one, None)]:
         if change is not None:
@@ -1661,7 +1661,7 @@ reads("kron", lambda a, m, i, z: np.kron(m, m))
 reads("tensordot", lambda a, m, i, z: np.tensordot(m, m, ([0], [0])))
 
 
-# What the program's own code does while something is printed or logged depends on state as ever.
+# Code of the program that runs while something is printed or logged depends on state as usual.
 
 
 class Keep:
@@ -1792,7 +1792,7 @@ def class_body_sets_its_class(decorate):
     return steps(decorate(f))
 
 
-# It can be seen when something goes: a recorded call lets it go when plain Python does.
+# Object lifetime is observable: a recorded call must release objects when plain Python does.
 
 
 class Model:
@@ -1878,7 +1878,7 @@ def weak_reference_to_an_argument_of_the_program(decorate):
     return found
 
 
-# What a method sets for one object it reads for another one.
+# A method reads from one object what it set on another one.
 
 
 @case
@@ -1906,7 +1906,7 @@ def method_of_several_objects(decorate):
     return found
 
 
-# Whether an array can be written to.
+# Whether an array is writeable.
 
 
 @case
@@ -1953,7 +1953,7 @@ def read_only_operand(decorate):
     return steps(decorate(f), lambda: a.setflags(write=False))
 
 
-# Methods of tensors and variables, and what imports, can be replaced.
+# Methods of tensors and variables, and the import machinery, can be replaced.
 
 
 def patched(name, use, patch):
@@ -2015,7 +2015,7 @@ def import_hook(decorate):
         del sys.modules["hooked"]
 
 
-# A function that calls itself takes not much more of Python's stack than the plain one.
+# A recursive function needs hardly more of Python's stack than the plain function.
 
 
 @case
@@ -2027,7 +2027,7 @@ def deep_recursion(decorate):
     return steps(lambda x: again(x, 250), args=lambda: (tf.constant(1.0),))
 
 
-# Values in values, many deep, are compared without recursion.
+# Deeply nested values are compared without recursion.
 
 
 @case
@@ -2074,7 +2074,7 @@ def deep_arguments(decorate):
     return [float(g(tf.constant(1.0), nest(k), wide)) for k in (1.0, 1.0, 2.0)]
 
 
-# What a call gets is the caller's own object, also when it is recorded.
+# A call receives the caller's own object, also while it is recorded.
 
 
 def identity(name, argument, use):
@@ -2110,7 +2110,7 @@ identity("is_in_a_list", [tf.constant(1.0)], lambda x, y: x[0] is y[0])
 identity("is_none", tf.constant(1.0), lambda x, y: x is None)
 
 
-# Lists and dicts among the arguments, of which a recorded call has copies.
+# Lists and dicts among the arguments; a recorded call gets copies of them.
 
 
 @case
@@ -2171,7 +2171,7 @@ def argument_changed_by_another_name(decorate):
     return [*out, len(given), other["k"]]
 
 
-# Arrays that are resized in place, which nothing else may refer to.
+# Arrays that are resized in place, which requires that no other references exist.
 
 
 @case
@@ -2223,7 +2223,7 @@ def arrays_that_are_accumulated(decorate):
 
 
 def set_along_one_way(decorate, put):
-    """One way sets what another one reads, each of them recorded, then both by turns."""
+    """One path sets what another one reads; each is recorded, then both alternate."""
 
     class Model:
         k = 0.0

@@ -1,4 +1,4 @@
-"""The harness runs: what it measures is not looked at here, only what it writes."""
+"""The benchmark harness runs and writes complete results; the figures are not checked."""
 
 import contextlib
 import importlib
@@ -37,7 +37,7 @@ def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_quick_run_writes_json_and_readme(tmp_path: Path) -> None:
-    """One case, one library: every part of the result is there, and the tables replaced."""
+    """One case, one library: the result is complete, and the tables are replaced."""
     output, readme = tmp_path / "new" / "result.json", tmp_path / "README.md"
     readme.write_text("above\n<!-- benchmarks:begin -->\nold\n<!-- benchmarks:end -->\nbelow\n")
     done = _run("--cases", "scalar_chain", "--output", output, "--readme", readme)
@@ -95,7 +95,7 @@ def test_quick_run_writes_json_and_readme(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_memory_and_scaling(tmp_path: Path) -> None:
-    """What runs in fresh workers, and the plots that come of it."""
+    """The measurements in fresh workers, and their plots."""
     output = tmp_path / "result.json"
     done = _run("--cases", "memory_large_net", "--scaling", "--output", output)
     assert done.returncode == 0, done.stderr
@@ -120,7 +120,7 @@ def test_memory_and_scaling(tmp_path: Path) -> None:
 
 
 def test_readme_without_markers_is_refused(tmp_path: Path) -> None:
-    """Before anything is measured, and without touching the file."""
+    """The error comes before any measurement and leaves the file unchanged."""
     readme = tmp_path / "README.md"
     readme.write_text("no place for a table\n")
     done = _run("--cases", "scalar_chain", "--readme", readme)
@@ -131,7 +131,7 @@ def test_readme_without_markers_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["black_scholes", "long_chain"])
 def test_formula_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When numtape's step of a formula returns, all of its results are computed and right."""
+    """When numtape's step of a formula returns, all results are computed and correct."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import inputs
     from benchmarks.libs.numtape_ import variants
@@ -155,7 +155,7 @@ SMALL_PROGRAMS = {
 }
 
 
-# Those that compile by XLA or as C++ take too long for a test.
+# Libraries that compile with XLA or as C++ take too long for a test.
 QUICK_LIBRARIES = ("numtape", "torch", "autograd", "drjit", "casadi", "warp", "mlx")
 LEFT_OUT = {
     ("autograd", "convolution_step"),
@@ -175,7 +175,7 @@ LEFT_OUT = {
 @pytest.mark.parametrize("library", QUICK_LIBRARIES)
 @pytest.mark.parametrize("name", SMALL_PROGRAMS)
 def test_programs_are_right(name: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each variant gives what is worked out by hand, or the library is left out with a reason."""
+    """Each variant matches the result derived by hand, or the library is left out with a reason."""
     monkeypatch.syspath_prepend(ROOT)
     pytest.importorskip(libs.LIBRARIES[library].package)
     from benchmarks import inputs, programs
@@ -197,7 +197,7 @@ def test_programs_are_right(name: str, library: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("name", ["asian_option", "lstm_step", "convolution_step"])
 def test_programs_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Along a direction, what is worked out by hand is the difference of values."""
+    """Directional derivatives of the formulas by hand match differences of values."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import programs
 
@@ -216,7 +216,7 @@ def test_programs_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_work_of_the_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The products of a step: one forward, two back, and none for the gradient by its input."""
+    """A step has one product forward, two in reverse, and none for the gradient of its input."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import inputs
 
@@ -242,7 +242,7 @@ def _on_gpu(*arguments: object, **variables: str) -> subprocess.CompletedProcess
 
 @pytest.mark.slow
 def test_gpu_run_in_the_simulator(tmp_path: Path) -> None:
-    """The whole way to the JSON; a peer that finds no GPU is named, and no goal is judged."""
+    """The whole run up to the JSON; peers without a GPU are named, and no goal is judged."""
     output = tmp_path / "result.json"
     done = _on_gpu(
         "--quick",
@@ -292,7 +292,7 @@ def test_gpu_run_in_the_simulator(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_gpu_run_without_time(tmp_path: Path) -> None:
-    """What the budget does not suffice for is said, not measured."""
+    """Cases beyond the budget are reported, not measured."""
     output = tmp_path / "result.json"
     done = _on_gpu("--budget", 0, "--cases", "sum", "--output", output, NUMBA_ENABLE_CUDASIM="1")
     assert done.returncode == 0, done.stderr
@@ -303,7 +303,7 @@ def test_gpu_run_without_time(tmp_path: Path) -> None:
 
 
 def test_gpu_run_without_gpu() -> None:
-    """The error says why it does not exist, and nothing is measured."""
+    """The error states why no GPU can be used, and nothing is measured."""
     done = _on_gpu(NUMBA_ENABLE_CUDASIM="0", CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 2
     assert "NUMTAPE_DEVICE=cpu" in done.stderr
@@ -318,7 +318,7 @@ def test_gpu_run_refuses_what_is_for_the_cpu(arguments: tuple[str, ...]) -> None
 
 
 def test_simulated_results_are_marked_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The notebook and the README look for cuda-*.json."""
+    """The notebook and the README search for cuda-*.json only."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu.run import default_output
 
@@ -329,7 +329,7 @@ def test_simulated_results_are_marked_by_name(monkeypatch: pytest.MonkeyPatch) -
 def test_results_of_a_folder_that_cannot_be_written_to(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """They go to the folder for temporary files."""
+    """Results go to the folder for temporary files instead."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import report
 
@@ -343,9 +343,9 @@ def test_results_of_a_folder_that_cannot_be_written_to(
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["numtape", "torch", "jax"])
 def test_gpu_steps_are_right(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the CPU, each library computes what is worked out on paper, first and again."""
+    """On the CPU, each library matches the result derived by hand, twice in a row."""
     monkeypatch.syspath_prepend(ROOT)
-    # JAX would take most of a GPU's memory when it starts, and other tests run beside this one.
+    # By default JAX preallocates most of a GPU's memory, but other tests run in parallel.
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     pytest.importorskip(library)
     from benchmarks.gpu.cases import CASES
@@ -354,7 +354,7 @@ def test_gpu_steps_are_right(library: str, monkeypatch: pytest.MonkeyPatch) -> N
     module = importlib.import_module(f"benchmarks.gpu.libs.{library}_")
     monkeypatch.setattr(module, "CUDA", "cpu", raising=False)
     served = Served(library)
-    served._library = module.Library.__new__(module.Library)  # that there is no GPU is all right
+    served._library = module.Library.__new__(module.Library)  # skips the check for a GPU
     for case in CASES.values():
         data = case.data("tiny" if library == "jax" else "small").for_check()
         for make in served.library.steps(data).values():
@@ -363,7 +363,7 @@ def test_gpu_steps_are_right(library: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that is off by a little more than rounding is not timed."""
+    """A step with an error slightly above rounding is not timed."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu.cases import CASES
     from benchmarks.gpu.libs import BenchmarkStep
@@ -380,7 +380,7 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several steps at once, a slow one by itself; what a broken variant raises is its outcome."""
+    """Fast steps are timed in batches, slow ones singly; a variant's exception is its outcome."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu import libs
     from benchmarks.gpu.cases import CASES
@@ -431,7 +431,7 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     counts.clear()
     Fake.taken = 2 * LONG
     served.measure("sum_rows", "small", Batch(0.1, 5, 1e-9))
-    assert counts == [1, 1, 1]  # no more than patience allows
+    assert counts == [1, 1, 1]  # limited by patience
 
 
 def test_bytes_that_gpu_steps_move(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,7 +460,7 @@ def test_bytes_that_gpu_steps_move(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gpu_floors_and_goals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A floor is bytes or products at a measured rate; a goal is judged where all is known."""
+    """A floor is bytes or products at a measured rate; goals need all of their figures."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.cases import BEST_PEER, Limit
     from benchmarks.gpu import result
@@ -488,7 +488,7 @@ def test_gpu_floors_and_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert goal["met"] is False
     (goal,) = goals(limits, {"nt.function": 2.4}, "s", OWN, {FLOOR: 2.0})
     assert goal["met"] is None
-    # A floor is no peer, and neither are our own columns.
+    # Neither a floor nor numtape's columns count as a peer.
     best = (Limit(1.0, BEST_PEER, "numtape"),)
     ours = {"numtape": 2.0, "atomics": 1.0}
     for peer, met in ((1.9, False), (2.1, True)):
@@ -497,7 +497,7 @@ def test_gpu_floors_and_goals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library whose results are others' has no figure, and what is known makes a table."""
+    """A library with deviating results has no figure; the other figures make a table."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu import result, tables
     from benchmarks.gpu.measure import Found
@@ -535,7 +535,7 @@ def test_gpu_result_compares_the_libraries(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_timer_of_the_gpu() -> None:
-    """Events are recorded in the stream, waited for, and given back; the time is in seconds."""
+    """Events are recorded in the stream, awaited and destroyed; the time is in seconds."""
     from numtape.core.cuda.runtime import resources
     from numtape.core.cuda.runtime.driver import CudaTimer
 
@@ -571,7 +571,7 @@ def test_a_timer_of_the_gpu() -> None:
 
 @pytest.mark.gpu
 def test_a_timer_on_a_gpu() -> None:
-    """What the events say is more than nothing, and no more than the host's clock says."""
+    """The time of the events is positive, and at most that of the host's clock."""
     script = (
         "import time, numtape as tf\n"
         "from numtape.core.cuda.runtime.device import device\n"
@@ -598,7 +598,7 @@ def test_the_networks_of_training_are_the_same_in_each_library():
 
 
 def test_libraries_beyond_the_usual_are_asked_for() -> None:
-    """``--peers all`` adds them, each with a module and a column of its own."""
+    """``--peers all`` adds them, each with its own module and column."""
     assert main._arguments([]).libraries == list(libs.USUAL)
     assert main._arguments(["--peers", "all"]).libraries == list(libs.LIBRARIES)
     headings = [heading for library in libs.LIBRARIES.values() for heading in library.headings]
@@ -609,7 +609,7 @@ def test_libraries_beyond_the_usual_are_asked_for() -> None:
 
 
 def test_long_tables_have_a_row_a_library() -> None:
-    """Cases that are read together make a table, in the README's none but its own."""
+    """Related cases share a table; the README's table has only the cases in ``SHORT``."""
     names = ["scalar_chain", "lstm", "hessian_50", "hessian_200"]
     times = {"median": 2e-3, "ratio": 2.0, "first_step": 1.5}
     cases = {
@@ -653,7 +653,7 @@ def test_each_step_has_its_place_in_the_long_tables() -> None:
 
 
 def test_a_library_that_is_left_out_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its worker goes on, and the reason stands in the result."""
+    """Its worker continues, and the result contains the reason."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.worker import _Served
 

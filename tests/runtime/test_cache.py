@@ -1,4 +1,4 @@
-"""The folder of compiled kernels: absent, warm, damaged, not to be trusted, shared."""
+"""The folder of compiled kernels: missing, warm, damaged, untrusted, shared."""
 
 import ctypes
 import io
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 posix = pytest.mark.skipif(os.name == "nt", reason="no owners and modes as on POSIX")
 
-# A first gradient, and how many files there are after it.
+# Compute a first gradient, and print the number of files afterwards.
 USE = """
 import os, sys
 import numtape as tf
@@ -41,7 +41,7 @@ place = settings.cache_dir()
 count = len(os.listdir(place)) if os.path.isdir(place) else 0
 print(count, *(name for name in ("numba", "scipy") if name in sys.modules))
 """
-# The same where nothing can be compiled: what the cache does not give is missing.
+# The same without a compiler: anything not in the cache is missing.
 READ = (
     """
 import sys
@@ -77,7 +77,7 @@ def units(place):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A folder that one process has filled, and an equal one that two filled together."""
+    """A folder filled by one process, and an equal one filled by two processes together."""
     alone, shared = (tmp_path_factory.mktemp(name) / "deep" / "cache" for name in ("one", "two"))
     count, modules = use(alone)
     assert count > 1
@@ -85,7 +85,7 @@ def filled(tmp_path_factory):
     return alone, shared
 
 
-# The same, with the names of the units that it read at the end.
+# The same, followed by the names of the units that it read.
 READING = (
     """
 import sys
@@ -101,7 +101,7 @@ print(*(name for name in read if name.endswith(".unit")))
 
 @pytest.fixture(scope="module")
 def needed(tmp_path_factory):
-    """A folder with what one process needs: of this run's own, which other tests have filled."""
+    """A folder with the units that one process needs, copied from this run's own cache."""
     run(USE)
     found = tmp_path_factory.mktemp("needed") / "cache"
     found.mkdir(0o700)
@@ -149,7 +149,7 @@ def test_warm_cache_imports_neither_numba_nor_scipy(warm):
 @pytest.mark.slow
 def test_cache_of_garbage_is_compiled_again(needed, warm):
     for path in warm.iterdir():
-        if not path.name.startswith(("passes-derive", "passes-plan")):  # they take longest
+        if not path.name.startswith(("passes-derive", "passes-plan")):  # these take the longest
             path.write_bytes(b"\x7fELF" + bytes(range(256)) * 40)
     assert "numba" in use(warm)[1]
     assert [path.name for path in sorted(warm.iterdir())] == [p.name for p in units(needed)]
@@ -158,7 +158,7 @@ def test_cache_of_garbage_is_compiled_again(needed, warm):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the package whose source may be changed."""
+    """A copy of the package whose source may be modified."""
     shutil.copytree(PACKAGE, tmp_path / "numtape")
     if not (tmp_path / "numtape" / "kernels").is_dir():
         shutil.copytree(numtape.kernels_folder(), tmp_path / "kernels")
@@ -168,7 +168,7 @@ def checkout(tmp_path):
 def kernel_modules():
     top = numtape.kernels_folder()
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
-    # What the CPU uses for a first gradient; the others' keys have a test of their own below.
+    # The modules that the CPU uses for a first gradient; a test below covers the others' keys.
     later = (
         "along",
         "calls",
@@ -195,7 +195,7 @@ def test_same_kernels_elsewhere_are_found(warm, checkout):
     assert use(warm, checkout) == (len(units(warm)), [])
 
 
-# One of each folder; the others' texts are in keys that tests below read.
+# One module of each folder; tests below check that keys contain the source of the others.
 @pytest.mark.parametrize(
     "module",
     [
@@ -223,13 +223,13 @@ def test_changed_body_of_an_op_is_compiled_again(warm, checkout):
     assert wants_to_compile(warm, checkout)
 
 
-# The loader by itself, with a unit that is compiled in no time.
+# The loader alone, with a unit that compiles quickly.
 
 numbers = itertools.count()
 
 
 class Tiny:
-    """A unit of one function that returns 7; counts how often it is compiled."""
+    """A unit of one function that returns 7; counts its compilations."""
 
     def __init__(self):
         self.name = f"tiny{next(numbers)}"
@@ -243,7 +243,7 @@ class Tiny:
         return machine.emit_object(module), [self.name], []
 
     def use(self, source="text"):
-        """Load it and run it. Returns how often it was compiled until now."""
+        """Load and run the unit. Returns the number of compilations so far."""
         address = cache.load(self.name, source, self.compile)[self.name]
         assert ctypes.CFUNCTYPE(ctypes.c_int64)(address)() == 7
         return self.compiled
@@ -332,7 +332,7 @@ def test_key_holds_source_versions_and_cpu(place, monkeypatch):
 
 
 def test_keys_of_kernels_hold_the_whole_source():
-    """Those of elementwise kernels, whole arrays, fused and native loops list their modules."""
+    """The keys of elementwise, array, fused and native-loop kernels list their modules."""
     from numtape.core.compile.array_kernels import _SOURCES
     from numtape.core.compile.lane_kernels import VECTOR_SOURCES
     from numtape.core.loops.runtime import compiled_sweeps
@@ -365,7 +365,7 @@ def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
 
 @pytest.mark.parametrize("unit", passes._UNITS)
 def test_keys_of_passes_hold_the_whole_source(monkeypatch, unit):
-    """The text of each module of the unit's passes, and of each that these import."""
+    """The key has the text of each module of the unit's passes, and of their imports."""
     keys = []
 
     def load(name, source, compile):
@@ -404,7 +404,7 @@ def modes(top):
 
 
 def give_away(monkeypatch, *paths):
-    """Let these files and folders look as if they were another user's; undone by the fixture."""
+    """Make these files and folders appear to belong to another user; the fixture undoes it."""
     theirs = {(found.st_dev, found.st_ino) for found in map(os.lstat, paths)}
 
     def changed(ask):
@@ -467,7 +467,7 @@ def test_folder_that_others_can_write_to_is_neither_used_nor_changed(
     with logged(tf) as said:
         assert [tiny.use(), tiny.use(), tiny.use()] == ([1, 1, 1] if sticky else [2, 3, 4])
         assert cache.writable() is bool(sticky)
-    if sticky:  # as in /tmp, others cannot rename what is not theirs
+    if sticky:  # as in /tmp, others cannot rename foreign files
         assert not said
         return
     assert len(said) == 1
@@ -494,7 +494,7 @@ def test_folder_of_another_user_is_not_used(tf, place, monkeypatch, which):
 @posix
 @pytest.mark.parametrize("how", ["owner", "mode", "link", "folder", "pipe"])
 def test_file_that_others_may_have_written_is_made_anew(tf, place, tmp_path, monkeypatch, how):
-    """It may have been put there while the folder was open to others."""
+    """It may have been planted while the folder was writable for others."""
     tiny = Tiny()
     tiny.use()
     (path,) = place.iterdir()
@@ -563,8 +563,8 @@ logging.basicConfig(format="%(name)s: %(message)s")
 @posix
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="plays another user")
 def test_what_another_user_planted_is_not_executed(warm):
-    """A file that is right in every way but its owner, and would end the process with 66."""
-    (victim,) = warm.glob("lane_Sin_float32_float32-*.unit")  # compiled again in no time
+    """A file that is valid except for its owner, and would end the process with status 66."""
+    (victim,) = warm.glob("lane_Sin_float32_float32-*.unit")  # quick to recompile
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     symbol = victim.name.rpartition("-")[0]
@@ -723,7 +723,7 @@ def test_leftovers_of_a_killed_process_do_not_matter(place):
     assert list(place.iterdir()) == [others]
 
 
-# Units that different processes compiled.
+# Units compiled by different processes.
 
 REDUCE = """
 import sys, numpy as np, numtape as tf
@@ -735,7 +735,7 @@ for name in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_helpers_of_the_same_name_are_not_mistaken_for_each_other(warm):
-    """What Numba calls a function depends on what it compiled before, in each process alone."""
+    """Numba's names of functions depend on what each process compiled before."""
     for name in ("max", "min"):
         run(REDUCE, name, NUMTAPE_CACHE_DIR=warm)
     found = run(REDUCE, "max", "min", NUMTAPE_CACHE_DIR=warm).split()

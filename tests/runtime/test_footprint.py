@@ -1,4 +1,4 @@
-"""What numtape leaves of itself: nothing in a program's objects, nothing in the process's state."""
+"""Side effects: numtape leaves no traces in a program's objects or in the process's state."""
 
 import copy
 import dataclasses
@@ -40,13 +40,13 @@ class Small:
 
 
 class Least(Small):
-    """Weak references to it are possible; see `Number` for one where they are not."""
+    """An object that supports weak references; `Number` does not."""
 
     __slots__ = ()
 
 
 class Number(int):
-    """Nobody says when an object of this class goes."""
+    """An object that does not support weak references."""
 
     x = property(float)
     y = 2.0
@@ -55,7 +55,7 @@ class Number(int):
 
 @pytest.fixture
 def made(tf, monkeypatch):
-    """A maker of objects of these classes, whose method is a `function`."""
+    """A factory of objects of these classes, whose method is a `function`."""
     for cls in (Point, Small, Number):
         function = tf.function(Point.moved)
         function.__set_name__(cls, "moved")
@@ -108,7 +108,7 @@ def test_objects_go_when_nobody_holds_them(tf, made, cls):
     assert len(table) == 1
     gc.disable()
     try:
-        del point  # not even the garbage collector has anything to do
+        del point  # freed without the garbage collector
         assert ref() is None
         assert not table
     finally:
@@ -128,7 +128,7 @@ def test_a_method_keeps_its_object(tf, made):
 @pytest.mark.records
 @pytest.mark.parametrize("how", ["itself", "method", "closure", "child", "list"])
 def test_objects_that_lead_to_themselves_go(tf, how):
-    """What is recorded of them refers to their attributes, and so to them."""
+    """Recordings refer to their attributes, and so to the objects."""
 
     class Child:
         pass
@@ -164,7 +164,7 @@ def test_objects_that_lead_to_themselves_go(tf, how):
                 parent.step(tf.constant(1.0))
         del one, parent
         gc.collect()
-    assert sum(ref() is not None for ref in refs) <= 6  # as many again as there are, and one
+    assert sum(ref() is not None for ref in refs) <= 6  # at most the live ones twice, and one
     assert [parent.step.experimental_get_tracing_count() for parent in live] == [1] * 5
 
 
@@ -181,7 +181,7 @@ def test_addresses_that_come_again(tf, made):
 
 
 def test_entries_go_without_running_python(tf, made):
-    """An interrupt that came while Python runs for a weak reference would be lost."""
+    """An interrupt in a Python callback of a weak reference would be lost."""
     point = made(Point, 5.0)
     move(tf, point)
     callbacks = {ref.__callback__ for ref in weakref.getweakrefs(point)} - {None}
@@ -193,7 +193,7 @@ def test_entries_go_without_running_python(tf, made):
 
 
 def test_entry_that_its_object_left_behind_is_nobody_elses(tf, made):
-    """Where even a function of C cannot be called any more."""
+    """Also if not even a C callback can run."""
     table = vars(Point)["moved"]._method_table
     point, other = made(Point, 5.0), made(Point, 7.0)
     move(tf, point)

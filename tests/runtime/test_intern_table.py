@@ -1,4 +1,4 @@
-"""Tables of what is met: one number for each thing, whoever meets it in the middle of what."""
+"""Intern tables: one number for each object, despite threads, finalizers and handlers."""
 
 import dis
 import gc
@@ -27,10 +27,10 @@ from numtape.core.values.spec import SPECS, intern
 pytestmark = pytest.mark.numtape_only("numtape's tables")
 
 
-# Stretches of code that nothing divides.
+# Atomic blocks.
 
-# What neither calls anything, nor jumps backwards, nor makes an object that the garbage collector
-# visits: there, and only there, CPython lets handlers, finalizers and other threads run.
+# They contain no calls, backward jumps or allocations of objects that the garbage collector tracks,
+# the only points at which CPython runs handlers, finalizers and other threads.
 UNDIVIDED = {
     "BINARY_OP",
     "BINARY_SUBSCR",
@@ -81,9 +81,9 @@ def functions(code):
 
 
 def divided(path):
-    """Instructions in such stretches at which something else could run.
+    """Instructions in atomic blocks at which other code could run.
 
-    The last one may call into C, or jump back: whatever runs then runs after that.
+    The last instruction may call into C or jump back: other code then runs after the block.
     """
     marked = list(stretches(path))
     for code in functions(compile(path.read_text("utf-8"), str(path), "exec")):
@@ -104,7 +104,7 @@ def divided(path):
                 if i is found[-1] and i.opname == "JUMP_BACKWARD":
                     continue
                 if i.opname == "JUMP_BACKWARD" and before == "NOT_TAKEN":
-                    continue  # half of a condition since Python 3.14: it begins again
+                    continue  # half of a condition since Python 3.14
                 if i.opname not in UNDIVIDED:
                     yield f"{path.name}:{i.positions.lineno} {i.opname}"
 
@@ -126,7 +126,7 @@ def test_the_check_sees_what_divides(tmp_path):
 
 
 def one_object_each():
-    """Whether all objects of a table have their own numbers, and the fields written by it."""
+    """Whether all objects of a table have distinct numbers and consistent fields."""
     specs = list(SPECS)
     assert len({spec.id for spec in specs}) == len(specs)
     for spec in specs:
@@ -138,14 +138,14 @@ def one_object_each():
 
 
 def test_what_is_met_inside_of_what_is_met(monkeypatch):
-    """A finalizer, say, that enters the next thing while one is being entered."""
+    """For example, a finalizer interns another object while one is being interned."""
     describe, inside, held = SPECS._describe, [], []
 
     def meeting_others(number, key, spec):
         if len(inside) < 6:
             inside.append(key)
             held.append(intern((1000 + len(inside), 7), DTYPES[9]))
-            held.append(intern(key[0], DTYPES[key[1]]))  # the very thing that is being entered
+            held.append(intern(key[0], DTYPES[key[1]]))  # the same object that is being interned
         return describe(number, key, spec)
 
     monkeypatch.setattr(SPECS, "_describe", meeting_others)
@@ -172,7 +172,7 @@ def test_numbers_of_what_nobody_has_are_used_again():
     for k in range(50):
         intern((k, 12345), DTYPES[9])
     intern_table.free_unused()
-    intern_table.free_unused()  # shapes are held by the specs that were freed before
+    intern_table.free_unused()  # a first pass frees the specs that hold shapes
     before = len(SPECS)
     numbers = {intern((k, 54321), DTYPES[9]).id for k in range(50)}
     intern_table.free_unused()
@@ -183,7 +183,7 @@ def test_numbers_of_what_nobody_has_are_used_again():
 
 
 def test_a_number_that_is_given_back_while_the_dead_are_counted(monkeypatch):
-    """By a thread that came second: its object is dead, and the number has no key."""
+    """By the loser of a race: its object is dead, and the number has no key."""
     dead, came_second = SPECS._dead_entries, weakref.ref(set())
     monkeypatch.setattr(
         SPECS, "_dead_entries", lambda: [*dead(), (intern_table.CAPACITY - 1, came_second)]
@@ -193,7 +193,7 @@ def test_a_number_that_is_given_back_while_the_dead_are_counted(monkeypatch):
 
 
 def test_numbers_are_used_again_once_what_is_derived_from_them_is_forgotten(monkeypatch):
-    """What another thread derives while numbers go is forgotten as well."""
+    """Data that another thread derives while numbers are freed is dropped as well."""
     number, seen = intern((77, 12347), DTYPES[9]).id, []
 
     def forgets():
@@ -208,7 +208,7 @@ def test_numbers_are_used_again_once_what_is_derived_from_them_is_forgotten(monk
 
 
 def test_numbers_in_rows_that_are_copied_meanwhile(monkeypatch):
-    """To a log that is made when all others have been listed."""
+    """To a log that is created after all others were listed."""
     number = intern((78, 12347), DTYPES[9]).id
 
     class Copy:
@@ -231,7 +231,7 @@ def test_numbers_in_rows_that_are_copied_meanwhile(monkeypatch):
 
 
 def test_kernels_that_are_entered_while_all_are_forgotten(monkeypatch):
-    """The entry goes when all are forgotten again, whatever had been done of the first time."""
+    """The next reset drops the entry, at whatever point the first one was interrupted."""
     monkeypatch.setattr(intern_table, "CACHES", [])
     forgetting, entered = threading.Event(), threading.Event()
 
@@ -288,7 +288,7 @@ def test_a_spec_that_died_comes_back_with_its_number(tf):
         y = tf.reduce_sum(tf.reshape(x, [43, 3]))
         row = [r for r in range(log.n) if SPECS.size[log.spec[r]] == 129][-1]
         number = log.spec[row]
-        log.tensors[:] = [y]  # a row that no tensor stands for
+        log.tensors[:] = [y]  # a row without a tensor
         intern_table.free_unused()
         gc.collect()
         assert SPECS._objects[number]() is None
@@ -355,13 +355,13 @@ print(wrong[:3])
     ],
 )
 def test_new_shapes_are_met_by_eight_threads(limit, beside):
-    """With a low limit, numbers are freed and used again all the time."""
+    """With a low limit, numbers are freed and reused constantly."""
     assert run(EVERYWHERE, limit, 12, beside) == "[]"
 
 
 @pytest.fixture
 def freeing(monkeypatch):
-    """Numbers are freed whenever something new is met."""
+    """Free unused numbers whenever a new object is interned."""
     limit = property(lambda self: 0, lambda self, value: None)
     monkeypatch.setattr(InternTable, "_limit", limit, raising=False)
 
@@ -369,7 +369,7 @@ def freeing(monkeypatch):
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs_while_numbers_are_freed(tf, freeing, seed):
     program, before = Program(3000 + seed), intern_table.generation.number
-    for k in range(8):  # others may have met what the program has
+    for k in range(8):  # other tests may have interned the same objects
         tf.ones((1000 + 10 * seed + k,))
     said = compare(tf, program)
     assert said is None, f"{said}:\n{program.script()}"
@@ -421,7 +421,7 @@ def test_without_a_gil_it_cannot_be_imported():
 
 
 def test_constants_of_rules_are_met_anew(tf):
-    """Rows of constants that a thread noted for rules that were forgotten meanwhile."""
+    """Rows of constants that a thread stored for rules that were dropped meanwhile."""
     for k in range(4):
         x = tf.Variable([1.0, 2.0])
         with tf.GradientTape() as tape:

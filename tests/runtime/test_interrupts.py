@@ -1,4 +1,4 @@
-"""Ctrl-C and errors: a step happens wholly or not at all, and everything works afterwards."""
+"""Ctrl-C and errors: a step is atomic, and everything works afterwards."""
 
 import json
 import math
@@ -230,7 +230,7 @@ def test_interrupt_at_every_place_of_a_step(events, stride, recorder):
     assert found == []
 
 
-# An interrupt at each line of what notes that something is up to date: then it is.
+# An interrupt at each line that marks a state as up to date: the mark must be true.
 
 
 def assert_bound(block, **arrays):
@@ -405,7 +405,7 @@ def test_interrupted_guards_are_added_again(tf):
     interrupted_at_each_line(lambda: Guards(found[:1]), lambda guards: guards.add(found), check)
 
 
-# Errors leave everything as it was.
+# Errors leave all state unchanged.
 
 
 @pytest.fixture(autouse=True)
@@ -528,13 +528,13 @@ def test_value_that_cannot_be_computed_is_an_error_for_who_looks_at_it(tf):
 
 @pytest.mark.cpu_only("computes by hand")
 def test_error_in_a_sweep_is_raised_and_can_be_tried_again(tf, monkeypatch):
-    """Memory that runs out in the middle of a sweep, say."""
+    """For example, memory runs out in the middle of a sweep."""
     with by_hand("MatMul") as op:
         _fail_once(tf, op, monkeypatch)
 
 
 def _fail_once(tf, op, monkeypatch):
-    compute, fail = op.compute, [True] * 2  # with others, and alone
+    compute, fail = op.compute, [True] * 2  # first with other rows, then alone
 
     def failing_once(*arguments, **attributes):
         if fail:
@@ -558,7 +558,7 @@ def _fail_once(tf, op, monkeypatch):
 
 
 class Deaf:
-    """A lock whose waits nothing interrupts, as Windows has them: an interrupt comes after one."""
+    """A lock with uninterruptible waits, as on Windows: an interrupt comes after the wait."""
 
     def __init__(self):
         self.lock, self.longest = threading.Lock(), 0.0

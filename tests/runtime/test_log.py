@@ -1,4 +1,4 @@
-"""The log's promises: what is computed when, how often, and what is let go."""
+"""The log's guarantees: lazy evaluation, no repeated work, and release of values."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,9 @@ def test_numpy_comes_out_as_a_copy(tf, shape):
     v = tf.Variable(x)
     for tensor in (x, x + 0.0, tf.reshape(x, [-1]), v, v.read_value(), tf.identity(v)):
         for out in (np.asarray(tensor), tensor.numpy(), np.array(tensor, copy=True)):
-            if isinstance(out, np.ndarray) and out.flags.writeable:  # a view of the log is not
+            if (
+                isinstance(out, np.ndarray) and out.flags.writeable
+            ):  # views of the log are not writeable
                 out[...] = 9.0
         assert np.asarray(tensor).max() == 1.0
     assert np.asarray(x).max() == 1.0
@@ -161,7 +163,7 @@ def test_bytes_are_bounded_where_nobody_looks(tf, log):
 
 @pytest.mark.parametrize("function", ["abs", "add", "reduce_sum", "concat"])
 def test_operands_larger_than_what_a_log_may_hold(tf, log, monkeypatch, function):
-    """An op needs them, so they are brought once, not again and again."""
+    """An op needs them, so they are copied to the log only once."""
     monkeypatch.setattr("numtape.core.log.log.SWEEP_BYTES", 1000)
     log.rewind()
     x, y, most = tf.ones(2000), tf.ones(2000), 0
@@ -174,7 +176,7 @@ def test_operands_larger_than_what_a_log_may_hold(tf, log, monkeypatch, function
 
 
 def test_large_arrays_under_a_tape_do_not_make_the_log_grow(tf, log):
-    """Past the limit of bytes a tape keeps the rows, but their number does not explode."""
+    """Beyond the limit of bytes a tape keeps the rows, but their number stays bounded."""
     size = 1 << 20
     array, v = np.ones(size, np.float32), tf.Variable(tf.zeros(size))
     with tf.GradientTape() as tape:
@@ -185,7 +187,7 @@ def test_large_arrays_under_a_tape_do_not_make_the_log_grow(tf, log):
     assert tape.gradient(y, v).numpy()[0] == 1.0
 
 
-# Operands that record their own rows (lists with tensors), where the log is full.
+# Operands that record their own rows (lists with tensors) while the log is full.
 FULL = """
 import numtape as tf
 from numtape.core.log.log import SLACK, SWEEP_ROWS, local
@@ -210,7 +212,7 @@ for back in range(8):
 
 
 def test_rewinding_in_the_middle_of_an_op_changes_nothing():
-    run(FULL)  # in its own process: rows that are gone may crash
+    run(FULL)  # in its own process, as released rows may crash
 
 
 # Lazy.
@@ -238,7 +240,7 @@ def test_live_scalars_are_computed_with_a_look_and_live_arrays_are_not(tf):
     with sweeps() as asked:
         float(looked)
         assert len(asked) == 1
-        assert len(set(asked[0])) == 2  # itself and the live scalar, nothing that is dead
+        assert len(set(asked[0])) == 2  # the row and the live scalar, no dead rows
         assert computed(scalar)
         assert not computed(array)
         float(scalar)

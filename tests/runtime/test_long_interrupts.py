@@ -1,4 +1,4 @@
-"""Ctrl-C while something long is computed: it is raised within half a second."""
+"""Ctrl-C during a long computation is raised within half a second."""
 
 import functools
 import json
@@ -95,7 +95,7 @@ def test_interrupts_are_raised_at_once(threads, names):
     for name, (late, after, right) in found.items():
         assert right, name
         assert late < 0.5, name
-        assert after < 0.5, name  # the next look, at something else, does not pay for it
+        assert after < 0.5, name  # the next evaluation is not delayed
 
 
 def program(tf):
@@ -140,11 +140,11 @@ def test_errors_of_what_is_watched(tf, monkeypatch):
 
 
 def test_what_was_left_alone_gets_no_more_work(monkeypatch):
-    """The threads that an interrupt left behind end; others are there for the next sweep."""
+    """Threads abandoned by an interrupt end; others serve the next sweep."""
     before, left, running = list(workers._threads), [], []
     seen = workers.threading.Event()
 
-    class Lock:  # waiting is interrupted
+    class Lock:  # its waits are interrupted
         def acquire(self, timeout=-1):
             seen.wait(10)
             raise KeyboardInterrupt
@@ -208,7 +208,7 @@ def test_scalars_of_interrupted_work_are_not_computed_by_the_next_look(tf, monke
 
 
 class Late:
-    """Handlers of signals, of all kinds."""
+    """Signal handlers of all kinds."""
 
     def method(self, *_):
         raise TimeoutError("late")
@@ -256,7 +256,7 @@ def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, 
 
 
 def heard_of(act):
-    """How often Python looks for interrupts in one of its own lines, or waits where it hears."""
+    """How often Python checks for signals in a line of its own, or waits interruptibly."""
     count = 0
 
     def trace(frame, event, _):
@@ -320,15 +320,15 @@ def test_another_thread_finds_different_elements(tf, monkeypatch):
         workers.heard(lambda: 1 // 0)
 
 
-# Kernels: what took long is left to another thread.
+# Kernels: long calls run in another thread.
 
 
 class Interrupts:
-    """In the place of waiting for another thread: now and then an interrupt, and it goes on."""
+    """Replaces waiting for another thread: raises an occasional interrupt, then continues."""
 
     def __init__(self, every):
         self.calls, self.threads, self.every = 0, [], every
-        self.heard = workers.heard  # as it is before this is in its place
+        self.heard = workers.heard  # the original
 
     def __call__(self, work):
         self.calls += 1
@@ -375,7 +375,7 @@ def test_calls_of_kernels_that_take_long_are_interrupted(tf, monkeypatch, make, 
             assert given.tolist() == x.tolist()
     for thread in interrupts.threads:
         thread.join()
-    watched = not (plain and strided)  # copies would be others to Numba
+    watched = not (plain and strided)  # copies would have other Numba types
     assert (done, interrupts.calls) == ((4, 8) if watched else (8, 0))
 
 
@@ -429,7 +429,7 @@ def test_what_other_threads_write_during_a_watched_call_stays(tf, monkeypatch):
     kernel = tf.kernel(fails)
     assert np.isnan(kernel(x, 2))
     assert x.tolist() == [5.0, 7.0, 8.0, 4.0]
-    monkeypatch.setattr(workers, "heard", None)  # only the main thread hears of interrupts
+    monkeypatch.setattr(workers, "heard", None)  # only the main thread receives interrupts
     found = []
     thread = threading.Thread(target=lambda: found.append(kernel(x, 2)))
     thread.start()
@@ -502,7 +502,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(os.name == "nt", reason="no timers that signal")
 def test_a_process_ends_while_a_product_goes_on_that_was_interrupted():
-    """Its library would wait at the end for threads that do not end."""
+    """BLAS would wait at exit for threads that do not end."""
     child = start(ENDS, OPENBLAS_NUM_THREADS=2)
     try:
         printed, errors = child.communicate(timeout=30)

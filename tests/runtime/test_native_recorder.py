@@ -1,4 +1,4 @@
-"""Recorders in machine code, against their definition: the recorders in Python."""
+"""Recorders in machine code, compared with the recorders in Python, which define them."""
 
 import ctypes
 import sys
@@ -14,8 +14,8 @@ usable = pytest.mark.skipif(
     bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
 )
 
-# Every recorder of one to three operands and every operator, with operands of many kinds; each call
-# is made three times: what an operand or a result is must have been met before.
+# Every recorder of one to three operands and every operator, with operands of many kinds. Each call
+# is made three times, because the machine code needs the specs of operands and results to be known.
 EVERYTHING = """
 import operator, sys
 import numpy as np
@@ -230,7 +230,7 @@ def test_the_usual_operands_run_nothing_of_python():
     assert run(MACHINE, **NATIVE) == ""
 
 
-# Everything that records, 130 rows a round; what was counted once is counted after more rounds.
+# Everything that records, 130 rows per round; counts must stay the same after more rounds.
 COUNTS = """
 import gc, sys
 import numpy as np
@@ -515,7 +515,7 @@ repeated_calls.find_layout = unknown
     "change, variables, said",
     [
         ("", NATIVE, ["machine code"] * 4),
-        ("", {**NATIVE, "PYTHONMALLOC": "debug"}, ["machine code"] * 4),  # freed memory is written
+        ("", {**NATIVE, "PYTHONMALLOC": "debug"}, ["machine code"] * 4),  # overwrites freed memory
         ("", PYTHON, ["Python: NUMTAPE_RECORD=python"] * 4),
         (UNKNOWN, NATIVE, ["machine code", "Python: nothing is known", *["machine code"] * 2]),
     ],
@@ -645,7 +645,7 @@ def test_finalizers_record_when_the_process_ends():
 
 @usable
 def test_places_are_those_that_python_has():
-    """The same by another way: what Python's own functions find there."""
+    """Python's own functions find the same objects at these offsets."""
     found = layout.find_layout()
     assert found.known["None"] == id(None)
     pair = (object(), object())

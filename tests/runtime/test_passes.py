@@ -1,4 +1,4 @@
-"""The passes: numbers they share with numtape.core, and the same results undecorated as jitted."""
+"""The passes: constants shared with numtape.core, and equal results undecorated and jitted."""
 
 import ctypes
 import importlib
@@ -33,7 +33,7 @@ MASK = (1 << 64) - 1
 
 
 class Integers:
-    """NumPy for undecorated kernels: conversions wrap around, as in compiled code."""
+    """NumPy for undecorated kernels: integer conversions wrap around, as in compiled code."""
 
     @staticmethod
     def uint64(value):
@@ -45,7 +45,7 @@ class Integers:
 
 
 class Strict:
-    """A flat array that knows its ends, on both sides."""
+    """A flat array that checks bounds on both sides."""
 
     def __init__(self, array):
         self.array = array.reshape(-1)
@@ -89,7 +89,7 @@ def fetch_add(address, amount):
 
 @pytest.fixture(scope="module")
 def plain():
-    """The kernel modules again, by name, with a `jit` that does nothing."""
+    """The kernel modules by name, reloaded with a `jit` that does nothing."""
     names = {"bool": "uint8"} | {
         n: n for n in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
     }
@@ -137,7 +137,7 @@ def test_rows_are_numbered_alike(plain):
 
 
 def test_panels_are_as_wide():
-    """The sizes of work that ops state and that kernels divide into units."""
+    """The panel sizes that ops state equal those of the kernels."""
     reduce = importlib.import_module("numtape.kernels.cpu.reduce")
     shared(reduction, reduce, ("PANEL",))
 
@@ -158,7 +158,7 @@ def test_hash_is_the_kernels(plain, seed):
 
 
 def test_every_pass_argument_has_a_kind(plain):
-    """One that was read wrongly from the text would be a wild address."""
+    """A wrongly parsed kind would be used as an invalid address."""
     records = plain["passes.tables"]
     kinds = {name: {*fields.values()} for name, fields in passes._records().items()}
     assert all(found <= {*passes._KINDS} for found in kinds.values())
@@ -200,9 +200,9 @@ def programs(tf):
     x.assign(x * s)
     yield [s, x, tf.cast(x > 3.0, tf.int32) + 1, tf.transpose(x), tf.add([1.0, 2.0], s)]
     many = tf.range(300.0) / 300.0
-    for _ in range(5):  # a plan is remembered when it repeats
+    for _ in range(5):  # a plan is cached when it repeats
         yield [tf.reduce_sum(tf.sin(many) * s), tf.reduce_max(many + s), tf.exp(many)]
-    table = tf.reshape(many, (15, 20))  # rows of more than a few elements are groups of their own
+    table = tf.reshape(many, (15, 20))  # larger rows are separate groups
     yield gradient(lambda s: tf.reduce_sum(tf.nn.softmax(table * s) * table, 0), s)
     yield gradient(lambda x: tf.tile(x, (1, 8))[:, 3:] * tf.ones((2, 21)), x)
 
@@ -216,7 +216,7 @@ def programs(tf):
 
 
 def results(tf):
-    """The bytes of everything they give, and the rows of the log after each."""
+    """The bytes of all results, and the rows of the log after each program."""
     found = []
     with fresh_log() as here:
         for values in programs(tf):
@@ -234,7 +234,7 @@ def results(tf):
 
 
 def at_once(calls, keeps, running, stops):
-    """As `workers.share`, with threads that are there at once."""
+    """Like `workers.share`, with threads that start immediately."""
     others = [threading.Thread(target=call) for call in calls[1:]]
     for thread in others:
         thread.start()
@@ -248,10 +248,10 @@ def at_once(calls, keeps, running, stops):
 @pytest.mark.records
 @pytest.mark.cpu_only("they are the CPU executor's")
 def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
-    """And stay inside every array: jitted code does not check."""
+    """They also stay within every array, which jitted code does not check."""
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 10)  # threads share even small groups
-    monkeypatch.setattr(cpu, "WATCHED", 1000)  # and compute others alone
+    monkeypatch.setattr(cpu, "WATCHED", 1000)  # and single threads compute the others
     monkeypatch.setattr(cpu, "share", at_once)
     jitted = results(tf)
     records = plain["passes.tables"]
@@ -287,7 +287,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
     monkeypatch.setattr(splice, "_local", threading.local())
     memory = adjoint_cache.take_cache()
     adjoint_cache.return_cache(memory)
-    for name in ("block", "columns"):  # what was made before calls what is jitted
+    for name in ("block", "columns"):  # cached functions call jitted ones
         monkeypatch.setattr(memory, name, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -313,7 +313,7 @@ def test_nothing_is_read_that_was_not_written():
 
 
 def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
-    """Numba's own target looks at the same pointers in between: neither gets the other's code."""
+    """Numba's own target resolves the same pointers in between; neither gets the other's code."""
     from numba import njit, types as numba_types
     from numtape.kernels.jit import POINTERS, jit
 
@@ -325,7 +325,7 @@ def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():
 
 @pytest.mark.parametrize(("body", "wide"), [("exp(x)", True), ("x + x", False)])
 def test_width_of_vectors(monkeypatch, body, wide):
-    """What a function says to LLVM is said of the entry as well, which it becomes a part of."""
+    """LLVM attributes of a function also apply to the entry into which it is inlined."""
     made = []
 
     class Function(numba_compiler.ir.Function):

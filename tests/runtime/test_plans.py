@@ -1,4 +1,4 @@
-"""Plans: any gives the same bits as any other, remembered or not, shared by threads or not."""
+"""All plans yield the same bits, whether cached or not, and shared by threads or not."""
 
 import gc
 import itertools
@@ -38,7 +38,7 @@ def cpu_alone(tf):
     "block", [pytest.param(k, marks=pytest.mark.slow if k % 2 else ()) for k in range(4)]
 )
 def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
-    """Whatever the groups' borders and phases (where values are looked at), widths, threads."""
+    """Borders of groups, points of evaluation, widths and threads do not change bits."""
     for seed in range(block, PROGRAMS, 4):
         program = Program(1000 + seed)
         known = {}
@@ -62,7 +62,7 @@ def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_that_alternate_recall_the_right_plans(tf, seed):
-    """Structures repeat, in turn, in one log."""
+    """Structures alternate in one log."""
     chosen = [Program(2000 + 3 * seed + k) for k in range(3)]
     order = [0, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1, 2, 0, 1, 2]
     first = {}
@@ -74,7 +74,7 @@ def test_programs_that_alternate_recall_the_right_plans(tf, seed):
 
 
 def recalls(monkeypatch):
-    """The list to which each plan recalled, and each gradient, adds a word."""
+    """The list to which each recalled plan, and each recalled gradient, appends a word."""
     found = []
     plan, gradient = plans.Planner._recall, adjoint_cache.AdjointCache.recall
 
@@ -88,7 +88,7 @@ def recalls(monkeypatch):
         found.extend(["gradient"] * (result is not None))
         return result
 
-    # Machine code recalls by itself.
+    # Machine code recalls without Python, so it is turned off.
     for machine in (repeated_evaluation, repeated_gradients):
         monkeypatch.setattr(machine, "prepare", lambda *rest: None)
     monkeypatch.setattr(plans.Planner, "_recall", recalled)
@@ -112,7 +112,7 @@ def test_a_training_step_is_planned_twice_and_then_recalled(tf, monkeypatch):
 
 
 def test_structures_that_differ_at_equal_length_cost_no_search(tf):
-    """Paddings, say: each step has codes of its own."""
+    """For example paddings: each step has its own codes."""
     x, w = tf.constant(np.ones((8, 2), np.float32)), tf.Variable(np.ones((2, 1), np.float32))
     with fresh_log() as log:
         for k in range(300):
@@ -124,7 +124,7 @@ def test_structures_that_differ_at_equal_length_cost_no_search(tf):
 
 
 def test_slices_that_begin_elsewhere_are_one_structure(tf, monkeypatch):
-    """Where they begin is data: batches of a data set share a plan, and its adjoint rows."""
+    """The start of a slice is data: batches of a data set share a plan and adjoint rows."""
     data = np.random.default_rng(0).standard_normal((400, 2))
     x, w, found = tf.constant(data), tf.Variable(np.ones((2, 1))), recalls(monkeypatch)
     with fresh_log():
@@ -171,7 +171,7 @@ def test_few_structures_are_compared_for_one_question():
     ],
 )
 def test_a_change_of_structure_is_seen(tf, change):
-    """The same number of rows in the same places, but for one thing."""
+    """The same rows with a single difference."""
     x, w = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable([[0.5, 1.0], [-1.0, 2.0]])
     results = {}
     with fresh_log():
@@ -218,7 +218,7 @@ def test_whole_reductions(tf, size, dtype):
     exact = x.astype("longdouble").sum() if dtype[0] == "f" else x.sum(dtype=dtype)
     error = abs(np.longdouble(float(tf.reduce_sum(t))) - exact) if dtype[0] == "f" else 0
     bound = np.abs(x).astype("longdouble").sum() * np.finfo(dtype).eps if dtype[0] == "f" else 0
-    assert error <= 12 * bound  # naive summation of 100,000 numbers may be 1,000 times that off
+    assert error <= 12 * bound  # naive summation of 100,000 numbers may be 1,000 times worse
     if dtype[0] == "f":
         assert not np.signbit(float(tf.reduce_sum(tf.constant(np.full(size, -0.0, dtype)))))
     else:
@@ -279,7 +279,7 @@ def test_sums_of_zeros_have_numpys_sign(tf, axis):
 
 
 def test_equal_rows_of_which_one_is_looked_at(tf):
-    """The other one is optional; and a kernel is missing, so the plan is made again."""
+    """The other one is optional; a kernel is missing, so the plan is rebuilt."""
     x = np.float32([[1, 2], [3, 4]])
     with fresh_log():
         a = tf.constant(x)
@@ -291,7 +291,7 @@ def test_equal_rows_of_which_one_is_looked_at(tf):
 
 
 def test_parameters_of_kernels_that_are_forgotten_while_a_plan_is_made(tf):
-    """Twice, by other threads: what the plan refers to by address stays all the same."""
+    """Other threads free parameters twice; those that the plan refers to stay alive."""
     with fresh_log() as log:
         x = tf.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
         float(tf.reduce_sum(x))
@@ -314,7 +314,7 @@ def test_parameters_of_kernels_that_are_forgotten_while_a_plan_is_made(tf):
 
 
 def test_operands_of_variadic_rows_are_remembered_to_the_last(tf):
-    """Where they fill their array to the end."""
+    """Also if they fill their array completely."""
     x, y = tf.Variable([1.0]), tf.Variable([2.0])
     found = []
     with fresh_log() as log:
@@ -338,7 +338,7 @@ def test_column_sums_are_pairwise(tf):
 
 @pytest.mark.parametrize("shape", [(20, 31, 1), (3, 1, 31, 4, 1, 2), (1, 700), (13, 5, 11)])
 def test_operands_are_broadcast(tf, shape):
-    """Each axis, or none of them, and as many axes in front as are left out."""
+    """Broadcast along each axis, along none, and along missing leading axes."""
     rng, whole = np.random.default_rng(4), tf.zeros(shape)
     for chosen in itertools.product((False, True), repeat=len(shape)):
         x = rng.normal(size=[n if c else 1 for n, c in zip(shape, chosen, strict=True)]).astype("f")
@@ -376,7 +376,7 @@ def test_products_of_matrices(tf, lead, transposed):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_with_a_matrix_that_is_turned_around(tf, dtype, monkeypatch):
-    monkeypatch.setattr(blas, "has_small_kernels", lambda: True)  # whatever the processor has
+    monkeypatch.setattr(blas, "has_small_kernels", lambda: True)  # regardless of the processor
     rng, turned = np.random.default_rng(5), matrix_products._should_transpose_first
     assert turned(32, 64, 64, tf.as_dtype(dtype)) and not turned(8, 64, 64, tf.as_dtype(dtype))
     sizes = (12, 1, 101), (13, 65, 97), (40, 16, 31), (121, 17, 10)
@@ -427,7 +427,7 @@ def test_an_error_waits_for_the_others():
 
 
 def test_calls_that_come_too_late_are_not_made():
-    """A worker that is busy for another caller is not waited for."""
+    """A caller does not wait for a worker that is busy for another caller."""
     release, made = threading.Event(), []
     count = max(len(workers._threads), 1) + 1
     gate = threading.Barrier(count + 1)
@@ -438,7 +438,7 @@ def test_calls_that_come_too_late_are_not_made():
 
     busy = threading.Thread(target=workers.share, args=([block] * count, None, []))
     busy.start()
-    gate.wait()  # now every worker is at it
+    gate.wait()  # now every worker is busy
     workers.share([lambda: made.append("here"), lambda: made.append("there")], None, [])
     release.set()
     busy.join()
@@ -522,7 +522,7 @@ def test_memory_comes_again_when_the_last_view_has_gone(tf):
         at, view = first.ctypes.data, first[10:20]
         del first
         gc.collect()
-        assert pool.empty(spec).ctypes.data != at  # a view is left
+        assert pool.empty(spec).ctypes.data != at  # a view still exists
         del view
         assert at in {pool.empty(spec).ctypes.data for _ in range(2)}
     finally:
@@ -552,7 +552,7 @@ def test_memory_does_not_wait_for_ever_nor_without_limit(tf):
 
 
 def test_values_outlive_the_next_step(tf):
-    """What a caller holds is not used again."""
+    """Buffers of live values are not reused."""
     v = tf.Variable(np.zeros(50_000, np.float32))
     held = []
     for _ in range(5):
@@ -564,7 +564,7 @@ def test_values_outlive_the_next_step(tf):
 
 
 def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
-    """A memo, shared group after a plan that needs more room for the same thread."""
+    """A cached plan runs after another plan has moved the slots of the same thread."""
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "WATCHED", 1 << 17)
     big, small = tf.constant(np.linspace(0.0, 1.0, 100_000)), tf.constant(np.ones(1000))
@@ -593,7 +593,7 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
 
 
 def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
-    """What it records goes to its own log; what is being computed it cannot see."""
+    """The handler records to its own log and cannot see pending results."""
     x = tf.constant(np.linspace(0.0, 1.0, 1000))
     known = tf.constant(2.0) * 3.0
     float(known)

@@ -1,4 +1,4 @@
-"""The `NUMTAPE_*` variables: each wrong value is an error, and so is code for a wrong processor."""
+"""The `NUMTAPE_*` variables: errors for invalid values, and for code of another processor."""
 
 import difflib
 import platform
@@ -25,7 +25,7 @@ USES = {
     "NUMTAPE_RECORD": "float(tf.constant(1.0) + 1.0)",
     "NUMTAPE_TRACEBACK": "",
 }
-ANY_VALUE = {"NUMTAPE_CACHE_DIR"}  # what cannot be used is a warning of the logger; see test_cache
+ANY_VALUE = {"NUMTAPE_CACHE_DIR"}  # an unusable one logs a warning; see test_cache
 
 
 def test_each_variable_has_a_use():
@@ -95,7 +95,7 @@ def test_the_warning_names_the_line_of_the_import(tmp_path):
 # --- NUMTAPE_CPU ----------------------------------------------------------------------------------
 
 MACHINE = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
-# From wide vectors to narrow ones; what the machine lacks is left out.
+# From wide vectors to narrow ones, without those that the machine lacks.
 CPUS = {
     "x86_64": ["skylake-avx512", "haswell", "x86-64-v2", "host,-avx512f", "haswell,-fma"],
     "aarch64": ["neoverse-v1", "cortex-a57", "generic"],

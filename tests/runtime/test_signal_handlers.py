@@ -1,4 +1,4 @@
-"""Signal handlers and finalizers that compute: anywhere, or an error says that they cannot."""
+"""Signal handlers and finalizers that compute: they work at any point, or raise an error."""
 
 import contextlib
 import json
@@ -108,8 +108,8 @@ def test_handlers_that_compute_a_thousand_times_a_second():
     assert json.loads(run(TIMER, 1)) == [[], True, False, True]
 
 
-# At each place in turn where a handler can run: where a function begins, jumps back, or has called
-# something. A trace function that runs there does what a handler does.
+# A handler at each point where one can run, one at a time: at the start of a function, at backward
+# jumps and after calls. A trace function at these points stands for the handler.
 
 EVERYWHERE = (
     PROGRAM
@@ -186,7 +186,7 @@ print(json.dumps([total, found[:5], refused]))
 
 @pytest.mark.parametrize(("known", "stride"), [(True, 7), (False, 201)])
 def test_a_handler_at_many_places(known, stride):
-    """With all rules and plans known, and with none."""
+    """With warm and with cold caches of rules and plans."""
     total, found, _ = json.loads(run(EVERYWHERE, PACKAGE, stride, int(known), 3))
     assert total > 1000
     assert found == []
@@ -206,7 +206,7 @@ def test_a_handler_at_every_place(known, start):
     assert found == []
 
 
-# In one process, at chosen places.
+# In one process, at selected points.
 
 
 def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
@@ -238,7 +238,7 @@ def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
         assert float(other) == 6.0
         assert seen == [([3.0, 6.0], False)]
         assert lazy.numpy().tolist() == [2.0, 4.0]
-    vars(executor).pop("compute", None)  # the class's own, which was put back there
+    vars(executor).pop("compute", None)  # the original method of the class
 
 
 def test_an_executor_that_is_being_imported_is_no_attribute_error(tf, monkeypatch):
@@ -259,7 +259,7 @@ def test_what_cannot_be_done_inside_of_itself_says_so(monkeypatch):
 
 
 def test_no_weak_reference_runs_python():
-    """An interrupt there is printed, and lost."""
+    """An interrupt in such a callback would be printed and lost."""
 
     class Thing:
         pass
@@ -279,7 +279,7 @@ def test_no_weak_reference_runs_python():
 
 
 def test_a_look_inside_of_a_conversion_does_not_move_rows(tf):
-    """An operand that computes when it is converted, after the other one was entered."""
+    """An operand that evaluates during its conversion, after the other one was recorded."""
 
     class Converted:
         def __array__(self, dtype=None, copy=None):
@@ -293,7 +293,7 @@ def test_a_look_inside_of_a_conversion_does_not_move_rows(tf):
             x = tf.identity(tf.constant([1.0, 2.0]) * 2.0)
 
 
-# What a handler assigns lasts, whatever becomes of the call that it interrupts.
+# Assigns of a handler persist, whether or not the interrupted call succeeds.
 
 
 def _raises(x):
@@ -327,7 +327,7 @@ def _interrupted(end):
 
 @pytest.fixture
 def counted():
-    """A variable that a signal handler counts in."""
+    """A variable that a signal handler increments."""
     counter = tf.Variable(0.0)
 
     def handler(*_):
@@ -347,7 +347,7 @@ def test_what_a_handler_assigns_lasts(counted, end, signals):
     counter, _ = counted
     with contextlib.suppress(ValueError):
         tf.function(_interrupted(end))(tf.constant(1.0))
-    assert float(counter) == signals  # those of the call, which may be made twice
+    assert float(counter) == signals  # those during the call, which may run twice
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python")

@@ -1,4 +1,4 @@
-"""Threads with tapes of their own, looks at other threads' tensors, forks."""
+"""Threads with their own tapes, evaluation of other threads' tensors, forks."""
 
 import multiprocessing
 import random
@@ -90,7 +90,7 @@ def test_tensors_of_a_thread_that_ended(tf):
 
 
 def test_foreign_looks_while_the_owner_keeps_recording(tf):
-    """The looker takes whatever the owner made last; the owner's gradients stay right."""
+    """One thread evaluates the owner's latest tensors; the owner's gradients stay correct."""
     shelf, stop, looks = [tf.constant(0.0)], threading.Event(), []
     v = tf.Variable([1.0, 2.0])
 
@@ -141,7 +141,7 @@ def test_foreign_looks_while_the_owner_assigns(tf):
 
 
 def test_tape_entered_during_a_foreign_look_is_not_forgotten(tf):
-    """A thread switch at the worst place of the look: before it notes which tapes are alive."""
+    """A thread switch at the worst moment: before the evaluation lists the live tapes."""
     log, x = local.log, tf.Variable([1.0, 2.0])
     lazy, inside, entered = tf.constant([1.0, 2.0]) * 2.0, threading.Event(), threading.Event()
 
@@ -198,7 +198,7 @@ def test_threads_do_not_share_a_log_or_tapes(tf):
     assert tape is not None
 
 
-# Random programs, one in each thread, over what all of them share.
+# Random programs, one per thread, on shared objects.
 
 SMOOTH = {  # name -> the function of NumPy, and its derivative
     "sin": (np.sin, np.cos),
@@ -210,7 +210,7 @@ SMOOTH = {  # name -> the function of NumPy, and its derivative
 
 
 class Shared:
-    """What all threads use: tensors, variables, functions, and each other's results."""
+    """Objects that all threads use: tensors, variables, functions, and each other's results."""
 
     def __init__(self, tf, rng):
         self.tf = tf
@@ -218,11 +218,11 @@ class Shared:
         self.arrays = {n: rng.uniform(-1, 1, n) for n in self.sizes}
         self.tensors = {n: tf.sin(tf.constant(x)) for n, x in self.arrays.items()}  # not computed
         self.weight = tf.Variable(0.75, dtype=tf.float64)
-        self.total = tf.Variable(0.0, dtype=tf.float64)  # everybody adds to it
+        self.total = tf.Variable(0.0, dtype=tf.float64)  # all threads add to it
         self.counts = tf.Variable([0, 0], dtype=tf.int64)
         self.added = [0, 0, 0]
-        self.cell = tf.Variable(tf.zeros(50))  # everybody assigns it: all elements the same
-        self.shelf = []  # tensors of all threads, and what they should be
+        self.cell = tf.Variable(tf.zeros(50))  # all threads assign it, with equal elements
+        self.shelf = []  # tensors of all threads, with expected values
         self.smooth = {name: tf.function(self.weighted(getattr(tf, name))) for name in SMOOTH}
         self.guarded = tf.function(lambda x: x * 2.0 if tf.reduce_sum(x) > 0.0 else x - self.weight)
         self.add = tf.function(self.adding)
@@ -238,7 +238,7 @@ class Shared:
 
 
 class Stepper:
-    """An object of one thread, whose class all threads use."""
+    """An object of one thread, of a class that all threads use."""
 
     def __init__(self, tf, array):
         self.tf, self.array = tf, array.copy()
@@ -262,7 +262,7 @@ class Threaded:
 
     def run(self, until):
         done = 0
-        while time.monotonic() < until or done < 4:  # there may be little time for eight
+        while time.monotonic() < until or done < 4:  # eight threads may have little time
             self.steps[self.rng.integers(len(self.steps))]()
             done += 1
         return done
@@ -280,7 +280,7 @@ class Threaded:
         expected = SMOOTH[name][0](x + np.sin(self.shared.arrays[n])) * 0.5
         if self.rng.random() < 0.5:
             self.close(y, expected)
-        else:  # another caller may look
+        else:  # another caller may evaluate it
             self.shared.shelf.append((y, expected))
             del self.shared.shelf[:-20]
 
@@ -346,7 +346,7 @@ class Threaded:
             )
 
     def step_hold(self):
-        """Tensors that live for a while, computed or not."""
+        """Keep tensors alive for a while, evaluated or not."""
         n, x, _ = self.drawn()
         self.held.append(
             (self.tf.constant(x) * self.shared.tensors[n], x * np.sin(self.shared.arrays[n]))
@@ -401,7 +401,7 @@ def test_first_use_may_come_from_several_threads():
 
 
 def in_a_fork(work, timeout=60):
-    """What `work()` returns in a forked child."""
+    """The result of `work()` in a forked child."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     child = context.Process(target=lambda: theirs.send(work()), daemon=True)
@@ -481,7 +481,7 @@ def test_locks_that_another_thread_holds_do_not_survive_a_fork(tf, name):
     held.wait(60)
 
     def work():
-        shape = [1, 2, 1, 1]  # not seen before: new codes, a new template
+        shape = [1, 2, 1, 1]  # a new shape: new codes and a new template
         with tf.GradientTape() as tape:
             y = tf.reduce_sum(tf.tile(tf.reshape(v, shape), [1, 1, 3, 1]) * 2.0)
         with cache._lock:

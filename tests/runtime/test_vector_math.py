@@ -1,4 +1,4 @@
-"""The CPU's vector functions against mpmath: their errors, special values, bits that stay."""
+"""The CPU's vector functions against mpmath: errors, special values, reproducible bits."""
 
 import ctypes
 import importlib
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.cpu_only("functions of the CPU's kernels"),
 ]
 
-# Function: what its docstring promises in ulp, and where to look closely.
+# Function: the bound in its docstring in ulp, and ranges to test densely.
 FUNCTIONS = {
     "exp": (0.8, [(-745, 709), (-104, 88), (-2, 2)]),
     "expm1": (1.2, [(-40, 709), (-18, 88), (-1.5, 1.5), (-1e-3, 1e-3)]),
@@ -45,7 +45,7 @@ FUNCTIONS = {
     "atan2": (1.9, []),
 }
 BINARY = ("pow_float", "atan2")
-# Where a function is not a finite number.
+# Arguments at which a function is not finite.
 OUTSIDE = {
     "log": lambda x: x < 0,
     "sqrt": lambda x: x < 0,
@@ -59,7 +59,7 @@ OUTSIDE = {
 VECTOR = sorted(FUNCTIONS.keys() - {"sqrt", "rsqrt", "elu", "selu", "softplus", "pow_float"})
 DTYPES = ["float32", "float64"]
 INF, NAN = math.inf, math.nan
-# Where sine, cosine and tangent turn to the C library.
+# Arguments from which sine, cosine and tangent call the C library.
 REACH = 2.0**20
 
 every = pytest.mark.parametrize("name", FUNCTIONS)
@@ -86,7 +86,7 @@ EXACT = {
 
 
 def lane(name, dtype):
-    """The compiled lane kernel as a function of arrays; it may be given a part of each."""
+    """The compiled lane kernel as a function of arrays or parts of arrays."""
     from numtape.core.compile import lane_kernels
     from numtape.core.ops import activations, elementwise
     from numtape.core.values import dtypes
@@ -110,14 +110,14 @@ def value(name, *operands):
 
 
 def arguments(name, dtype):
-    """Finite arguments: every exponent, its borders, and the ranges of the function's row."""
+    """Finite arguments: every exponent, its bounds, and the ranges of the function's row."""
     random, limits = np.random.default_rng(0), np.finfo(dtype)
     if name == "atan2":
         wide = np.exp(random.uniform(-80, 80, (2, 800)))
         pairs = np.hstack([random.normal(size=(2, 4000)), wide, random.uniform(0.9, 1, (2, 800))])
         return tuple((pairs * random.choice([-1, 1], pairs.shape)).astype(dtype))
     if name == "pow_float":
-        # Results of every size, from bases close to 1 and far from it.
+        # Results of every magnitude, from bases close to 1 and far from it.
         end = math.log(limits.max)
         base = np.concatenate(
             [
@@ -137,7 +137,7 @@ def arguments(name, dtype):
     found = [borders, np.nextafter(borders, 0), borders * random.uniform(1, 1.99, borders.size)]
     found += [random.uniform(low, high, 600) for low, high in FUNCTIONS[name][1]]
     if name in ("sin", "cos", "tan"):
-        # Close to their zeros, and around the border of their reach.
+        # Close to their zeros, and around the limit of the vector functions.
         found += [np.arange(1, 667_000, 3001) * (math.pi / 2)]
         found += [np.linspace(REACH - 9, REACH + 9, 50)]
     x = np.concatenate([np.asarray(part).astype(dtype) for part in found])
@@ -147,10 +147,10 @@ def arguments(name, dtype):
 
 
 def errors(name, operands, actual):
-    """How far each value is off, in units in the last place of the exact one."""
+    """The error of each value, in units in the last place of the exact one."""
     function, limits = EXACT.get(name) or getattr(mpmath, name), np.finfo(actual.dtype)
     found = np.empty(actual.size)
-    # Past this, they are as far outside of any dtype as at it, and mpmath takes long.
+    # Beyond this, results exceed every dtype, and mpmath is slow.
     slow = ("exp", "expm1", "tanh", "sinh", "cosh", "erf", "erfc", "sigmoid")
     bound = 2000 if name in slow else INF
     with mpmath.workprec(150):
@@ -188,7 +188,7 @@ def test_error(name, dtype):
     check(name, operands, value(name, *operands))
 
 
-# Loops as a machine would run them that has neither fused instructions nor wide vectors.
+# Loops for a machine without fused multiply-adds and wide vectors.
 PLAIN = """
 import importlib, sys
 import numba, numpy as np
@@ -270,7 +270,7 @@ def edges(name, least):
 @both
 def test_special_values(name, dtype):
     given = edges(name, float(np.finfo(dtype).smallest_subnormal))
-    # In a loop long enough for vectors, and alone.
+    # In a loop long enough for vectors, and as a single element.
     x, expected = np.repeat(np.array([*given, (NAN, NAN)], dtype), 40, axis=0).T.copy()
     compare(name, [x], expected)
 
@@ -278,9 +278,9 @@ def test_special_values(name, dtype):
 @pytest.mark.parametrize("name", BINARY)
 @both
 def test_special_values_of_two(name, dtype):
-    """C's rules, as Python has them (which raises where C gives infinity or NaN)."""
+    """C's rules, as in Python (which raises where C returns infinity or NaN)."""
     limits = np.finfo(dtype)
-    # Large ones that are odd, not whole, and even are among them.
+    # Includes large odd, fractional and even numbers.
     whole = 2.0**limits.nmant
     sizes = [
         0.0,
@@ -319,7 +319,7 @@ def c_power(x, y):
 
 
 def compare(name, operands, exact, units=0):
-    """That values are right: those that have to be exact, and the rest to a few units."""
+    """Assert that exact results are exact, and others within a few units."""
     special = ~np.isfinite(exact) | (exact == 0) | (np.abs(exact) == 1) | (units == 0)
     n = exact.size
     with np.errstate(over="ignore"):
@@ -338,7 +338,7 @@ def compare(name, operands, exact, units=0):
 @every
 @both
 def test_an_element_has_the_same_bits_wherever_it_is(name, dtype):
-    """At any place in a loop of any length, in memory of any alignment."""
+    """At any index in a loop of any length, in memory of any alignment."""
     random, call = np.random.default_rng(1), lane(name, dtype)
     operands = random.uniform(0, 5, (1 + (name in BINARY), 200)).astype(dtype)
     for x in operands:

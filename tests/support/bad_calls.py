@@ -1,11 +1,11 @@
 """Calls of public functions that have no row in `op_cases.py`, for `test_bad_arguments.py`.
 
-Each is a function, its arguments and its keyword arguments; all is created again for each call.
+Each is a function, its arguments and its keyword arguments, created for each call.
 """
 
 import numpy as np
 
-# Losses of two tensors, and assertions of two, of one, and of the form of one.
+# Losses of two tensors, and assertions on two, on one, and on the shape of one.
 LOSSES = (
     "mean_squared_error",
     "mean_absolute_error",
@@ -143,7 +143,7 @@ def draws(tf):
 
 
 def held(tf):
-    """Variables, slices, and what is computed with them."""
+    """Variables, slices, and computations with them."""
 
     def variable(name):
         return lambda *a, **k: getattr(tf.Variable([[1.0], [2.0]]), name)(*a, **k)
@@ -284,7 +284,7 @@ def _gradient_with(tf, seed):
 
 
 def sets(tf):
-    """Methods of `data.Dataset`, their elements taken."""
+    """Methods of `data.Dataset`, with iteration over the result."""
 
     def of(name):
         return lambda *a, **k: list(getattr(tf.data.Dataset.range(5), name)(*a, **k).take(3))
@@ -420,6 +420,6 @@ def gathered(tf):
 
 
 def more(tf):
-    """All of them."""
+    """All calls."""
     parts = (gathered, losses, debugging, draws, held, derived, sets, tools)
     return {f"{part.__name__}: {name}": call for part in parts for name, call in part(tf).items()}

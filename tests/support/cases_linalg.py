@@ -9,7 +9,7 @@ ONE = ((-2.0, 2.0),)
 
 
 def einsum(equation, *shapes):
-    """A row of one equation."""
+    """A row of one einsum equation."""
     return Case(
         "einsum",
         lambda *xs: np.einsum(equation, *xs),
@@ -36,7 +36,7 @@ EINSUM = [
 
 
 def turn(x):
-    """Matrices transposed: arrays, or tensors of either library."""
+    """Transposes matrices: arrays, or tensors of either library."""
     if isinstance(x, np.ndarray):
         return x.swapaxes(-1, -2)
     module = __import__("numtape" if type(x).__module__.startswith("numtape") else "tensorflow")
@@ -44,17 +44,17 @@ def turn(x):
 
 
 def shifted(x, by=6.0):
-    """Matrices that can be inverted."""
+    """Invertible matrices."""
     return x + by * np.eye(x.shape[-1], dtype=getattr(x.dtype, "as_numpy_dtype", x.dtype))
 
 
 def positive(x):
-    """Matrices that are symmetric and positive definite."""
+    """Symmetric positive definite matrices."""
     return shifted(x + turn(x), 12.0)
 
 
 def on(prepared, reference, name, variants, **more):
-    """A row whose first operand is prepared."""
+    """A row whose first operand is preprocessed."""
     return Case(
         name,
         lambda x, *rest, **key: reference(prepared(x), *rest, **key),
@@ -75,7 +75,7 @@ def solved_triangle(a, b, lower=True, adjoint=False):
 
 
 def parts(function, **options):
-    """A function's results without their signs, which are anybody's choice."""
+    """A function's results without their signs, which are arbitrary."""
     return lambda f, x, **key: [abs(part) for part in f(x, **options, **key)]
 
 
@@ -156,7 +156,7 @@ DECOMPOSED = [
 
 
 def lu(x):
-    """As LAPACK does it, one matrix at a time."""
+    """LAPACK's LU decomposition, one matrix at a time."""
     if x.ndim > 2:
         found = [lu(matrix) for matrix in x]
         return [np.stack(part) for part in zip(*found, strict=True)]
@@ -197,18 +197,18 @@ OF_LU = [
 ]
 
 
-# Few diagonals.
+# Banded matrices.
 
 
 def heavy(x, at=1):
-    """Packed diagonals, of which one is so large that matrices can be inverted."""
+    """Packed diagonals, one of which is large enough to make the matrices invertible."""
     by = np.zeros((*x.shape[-2:-1], 1), getattr(x.dtype, "as_numpy_dtype", x.dtype))
     by[at] = 6
     return x + by
 
 
 def spread(bands, high=1):
-    """The matrices of packed diagonals, the highest first; each begins or ends where it must."""
+    """The matrices of packed diagonals, the highest first, with the given alignment."""
     *lead, count, n = bands.shape
     found = np.zeros((*lead, n, n), bands.dtype)
     for j, k in enumerate(range(high, high - count, -1)):
@@ -281,7 +281,7 @@ BANDED = [
 ]
 
 
-# What moves elements.
+# Ops that move elements.
 
 
 def banded(x, num_lower, num_upper):
@@ -290,7 +290,7 @@ def banded(x, num_lower, num_upper):
 
 
 def diagonals(x, k=0, padding_value=0):
-    """Those of one matrix, the highest first; the shorter ones of them RIGHT_LEFT."""
+    """The diagonals of one matrix, the highest first, with alignment RIGHT_LEFT."""
     if isinstance(k, int):
         return np.diagonal(x, k, -2, -1)
     found = [np.diagonal(x, j) for j in range(k[1], k[0] - 1, -1)]
@@ -407,7 +407,7 @@ FUNCTIONS = [
         ulp=4096,
         variants=over(((4, 2), (4, 1)), ((2, 3), (2, 2))),
     ),
-    # There is no gradient, which is a ValueError in TensorFlow as well.
+    # Without a gradient, which is a ValueError in TensorFlow as well.
     Case(
         "linalg.lstsq",
         lambda a, b: np.linalg.pinv(a) @ b,

@@ -9,7 +9,7 @@ from op_case import Case, F, over
 TWO = ((-2.0, 2.0),) * 2
 
 
-# Convolution and pooling, element by element: references that share nothing with the ops.
+# Elementwise references of convolution and pooling, independent of the ops.
 
 
 def spread(value, rank):
@@ -23,7 +23,7 @@ def spread(value, rank):
 
 
 def around(x, kernel, strides, dilations, padding, fill=0):
-    """The input with what is around it, and how many windows there are."""
+    """The padded input, and the number of windows."""
     pads, counts = [], []
     for n, k, s, d in zip(x.shape[1:-1], kernel, strides, dilations, strict=True):
         width = (k - 1) * d + 1
@@ -39,7 +39,7 @@ def around(x, kernel, strides, dilations, padding, fill=0):
 
 
 def meeting(x, kernel, strides, dilations, padding, fill=0):
-    """For each window its place and the elements in it: (batch, *kernel, channels)."""
+    """Yields each window's position and its elements: (batch, *kernel, channels)."""
     x, counts = around(x, kernel, strides, dilations, padding, fill)
     for at in itertools.product(*map(range, counts)):
         cut = tuple(
@@ -68,7 +68,7 @@ def depthwise(x, w, strides, padding, dilations=1):
 
 
 def transposed(g, w, output_shape, strides, padding="SAME", dilations=1):
-    """Each input is what all outputs say of it: the transposed matrix of the convolution."""
+    """A transposed convolution, as the transposed matrix of the convolution."""
     size = int(np.prod(output_shape[1:]))
     basis = np.eye(size).reshape(size, *output_shape[1:])
     matrix = convolved(basis, w, strides, padding, dilations).reshape(size, -1)
@@ -310,7 +310,7 @@ def normalized_near(x, depth_radius=5, bias=1, alpha=1, beta=0.5):
 
 
 def paths(logits, labels, lengths, times, blank):
-    """The loss by way of all paths, one by one."""
+    """The CTC loss as a sum over all paths."""
     x = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     losses = []
     for k, (row, length, time) in enumerate(zip(labels, lengths, times, strict=True)):
@@ -324,7 +324,7 @@ def paths(logits, labels, lengths, times, blank):
 
 
 CTC = {"labels": [[1, 2], [2, 2]], "lengths": [2, 1], "times": [4, 3]}
-# One that needs three steps, and one without labels.
+# One sequence that needs three steps, and one without labels.
 REPEATED = {"labels": [[1, 1], [0, 7]], "lengths": [2, 0], "times": [3, 2]}
 ROWS = (3, 4)
 
@@ -390,7 +390,7 @@ LOSSES = [
 
 
 def dilated(x, f, strides, padding, dilations):
-    """Pixel by pixel."""
+    """Computed pixel by pixel."""
     (n, height, width, channels), (rows, columns, _) = x.shape, f.shape
     ends = []
     for dim, k, s, d in zip((height, width), (rows, columns), strides, dilations, strict=True):

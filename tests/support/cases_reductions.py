@@ -1,4 +1,4 @@
-"""Rows of running sums, segments, order, counts, and norms that are made shorter."""
+"""Rows of cumulative sums, segments, sorting, counts, and clipping by norm."""
 
 import numpy as np
 from op_case import ALL, FI, INTEGERS, MISSING, STOP, Case, F, listed, over
@@ -34,7 +34,7 @@ SCANS = [
         ulp=16,
         variants=SCANNED,
     ),
-    # The first of the exclusive ones is minus infinity, where nothing has a derivative.
+    # The first of the exclusive ones is minus infinity, without a derivative.
     Case(
         "math.cumulative_logsumexp",
         running(np.logaddexp.accumulate, -np.inf),
@@ -49,7 +49,7 @@ SCANS = [
 
 
 def segments(ufunc, missing):
-    """Results of sorted ids; `missing` where it does not exist."""
+    """Results for sorted ids; `missing` for empty segments."""
 
     def reference(x, segment_ids):
         ids = np.asarray(segment_ids)
@@ -111,7 +111,7 @@ SORTED = [
     *over((3,), segment_ids=[np.array([1, 1, 1])]),
 ]
 SORTED = [(s, {"segment_ids": np.array(o["segment_ids"], "int32")}) for s, o in SORTED]
-# The lowest number squared, in derivatives, is infinite: each id is there.
+# The square of the lowest number is infinite in derivatives, so every id occurs.
 IDS = [np.array([2, 0, 2, -1, 1], "int64")]
 FULL = [
     *over((5, 2), segment_ids=IDS, num_segments=[3]),
@@ -153,7 +153,7 @@ SEGMENTS = [
 
 
 def falling(x, axis=-1):
-    """Indices in falling order, equal elements as they stand."""
+    """Indices in descending order, stable for equal elements."""
     n = x.shape[axis] - 1
     return np.flip(n - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
 

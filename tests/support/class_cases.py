@@ -1,7 +1,7 @@
-"""Ways to read what a class has or what a special method gives, each with changes between calls.
+"""Cases that read class attributes or call special methods, with changes between calls.
 
-A case is a heading, the definition of ``f``, and changes, each behind a line of dashes. The names
-that `birth_programs.BEGIN` defines can be used.
+A case consists of a heading, the definition of ``f``, and changes, each after a line of dashes. It
+can use the names that `birth_programs.BEGIN` defines.
 """
 
 # ruff: noqa: E501

@@ -1,4 +1,4 @@
-"""Kernels for long axes and for adding up by index, against NumPy: on a GPU or in its simulator."""
+"""Kernels for long axes and for scatter-adds, compared with NumPy on a GPU or in its simulator."""
 
 import itertools
 
@@ -8,16 +8,16 @@ import numtape as tf
 from numtape.core.cuda.ops import axes
 
 if tf.config.simulated():
-    axes.ROUNDS = 4  # rows that are short enough for the simulator are cut into stretches
-LONG = 33 if tf.config.simulated() else 33_000  # elements that several threads or blocks share
-MANY = max(1, LONG // 3_300)  # times what a tile takes in the simulator
+    axes.ROUNDS = 4  # splits rows that are short enough for the simulator
+LONG = 33 if tf.config.simulated() else 33_000  # elements shared by several threads or blocks
+MANY = max(1, LONG // 3_300)  # multiple of a tile in the simulator
 RANDOM = np.random.default_rng(0)
-# As (outer, n, inner): one long row, several, few long columns, many short ones, vectors of these.
+# (outer, n, inner): one long row, several, few long columns, many short ones, vectors of these.
 SHAPES = [(1, 2 * LONG, 1), (3, LONG, 1), (1, 4 * LONG, 2), (5, 3, 4), (9, 3, 1), (2, 68, 8)]
 
 
 def close(found, wanted, limit=1e-9):
-    """Assert that both are the same, but for what another order of additions does to floats."""
+    """Assert equality, up to the rounding of another order of additions."""
     found, wanted = found.numpy(), np.asarray(wanted)
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
     if wanted.dtype.kind == "f":
@@ -27,10 +27,10 @@ def close(found, wanted, limit=1e-9):
 
 
 def check_axes():
-    # The last ones are rows that are loaded as vectors: by a warp, by a block, in stretches.
+    # The last rows are loaded as vectors: by a warp, by a block, in chunks.
     for shape in [*SHAPES, (3, 16, 1), (2, 72, 1), (1, 4 * LONG, 1)]:
         real = RANDOM.normal(size=shape)
-        whole = RANDOM.integers(-9, 10, shape).astype("int32")  # many are equal
+        whole = RANDOM.integers(-9, 10, shape).astype("int32")  # many equal elements
         holes = np.where(RANDOM.random(shape) < 0.05, np.nan, whole)
         truth = RANDOM.random(shape) < 1 / LONG
         for x in (real, whole, holes):
@@ -55,7 +55,7 @@ def check_axes():
 
 
 def check_rows():
-    """In registers: with a part of a warp for each row, a warp, a block; and too long for that."""
+    """Rows in registers (part of a warp, a warp, or a block per row), and longer ones."""
     small = tf.config.simulated()
     for n in (7, 16, 70, 128, 200) if small else (7, 16, 70, 1000, 4096, 5001, 9000):
         x, g = RANDOM.normal(size=(2, 3, n))
@@ -90,7 +90,7 @@ def check_rows():
 
 
 def check_gather():
-    """Rows of words of each size, by indices of each dtype; many rows, and none."""
+    """Rows of each word size, by indices of each dtype; many rows, and none."""
     for number, (kind, shape, axis) in enumerate(
         [
             ("float32", (9, 64), 0),
@@ -121,7 +121,7 @@ def check_gather():
 
 
 def check_moves():
-    """Words of each size, tiles that fit and that do not, axes of size 1, and no elements."""
+    """Each word size, whole and partial tiles, axes of size 1, and empty arrays."""
     from numtape.core.cuda.runtime.device import device
 
     for kind, shape, perm in [
@@ -171,7 +171,7 @@ def check_moves():
 
 
 def check_joined():
-    """Ops on rows and the elementwise rows around them are one launch, with the same bits."""
+    """Row-wise ops and the elementwise ops around them are one launch, with the same bits."""
     from numtape.core.cuda.runtime.device import device
 
     layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
@@ -202,7 +202,7 @@ def check_joined():
 
 
 def check_summed():
-    """A layer norm with all its gradients: the sums of columns have the bits of sums apart."""
+    """A layer norm with all its gradients: column sums have the bits of separate sums."""
     from numtape.core.cuda import fusion
     from numtape.core.cuda.runtime.device import device
 
@@ -229,7 +229,7 @@ def check_summed():
 
 
 def check_order():
-    """Positions are sorted by their index, and stay in their order where it is the same."""
+    """Positions are sorted stably by index."""
     from numtape.core.cuda.launches import LaunchRow
     from numtape.core.cuda.ops.scatter import order
     from numtape.core.cuda.runtime.device import device
@@ -257,7 +257,7 @@ def check_order():
 
 
 def slopes(x, indices, weights, axis):
-    """The derivative of ``sum(gather(x, indices) * weights)`` by x."""
+    """The gradient of ``sum(gather(x, indices) * weights)`` with respect to x."""
     with tf.GradientTape() as tape:
         tape.watch(x)
         loss = tf.reduce_sum(tf.gather(x, indices, axis=axis) * weights)
@@ -266,7 +266,7 @@ def slopes(x, indices, weights, axis):
 
 def check_scatter():
     count = 3 * LONG
-    most = np.full(count, 3)  # nearly all of them the same
+    most = np.full(count, 3)  # nearly all indices equal
     most[::7] = RANDOM.integers(0, 90, most[::7].size)
     for indices, size, inner, dtype, kind in [
         (np.zeros(count), 1, 1, "float64", "int64"),
@@ -291,7 +291,7 @@ def check_scatter():
 
 
 def check_switch():
-    """It takes effect in a program that was recorded before."""
+    """The switch takes effect in a program that was recorded before."""
     for dtype, inner in (("float64", 2), ("float32", 4)):
         check_switch_of(dtype, inner)
 
@@ -326,7 +326,7 @@ def check_switch_of(dtype, inner):
 
 
 def check_moves_in_many_blocks():
-    """As on a GPU: each block moves its part and ends."""
+    """As on a GPU, each block moves its part and ends."""
     from unittest import mock
 
     from numtape.core.cuda.ops import permute

@@ -1,8 +1,8 @@
-"""A row for each construct and function of whole arrays that kernels know: see `kernel_cases`.
+"""A row for each array construct and function that kernels support; see `kernel_cases`.
 
-`EXPRESSIONS` are of vectors x and y of 5 elements, a matrix m of 3 x 5, ints k and a number p, and
-are numbers; `CASES` has functions with their arguments and the numbers of those to differentiate
-by. `ORDERED` are not the same bit by bit as Numba's, which calls BLAS for them.
+`EXPRESSIONS` are scalar expressions of vectors x and y of 5 elements, a 3 x 5 matrix m, ints k and
+a number p. `CASES` has functions, their arguments, and the indices of the differentiated arguments.
+`ORDERED` lists those whose bits differ from Numba's, which calls BLAS for them.
 """
 
 import math
@@ -44,7 +44,7 @@ ARRAYS = [
     "x[k[1] :].sum()",
     "x[k].sum()",
     "x[: k[0] + 1].sum()",
-    # Places that arrays hold, and conditions.
+    # Index arrays and conditions.
     "m[k % 3].T[2, 1]",
     "m[:, k][2, 1]",
     "m[k % 3, k][1]",
@@ -186,7 +186,7 @@ ARRAYS = [
     "p * m.shape[-1]",
 ]
 
-# Numba calls BLAS for these, or does not have them.
+# Numba calls BLAS for these, or lacks them.
 ORDERED = [
     "np.sum(abs(x) ** p)",
     "np.clip(p, -0.5, 9.0)",
@@ -212,7 +212,7 @@ ORDERED = [
 
 
 def stencils(u, steps):
-    """Two buffers under two names."""
+    """Two buffers that swap names."""
     v = u.copy()
     for _ in range(steps):
         for i in range(1, len(u) - 1):
@@ -222,7 +222,7 @@ def stencils(u, steps):
 
 
 def waves(u, dt):
-    """Whole arrays under one name, of views of others."""
+    """Array expressions of views, assigned to one name."""
     old, now = u, 0.9 * u
     for _ in range(4):
         new = np.zeros(len(u))
@@ -232,7 +232,7 @@ def waves(u, dt):
 
 
 def network(x, w, v, b):
-    """Layers, and gradients that flow to matrices."""
+    """Dense layers, with gradients of matrices."""
     h = x
     for _ in range(3):
         h = np.tanh(w @ h + b)
@@ -270,7 +270,7 @@ def written(x, m, p):
 
 
 def over_arrays(x, m, p):
-    """Loops over arrays, some of which are left."""
+    """Loops over arrays, some with `break`."""
     s = 0.0
     for v in x:
         s += v * v * p
@@ -302,7 +302,7 @@ def shift(z, by):
 
 
 def helpers(x, p):
-    """Helpers that take views, expressions and arrays, and give arrays."""
+    """Helpers that take views, expressions and arrays, and return arrays."""
     a = soft(x)
     b = soft(x[1:] * p)
     c = shift(a, p)
@@ -311,7 +311,7 @@ def helpers(x, p):
 
 
 def parameter(x, n):
-    """A parameter that becomes another array."""
+    """A parameter that is rebound to another array."""
     for _ in range(n):
         x = x * x + 0.1
         if x[0] > 0.5:
@@ -321,7 +321,7 @@ def parameter(x, n):
 
 
 def branches(x, m, p):
-    """A name that is one array or another one."""
+    """A name bound to different arrays in branches."""
     if p > 0.0:
         y = x
     else:
@@ -339,7 +339,7 @@ def branches(x, m, p):
 
 
 def singles(x, f):
-    """float32 beside float64."""
+    """Mixed float32 and float64."""
     g = f * f
     h = np.zeros(3, dtype=f.dtype)
     h[:] = g
@@ -371,7 +371,7 @@ def rows(x, m, p):
 
 
 def row_operations(m, p, i):
-    """Rows of an array in place, which are the same or apart."""
+    """In-place operations on rows of an array, which may be the same row."""
     for k in range(3):
         m[i] += m[k]
         m[k, 1:] *= m[i, 1:]
@@ -384,7 +384,7 @@ def row_operations(m, p, i):
 
 
 def kept_views(u, v, n):
-    """Views of arrays whose names go on to others."""
+    """Views of arrays whose names are rebound later."""
     s = 0.0
     for i in range(n):
         w = u[1:]
@@ -396,7 +396,7 @@ def kept_views(u, v, n):
 
 
 def judged(x, m, p):
-    """Conditions that make arrays."""
+    """Conditions as arrays."""
     while np.sum((m @ x) ** 2) > 1.5:
         x = x * 0.7
         p = p * x[0]
@@ -411,7 +411,7 @@ TABLE = np.array([[1.0, 2.0], [0.5, -1.0]])
 
 
 def constants_and_places(x, m, k):
-    """An array that is a constant, and elements whose places an array holds."""
+    """A constant array, and elements selected by an index array."""
     y = x[k % 3]
     y[0] = x[1] * 2.0
     x[k] = m[0, 1:4]
@@ -428,7 +428,7 @@ def constants_and_places(x, m, k):
 
 
 def conditions(x, m, p):
-    """Writes to the elements that conditions pick, and to places of several axes."""
+    """Writes to elements selected by conditions, and by index arrays of several axes."""
     high = x > 0.0
     z = x[high]
     x[high] = z * z

@@ -1,7 +1,7 @@
-"""A row for each function and each construct that kernels know.
+"""A row for each function and each construct that kernels support.
 
-`FUNCTIONS` has expressions of x and y with a point to differentiate them at; `CASES` has functions
-of loops with their arguments and the numbers of those to differentiate by.
+`FUNCTIONS` has expressions of x and y with a point at which to differentiate; `CASES` has functions
+with loops, their arguments, and the indices of the differentiated arguments.
 """
 
 import math
@@ -12,7 +12,7 @@ from numba import njit
 
 from numtape.kernel.kernel import kernel
 
-# Expressions, and where. Points are away from kinks, poles and jumps.
+# Expressions and points, which are away from kinks, poles and jumps.
 FUNCTIONS = [
     *(
         (f"{module}.{name}(x)", 0.4, 0.0)
@@ -138,7 +138,7 @@ FUNCTIONS = [
 
 
 def powers(x, n):
-    """A loop that carries a number, an early way out, a default."""
+    """A loop that carries a number, an early exit, a default argument."""
     y = 1.0
     for i in range(n):
         y = y * x + 0.1 * i
@@ -222,7 +222,7 @@ def swapped(x, y):
 
 
 def places(x, m, t):
-    """Elements of arrays of one to three axes, written in place."""
+    """In-place writes to elements of arrays with one to three axes."""
     n, k = m.shape
     for i in range(n):
         for j in range(k):
@@ -281,7 +281,7 @@ def helpers(x, p):
 
 
 def carried(x, n):
-    """A name that is an int first, floats of two kinds, conversions."""
+    """A name that is an int first, two float dtypes, conversions."""
     s = 0
     for i in range(int(n)):
         s = s + np.float64(x) * float(i) * bool(i)
@@ -311,7 +311,7 @@ def nothing_left(x, n):
 
 
 def numbers_as_conditions(x, k, z):
-    """An int whose low byte is 0, and a float below 1, are true."""
+    """An int with a zero low byte, and a float below 1, are true."""
     s = 0.0
     if k * 256:
         for i in range(3):
@@ -327,7 +327,7 @@ def numbers_as_conditions(x, k, z):
 
 
 def over_arrays(x, k):
-    """Loops over arrays, `enumerate` and `zip`, and ways out of them."""
+    """Loops over arrays, `enumerate` and `zip`, with `break` and `return`."""
     s = 0.0
     for v in x:
         if v > 0.9:
@@ -350,7 +350,7 @@ FACTORS = (1.0, -2.0, 0.5)
 
 
 def over_tuples(x, m, k):
-    """Tuples: written out, under a name, constants, shapes; of numbers and of rows."""
+    """Tuples: literal, named, constant, shapes; of numbers and of rows."""
     s = x
     for z in (x, 2 * x, x * x):
         if z > 100.0:
@@ -382,7 +382,7 @@ def raising(x, limit):
 
 
 def minors(a, c, m):
-    """A determinant by minors: columns that are left are a linked list, written to in place."""
+    """A determinant by minors, with the remaining columns in a linked list, updated in place."""
     last = a.shape[0]
     if m == 1:
         return a[last - 1, c[last]]
@@ -408,7 +408,7 @@ def determinant(a):
 
 
 def even(x, n):
-    """Two functions that call each other."""
+    """Two mutually recursive functions."""
     if n == 0:
         return x
     return x * odd(x, n - 1)
@@ -421,7 +421,7 @@ def odd(x, n):
 
 
 def spread(x, low, high):
-    """Writes to an array, and returns nothing."""
+    """Writes to an array and returns nothing."""
     if high - low < 2:
         x[low] = x[low] * x[low]
         return
@@ -451,7 +451,7 @@ def divided(x, p):
 
 @kernel(recompute=True)
 def again(a, c, m):
-    """As `minors`, but each call is computed again in the reverse sweep."""
+    """Like `minors`, but the reverse sweep recomputes each call."""
     last = a.shape[0]
     if m == 1:
         return a[last - 1, c[last]]
@@ -490,7 +490,7 @@ def recomputed(a, x, q):
 
 
 class Mine(ArithmeticError):
-    """An exception of the user's own."""
+    """A custom exception."""
 
 
 LIMIT = 4.0

@@ -1,4 +1,4 @@
-"""One row for each layer of `keras.layers` and its arguments: inputs, and what NumPy says of it."""
+"""One row for each layer of `keras.layers`: arguments, input shapes and a NumPy formula."""
 
 import dataclasses
 import operator
@@ -17,11 +17,11 @@ class Row:
     shape: Any = (2, 3)
     kwargs: dict = dataclasses.field(default_factory=dict)
     formula: Callable | None = None  # (weights, *inputs) -> output, in float64
-    training: bool = False  # whether there is a difference that no draw makes
-    ints: int = 0  # inputs are ints below this
-    call: dict = dataclasses.field(default_factory=dict)  # of the call besides the inputs
-    apart: bool = False  # several inputs that are arguments, not a list
-    batchless: bool = True  # whether a batch of size 0 has an output
+    training: bool = False  # whether training differs other than by draws
+    ints: int = 0  # inputs are ints below this bound
+    call: dict = dataclasses.field(default_factory=dict)  # keyword arguments of the call
+    apart: bool = False  # several inputs as arguments, not as a list
+    batchless: bool = True  # whether an empty batch has an output
     is_in_keras: bool = True  # False for a layer that Keras does not have
 
     @property
@@ -33,7 +33,7 @@ class Row:
         return f"{self.name}({', '.join(said)}){self.shape}"
 
     def make(self, layers, **more):
-        """The layer, of numtape or of Keras."""
+        """The layer of numtape or of Keras."""
         found = getattr(layers, self.name)(*self.args, **self.kwargs, **more)
         return found
 
@@ -75,11 +75,11 @@ def row(
     )
 
 
-# --- What NumPy says ----------------------------------------------------------------------------
+# --- Formulas in NumPy ----------------------------------------------------------------------------
 
 
 def conv(x, w, stride=1, rate=1, same=False):
-    """A convolution, channels last, by its definition: a sum over the places of the kernel."""
+    """A channels-last convolution by definition, as a sum over kernel positions."""
     rank = x.ndim - 2
     strides, rates = np.broadcast_to(stride, rank), np.broadcast_to(rate, rank)
     reach = [(k - 1) * r + 1 for k, r in zip(w.shape, rates, strict=False)]
@@ -101,13 +101,13 @@ def conv(x, w, stride=1, rate=1, same=False):
 
 
 def depthwise(x, w, **options):
-    """Each channel by itself."""
+    """A depthwise convolution, channel by channel."""
     parts = [conv(x[..., c : c + 1], w[..., c : c + 1, :], **options) for c in range(x.shape[-1])]
     return np.concatenate(parts, -1)
 
 
 def pooled(x, size, function):
-    """Windows that do not overlap, channels last."""
+    """Pooling of windows that do not overlap, channels last."""
     rank = x.ndim - 2
     sizes = [n // size for n in x.shape[1:-1]]
     cut = x[(slice(None), *(slice(n * size) for n in sizes))]
@@ -128,7 +128,7 @@ def soft(x, axis=-1):
 
 
 def heads(w, query, value):
-    """Attention of several heads, as Vaswani et al. write it (2017), section 3.2."""
+    """Multi-head attention as in Vaswani et al. (2017), section 3.2."""
     q, k, v = (
         np.einsum("btd,dhk->bhtk", x, m) + b[:, None]
         for x, m, b in zip((query, value, value), w[0:6:2], w[1:6:2], strict=True)
@@ -399,7 +399,7 @@ ROWS = [
     row(
         "UpSampling3D", shape=VOLUME, formula=lambda w, x: x.repeat(2, 1).repeat(2, 2).repeat(2, 3)
     ),
-    # What is drawn in training does nothing else.
+    # Layers that are the identity outside of training.
     *(
         row(name, 0.3, shape=shape, formula=lambda w, x: x)
         for name, shape in (

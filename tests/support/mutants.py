@@ -1,14 +1,14 @@
-"""Change the package in one place at a time, and see whether the tests notice.
+"""Mutation testing: change the package in one place at a time, and check whether tests fail.
 
     python tests/support/mutants.py [--what rules|bodies|functions|passes ...] [--shard K/N]
                                     [--limit N]
 
-What is changed: rules of derivatives and scalar bodies (in the records of ops), the functions
-that bodies call, and the passes. Each change is made in a copy of the package, and a process of
-its own runs the tests that concern it. A mutant that no test notices is printed as `survived`:
-either a test is missing, or it computes the same, which `EQUIVALENT` then says, with the reason.
-`too long` says that the tests did not end in `--seconds`, which a busy machine may be the reason
-of. The exit status is the number of survivors, at most 100.
+Mutants change derivative rules and scalar bodies (in the records of ops), the functions that
+bodies call, and the passes. Each change is made in a copy of the package, and a separate process
+runs the related tests. A mutant that no test detects is printed as `survived`: either a test is
+missing, or the mutant is equivalent and belongs in `EQUIVALENT`, with the reason. `too long` means
+that the tests exceeded `--seconds`, possibly because the machine was busy. The exit status is the
+number of survivors, at most 100.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PASSES = (
     "api/test_control_flow",
     "derive/test_guides",
 )
-# Instead, for modules that are about something else.
+# Replaces these tests for modules of other subjects.
 TESTS = {
     "kernels/cpu/random.py": ("ops/test_random",),
     "kernels/cpu/fused.py": ("runtime/test_fusion", "replay/test_function"),
@@ -76,7 +76,7 @@ TESTS = {
         "replay/test_function_guards",
     ),
 }
-# The tests of a row in which a rule, or a body, has a part; the quickest first.
+# The tests of a row that run a rule or a body, fastest first.
 OF_RULES = (
     "test_derivatives",
     "test_third_derivatives",
@@ -84,14 +84,14 @@ OF_RULES = (
     "test_no_gradient",
 )
 OF_BODIES = ("test_value", "test_value_at_special_points", *OF_RULES, "test_value_is_exact")
-ROWS = 8  # of the table of ops, for one mutant: those that reach the fewest ops
+ROWS = 8  # rows of the op table per mutant: those with the fewest ops
 
 
 class Trial:
     """A pytest plugin that runs the collected tests on each mutant, in a child of this process.
 
-    The package and the tests are imported and collected once. An op's record is changed in the
-    child, a kernel in its file, before it is compiled. What a mutant spoils ends with its child.
+    The package and the tests are imported and collected once. The child changes an op's record in
+    memory, or a kernel in its file before compilation. Damage by a mutant ends with its child.
     """
 
     def __init__(self, mutants: list[Mutant], seconds: float, trust: bool) -> None:
@@ -100,7 +100,7 @@ class Trial:
         self.reached: dict[str, list[str]] = {}
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        """Instead of running the tests once."""
+        """Run the mutants instead of running the tests once."""
         if any(mutant.ops for mutant in self.mutants):
             self.reached = json.loads(in_child(reached, 600.0))
         self.files: dict[str, list[Any]] = {}
@@ -120,7 +120,7 @@ class Trial:
         return True
 
     def items(self, mutant: Mutant) -> list[Any]:
-        """The tests that concern a mutant; rows of the table of ops first, the simplest first."""
+        """The tests related to a mutant: rows of the op table first, simplest first."""
         rest = [item for name in files(mutant) for item in self.files.get(name, ())]
         if not mutant.ops:
             return rest
@@ -131,7 +131,7 @@ class Trial:
         for item in self.files["ops/test_ops"]:
             row = parameter(item, "case")
             if any(item.name.startswith(f"test_{op.lower()}_") for op in mutant.ops):
-                found.append((ROWS, 0, item))  # about this op, without a row
+                found.append((ROWS, 0, item))  # tests of this op without a row
             if row and rows.get(row.name, ROWS) < ROWS and item.originalname in tests:
                 found.append((rows[row.name], tests.index(item.originalname), item))
         found.sort(key=lambda entry: entry[:2])
@@ -140,7 +140,7 @@ class Trial:
         return [item for *_, item in found] + rest
 
     def noticed(self, mutant: Mutant) -> str:
-        """What noticed a mutant: a test's name, "crash", "time"; "" if nothing did."""
+        """What detected a mutant: a test's name, "crash" or "time"; "" if nothing did."""
         path, items = Path(mutant.path), self.items(mutant)
         source = path.read_bytes()
         changed = source[: mutant.start] + mutant.text.encode() + source[mutant.end :]
@@ -161,12 +161,12 @@ class Trial:
 
 
 def parameter(item: Any, name: str) -> Any:
-    """What a test is parametrized with under a name."""
+    """The value of a test's parameter."""
     return getattr(getattr(item, "callspec", None), "params", {}).get(name)
 
 
 def files(mutant: Mutant) -> tuple[str, ...]:
-    """The test files that concern a mutant, besides the rows of the table of ops."""
+    """The test files related to a mutant, in addition to the rows of the op table."""
     if mutant.ops:
         return MORE_OF_OPS
     if mutant.kind == "functions":
@@ -175,7 +175,7 @@ def files(mutant: Mutant) -> tuple[str, ...]:
 
 
 def enter(mutant: Mutant, changed: bytes) -> None:
-    """Change the record of an op as its changed source says."""
+    """Apply a mutant's source to the record of an op."""
     from numtape.core.log.op import CODES
 
     module = importlib.import_module(mutant.path.removesuffix(".py").replace("/", "."))
@@ -198,13 +198,13 @@ def enter(mutant: Mutant, changed: bytes) -> None:
             vjp = scope[rule.name]
         for op in found:
             op.vjp = vjp
-        found = found or ops  # a function that rules call
+        found = found or ops  # else a function that rules call
     if not found:
         sys.exit(f"no record of {mutant.name}")
 
 
 def reached() -> str:
-    """The ops that each row of the table reaches."""
+    """The ops that each row of the table executes."""
     import log_queries
     import op_cases
     import op_draws
@@ -213,14 +213,14 @@ def reached() -> str:
 
     found: dict[str, set[str]] = {}
     for row in op_cases.CASES:
-        with log_queries.fresh_log():  # which has no rows of others
+        with log_queries.fresh_log():  # without rows of other tests
             ops = op_draws.ops_of(numtape, row)
         found.setdefault(row.name, set()).update(op.name for op in ops)
     return json.dumps({name: sorted(ops) for name, ops in found.items()})
 
 
 class First:
-    """A pytest plugin that keeps the name of the first test that failed."""
+    """A pytest plugin that stores the name of the first failed test."""
 
     name = ""
 
@@ -230,7 +230,7 @@ class First:
 
 
 def run_tests(items: list[Any]) -> str:
-    """The first of these tests that fails; "" if none does."""
+    """The first failing test, or ""."""
     first = First()
     if items:
         items[0].config.pluginmanager.register(first)
@@ -242,7 +242,7 @@ def run_tests(items: list[Any]) -> str:
 
 
 def in_child(function: Callable[[], str], seconds: float) -> str:
-    """What a function returns in a forked child; "crash" or "time" if it does not."""
+    """The result of a function in a forked child, or "crash" or "time"."""
     answers, answer = os.pipe()
     child = os.fork()
     if not child:
@@ -267,7 +267,7 @@ def in_child(function: Callable[[], str], seconds: float) -> str:
     finally:
         os.close(answers)
         with contextlib.suppress(OSError):
-            os.killpg(child, signal.SIGKILL)  # and what the tests started
+            os.killpg(child, signal.SIGKILL)  # including processes that tests started
         os.waitpid(child, 0)
     return found[1:].decode() if found else "crash" if ready else "time"
 
@@ -292,7 +292,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def chosen(asked: argparse.Namespace) -> list[Mutant]:
-    """The mutants that the command line names."""
+    """The mutants selected by the command line."""
     kinds = tuple(asked.what or (KINDS if asked.only else KINDS[:2]))
     found = all_mutants(kinds)
     if asked.only:
@@ -323,7 +323,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def in_copy(trial: Trial, folder: Path, cache: Path) -> None:
-    """Collect the tests in a copy of the package, and have the trial run them."""
+    """Collect the tests in a copy of the package, and run them in `Trial`."""
     for name in ("numtape", "kernels", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
@@ -332,11 +332,11 @@ def in_copy(trial: Trial, folder: Path, cache: Path) -> None:
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     os.environ["NUMTAPE_CACHE_DIR"] = str(cache.absolute())
     sys.dont_write_bytecode = True
-    sys.path[:1] = [str(folder)]  # in the place of this file's folder
+    sys.path[:1] = [str(folder)]  # replaces this file's folder
     os.chdir(folder)
     import pytest
 
-    # What compiles takes long to import: once, not in every child.
+    # Import the slow compiler modules once, not in every child.
     for name in ("llvmlite.binding", "mpmath", "numba.core.compiler"):
         importlib.import_module(name)
     needed = sorted({name for mutant in trial.mutants for name in files(mutant)})

@@ -1,4 +1,4 @@
-"""What `mutants.py` can change: rules, bodies, functions and passes, a node of a tree at a time."""
+"""The mutants for `mutants.py`: single-node changes of rules, bodies, functions and passes."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ PAIRS = (
     "SUM MAX",
 )
 RENAMED = {a: b for pair in PAIRS for a, b in (pair.split(), pair.split()[::-1])}
-# Where the order of two operands says nothing.
+# Ops whose operands can be swapped without effect.
 SYMMETRIC = ("hypot", "maximum", "minimum", "max", "min", "broadcast_to")
 
 
 class Mutant(NamedTuple):
-    """A change: in `path` the bytes from `start` to `end` become `text`.
+    """A change: `text` replaces the bytes from `start` to `end` in `path`.
 
     Attributes:
       owner: The op's name, or the function's.
       ops: The names of the ops that it is part of.
-      before, after: A body, whole.
-      top: Where the rule begins that it is part of.
+      before, after: The complete body.
+      top: The position of the rule that contains it.
     """
 
     kind: str
@@ -82,20 +82,20 @@ class Mutant(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in the table of equivalents: no line number, for lines move."""
+        """The key in the table of equivalents, without line numbers, which change."""
         again = f" #{self.number}" if self.number > 1 else ""
         return f"{Path(self.path).stem} {self.owner}: {self.old} -> {self.new}{again}"
 
 
 def changes(top: ast.AST, calls: bool) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Each node that can be changed, and what it becomes; `calls`: also f(x) to x."""
+    """Yields each mutable node and its replacements; with `calls`, also f(x) to x."""
     for node in walk(top):
         for changed in alternatives(node, calls):
             yield node, changed
 
 
 def walk(top: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that are computed: no annotations, decorators, docstrings or checks of ours."""
+    """The executed nodes, without annotations, decorators, docstrings and internal checks."""
     yield top
     for name, value in ast.iter_fields(top):
         if name in ("annotation", "returns", "decorator_list"):
@@ -108,7 +108,7 @@ def walk(top: ast.AST) -> Iterator[ast.AST]:
 
 
 def other(node: Any, **fields: Any) -> Any:
-    """A copy of a node with other fields."""
+    """A copy of a node with modified fields."""
     found = copy.copy(node)
     for name, value in fields.items():
         setattr(found, name, value)
@@ -116,7 +116,7 @@ def other(node: Any, **fields: Any) -> Any:
 
 
 def alternatives(node: Any, calls: bool) -> Iterator[ast.AST]:
-    """What a node can become."""
+    """The replacements of a node."""
     if isinstance(node, ast.Constant):
         yield from (ast.Constant(value) for value in numbers(node.value))
     elif isinstance(node, (ast.BinOp, ast.AugAssign)):
@@ -154,7 +154,7 @@ def alternatives(node: Any, calls: bool) -> Iterator[ast.AST]:
 
 
 def numbers(value: Any) -> tuple[Any, ...]:
-    """What a constant can become."""
+    """The replacements of a constant."""
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
@@ -165,7 +165,7 @@ def numbers(value: Any) -> tuple[Any, ...]:
 
 
 class Module:
-    """A file and its tree; makes the mutants of its nodes."""
+    """A file and its tree; creates the mutants of its nodes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.relative_to(ROOT).as_posix()
@@ -183,7 +183,7 @@ class Module:
     def mutants(
         self, kind: str, part: Any, owner: str, rule: Any = None, ops: tuple[str, ...] = ()
     ) -> Iterator[Mutant]:
-        """Of a part of the module's tree."""
+        """The mutants of a part of the module's tree."""
         for node, changed in changes(part, calls=kind == "rules"):
             old, new = ast.unparse(node), ast.unparse(changed)
             if old != new:
@@ -202,7 +202,7 @@ class Module:
                 )
 
     def texts(self, node: Any, text: str, owner: str) -> Iterator[Mutant]:
-        """Of a string that is an expression."""
+        """The mutants of a string that contains an expression."""
         tree = ast.parse(text, mode="eval")
         for part, changed in changes(tree.body, calls=True):
             old, new = ast.unparse(part), ast.unparse(changed)
@@ -225,7 +225,7 @@ class Module:
 
 
 def of_ops(module: Module) -> Iterator[Mutant]:
-    """The rules and bodies of a module's op records."""
+    """The mutants of the rules and bodies of a module's op records."""
     strings: dict[str, str] = {}
     functions = {x.name: x for x in module.tree.body if isinstance(x, ast.FunctionDef)}
     used: dict[str, list[str]] = {}
@@ -255,7 +255,7 @@ def of_ops(module: Module) -> Iterator[Mutant]:
                 if isinstance(part, ast.Name) and part.id in functions and part.id.startswith("_"):
                     used.setdefault(part.id, []).append(name)
     left = list(used)
-    while left:  # what rules call in their own module, too; public functions are ops
+    while left:  # includes helpers of rules in the module; public functions are ops
         function = left.pop()
         for part in ast.walk(functions[function]):
             if isinstance(part, ast.Name) and part.id in functions and part.id.startswith("_"):
@@ -269,7 +269,7 @@ def of_ops(module: Module) -> Iterator[Mutant]:
 
 
 def constant(node: Any, strings: dict[str, str]) -> str | None:
-    """The text that an expression of strings makes, if it is one."""
+    """The value of a constant string expression, or None."""
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         return None
     try:
@@ -280,7 +280,7 @@ def constant(node: Any, strings: dict[str, str]) -> str | None:
 
 
 def of_functions(kind: str, module: Module) -> Iterator[Mutant]:
-    """All functions of a module, and its constants."""
+    """The mutants of all functions of a module, and of its constants."""
     for statement in module.tree.body:
         if isinstance(statement, ast.FunctionDef):
             for part in statement.body:
@@ -292,7 +292,7 @@ def of_functions(kind: str, module: Module) -> Iterator[Mutant]:
 
 
 def all_mutants(kinds: tuple[str, ...]) -> list[Mutant]:
-    """Every mutant of these kinds, each under its own name."""
+    """Every mutant of these kinds, by name."""
     found: list[Mutant] = []
     for path in sorted((ROOT / OPS).glob("*.py")):
         found += of_ops(Module(path))
@@ -309,6 +309,6 @@ def all_mutants(kinds: tuple[str, ...]) -> list[Mutant]:
 
 
 def top_of(node: Any) -> tuple[int, int]:
-    """Where a rule begins; (0, 0) for what is no rule."""
+    """The position of a rule; (0, 0) for other nodes."""
     rule = isinstance(node, (ast.Lambda, ast.FunctionDef))
     return (node.lineno, node.col_offset) if rule else (0, 0)

@@ -1,9 +1,8 @@
-"""Random programs: ways to make an object x ways to read it x changes of its classes and state.
+"""Random programs: ways to create an object x ways to read it x changes of its classes and state.
 
-A program is a function `f(x)` that gets an object in one of many ways, most of them during the
-call, reads it in one or two ways, and multiplies ``x`` by what it finds. Between calls the object's
-classes, its state, or what its methods use is changed. The program runs as plain Python and
-recorded.
+A program is a function `f(x)` that creates or obtains an object in one of many ways, reads it in
+one or two ways, and multiplies ``x`` by the values. Between calls the object's classes, its state,
+or the dependencies of its methods change. The program runs as plain Python and recorded.
 """
 
 # ruff: noqa: E501
@@ -17,7 +16,7 @@ import numpy as np
 
 import numtape as tf
 
-# In these texts P is a number, N a small integer and B a truth value, drawn again at each place.
+# In these texts P is a number, N a small integer and B a bool, drawn at each occurrence.
 
 _METHODS = """
     k = P
@@ -117,7 +116,7 @@ class HasZ(typing.Protocol):
 def single(a): return P
 """
 
-# How its classes are defined: C, made of A; and how an object is made that lives on, O.
+# Definitions of its classes, C derived from A, and of an object O that outlives calls.
 _BODY = "class A:" + _METHODS
 LAYOUTS = {
     "plain": _BODY + "class C(A, Mix): pass\n",
@@ -178,7 +177,7 @@ LAYOUTS = {
     "        return q\nC.k = P\nA.n = N\n",
 }
 
-# How the function gets the object q. Some take an object that lives on.
+# Ways in which the function obtains the object q; some use an object that outlives calls.
 BIRTHS = {
     "call": "q = C()",
     "C.__new__": "q = C.__new__(C)",
@@ -429,7 +428,7 @@ READS = {
     "v = sum(map(float, [q, q]))": "__float__ k",
 }
 
-# What a special method gives if it is replaced.
+# Results of special methods after a replacement.
 _GIVES = {
     "__len__": "N",
     "__bool__": "B",
@@ -464,7 +463,7 @@ _GIVES = {
     "__getitem__": "P if a[0] in (0, 1, 'a') else [][0]",
 }
 
-# Changes of other things that programs use, by the words that say what they depend on.
+# Changes of other dependencies, by the words that name these.
 _OTHER = {
     "Field": [
         "Field.v = P",
@@ -557,14 +556,14 @@ class Program:
     """A random program.
 
     Attributes:
-      source: What defines ``f``.
-      steps: Changes; None calls ``f``.
+      source: The code that defines ``f``.
+      steps: Changes; None stands for a call of ``f``.
     """
 
     def __init__(self, seed):
         self.draw = draw = random.Random(seed)
         layout, birth = draw.choice(sorted(LAYOUTS)), draw.choice(sorted(BIRTHS))
-        if draw.random() < 0.5:  # more of what works with most reads
+        if draw.random() < 0.5:  # prefer ways that work with most reads
             layout = draw.choice(
                 ("plain", "own __new__", "__init__", "slots", "metaclass", "error")
             )
@@ -609,12 +608,12 @@ class Program:
         return re.sub(r"\bB\b", lambda _: self.draw.choice(("True", "False")), text)
 
     def text(self):
-        """The program, to be read."""
+        """The program as readable text."""
         return "\n".join([self.source, *(step or "f(x)" for step in self.steps)])
 
 
 def _changes(word):
-    """Changes of what a word stands for, on all classes that may have it."""
+    """Changes of the dependency that a word names, on all classes that may have it."""
     found = list(_OTHER.get(word, ()))
     if word.startswith("__") or word in _GIVES:
         value = f"lambda self, *a: {_GIVES.get(word, 'P')}"
@@ -629,7 +628,7 @@ def _changes(word):
 
 
 def compare(program):
-    """Run a program twice, as Python and with its function recorded.
+    """Run a program as Python and with its function recorded.
 
     Returns:
       The first difference, or None; how often the recorded function was replayed; and how often

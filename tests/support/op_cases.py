@@ -1,7 +1,7 @@
-"""One row for each op and public function: what it computes, on what, and how exactly.
+"""The table of ops: one row for each op and public function, with reference, inputs and accuracy.
 
-`test_ops.py` makes its tests from these rows. A new op needs its record, and one row here or in the
-`cases_*.py` of its subject. What a row says is in `op_case.py`.
+`test_ops.py` generates its tests from these rows. A new op needs its record, and one row here or in
+the `cases_*.py` of its subject. `op_case.py` defines the fields of a row.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.special
 from op_case import ALL, FI, INTEGERS, MISSING, STOP, Case, F, listed, over
 
-# References that NumPy has no name for.
+# References that NumPy lacks.
 
 
 def sigmoid(x):
@@ -39,12 +39,12 @@ def no_nan(function, x, y):
 
 
 def first_of_equals(function):
-    """Of 0.0 and -0.0 the first, as at every tie."""
+    """The first of 0.0 and -0.0, as at every tie."""
     return lambda x, y: np.where(x == y, x, function(x, y))
 
 
 def libm(function):
-    """A function of the C library, element by element."""
+    """A function of the C library, applied elementwise."""
     return np.vectorize(function, otypes=["float64"])
 
 
@@ -298,7 +298,7 @@ REDUCED = [
 FILLED = [*over(CUBE, axis=AXES, keepdims=[False, True]), *over((), (1,), (300,), (3, 1))]
 ODD = [[[np.nan, 1.0], [np.inf, 2.0]], [[-np.inf, np.inf], [0.0, -0.0]], [[-np.inf] * 2] * 2]
 ROWS = [([x], {"axis": -1}) for x in ODD]
-# Which of two zeros is the larger one is a matter of order.
+# The result for two zeros depends on their order.
 UNSIGNED = [([np.add(x, 0.0)], {"axis": -1}) for x in ODD]
 
 
@@ -471,7 +471,7 @@ PRODUCTS = [
         TWO,
         ulp=2,
         variants=over(((3, 4), ()), ((5,), ())),
-    ),  # `UNARY` has slopes that are no tensors
+    ),  # `UNARY` has slopes that are not tensors
     Case(
         "image.adjust_contrast",
         contrast,
@@ -481,7 +481,7 @@ PRODUCTS = [
     ),
 ]
 
-# What moves elements.
+# Ops that move elements.
 
 SQUARE = (4, 6)
 move = partial(Case, dtypes=ALL, ulp=0)
@@ -655,7 +655,7 @@ MOVEMENTS = [
 ]
 
 ELEMENTWISE = [*UNARY, *BINARY, *TERNARY]
-# The rows of other subjects, each in a file that has its own `CASES`.
+# Rows of other subjects, from files with their own `CASES`.
 SUBJECTS = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
 CASES = [
     *ELEMENTWISE,
@@ -665,9 +665,9 @@ CASES = [
     *(case for subject in SUBJECTS for case in subject.CASES),
 ]
 
-# Where a GPU may be further from the exact value than `ulp` says: libdevice's functions are others
-# than the CPU's. These are the larger of NVIDIA's figures for float32 and float64, which count from
-# the exact value rounded, and half a unit for the rounding; softplus and its kin add up those of
+# Error bounds for a GPU where they exceed `ulp`, because libdevice's functions differ from the
+# CPU's. Each is the larger of NVIDIA's figures for float32 and float64, which are relative to the
+# rounded exact value, plus half a unit for the rounding. Softplus and its kin add up the bounds of
 # exp and log1p.
 ON_GPU = {
     "math.rsqrt": 2.5,
@@ -689,7 +689,7 @@ ON_GPU = {
     "nn.elu": 2.5,
 }
 
-# Public functions without a row: they make tensors (test_api.py) or draw them (test_random.py).
+# Public functions without a row: they create tensors (test_api.py) or draw them (test_random.py).
 MAKERS = {
     "as_dtype",
     "constant",
@@ -713,7 +713,7 @@ MAKERS = {
     "scan",
     "vectorized_map",
     "while_loop",
-    # tests/api/test_debugging.py has these.
+    # Covered by tests/api/test_debugging.py.
     "assert_equal",
     "assert_greater",
     "assert_less",

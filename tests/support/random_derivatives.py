@@ -1,8 +1,8 @@
-"""Random compositions of ops at random and at special points, and what their derivatives are.
+"""Random compositions of ops at random and at special points, with their exact derivatives.
 
-A program is a list of steps, each a number from numbers before it. `Truth` computes all of them
-with mpmath, in a thousand bits, at five neighbouring points: differences of these are exact for our
-purposes. What rounding may cost is found by computing the program with each step a little off.
+A program is a list of steps, each a number computed from earlier ones. `truth` evaluates them with
+mpmath, in a thousand bits, at five neighbouring points, whose differences are exact for our
+purposes. The tolerance for rounding follows from programs with slightly perturbed steps.
 """
 
 import random
@@ -37,7 +37,7 @@ def near_gelu(x):
 
 
 SELU = mpf("1.0507009873554805"), mpf("1.7580993408473766")
-# Name: what tf computes, what mpmath computes, and the text for a native loop, if there is one.
+# Name: the tf function, the mpmath function, and the text for a native loop, if any.
 UNARY = {
     "exp": ("tf.exp({0})", mpmath.exp, "math.exp({0})"),
     "expm1": ("tf.math.expm1({0})", expm1, "math.expm1({0})"),
@@ -166,7 +166,7 @@ class Program:
         self.points = [*r.sample(SPECIAL, 3), r.gauss(0, 3)]
 
     def lines(self, column):
-        """The steps as text for tf (0) or a native loop (2); None if it has no word for a step."""
+        """The steps as text for tf (0) or a native loop (2); None if a step is unsupported."""
         found = []
         for k, (name, operands, value) in enumerate(self.steps, 1):
             if name == "constant":
@@ -187,9 +187,9 @@ class Program:
         return scope["f"]
 
     def values(self, x, errors=None):
-        """All values at a point with mpmath; None for one that is no real number.
+        """All values at a point with mpmath; None for a value that is not real.
 
-        ``errors`` has relative errors of each step's operands.
+        ``errors`` holds relative perturbations of each step's operands.
         """
         found = [x]
         for k, (name, operands, value) in enumerate(self.steps):
@@ -219,7 +219,7 @@ class Program:
 
 
 def jets(program, at, errors=None, step=H):
-    """The derivatives up to the third of all values at a point; None where they do not exist."""
+    """The derivatives up to third order of all values at a point; None if undefined."""
     with mpmath.workprec(1100 + 3 * abs(mpmath.frexp(mpf(at))[1])):
         x = mpf(at)
         h = step * min(1, abs(x) or 1)
@@ -241,7 +241,7 @@ def jets(program, at, errors=None, step=H):
 
 
 def needed(program, values):
-    """The values that the result depends on at a point, without what a slice leaves out."""
+    """The values on which the result depends at a point, without those that a slice drops."""
     wanted, pending = set(), [len(program.steps)]
     while pending:
         k = pending.pop()
@@ -260,7 +260,7 @@ def needed(program, values):
 
 
 def smooth(program, found, wanted):
-    """Whether no step that counts is at a kink."""
+    """Whether no relevant step is at a kink."""
     for k in wanted:
         name, operands, _ = program.steps[k - 1]
         args = [found[j][0] for j in operands if found[j] is not None]
@@ -268,7 +268,7 @@ def smooth(program, found, wanted):
             return False
         if name == "maximum" and args[0] == args[1]:
             return False
-        if name == "xlogy" and args[0] == 0:  # by definition a constant there
+        if name == "xlogy" and args[0] == 0:  # constant there by definition
             return False
         if name == "atan2" and args[0] == 0 and args[1] <= 0:
             return False
@@ -278,7 +278,7 @@ def smooth(program, found, wanted):
 
 
 def truth(program, at):
-    """The value and its derivatives; None at a point that is no use."""
+    """The value and its derivatives; None at an unsuitable point."""
     found = jets(program, at)
     for name, operands, _ in program.steps:
         if name == "where":
@@ -295,7 +295,7 @@ def truth(program, at):
 
 
 def spread(program, at, right):
-    """How far derivatives move if each operand is a little off; None where they vanish with it."""
+    """The change of derivatives under perturbed operands; None if they vanish under it."""
     found = [0.0] * 4
     r = random.Random(program.seed)
     for sign in (1, -1):
@@ -328,7 +328,7 @@ def derivatives(tf, function, x):
 
 
 def wrong(tf, seed, replayed=False):
-    """What is wrong with a program's derivatives, as lines of text, and how many were compared.
+    """Errors in a program's derivatives, as lines of text, and the number of comparisons.
 
     With ``replayed``, its Jacobian and a recorded function are compared as well.
     """
@@ -354,7 +354,7 @@ def wrong(tf, seed, replayed=False):
             if limits is None:
                 break
             finer = float(jets(program, program.points[k], step=H / 16)[-1][order])
-            if abs(finer - value) > 1e-3 * abs(value):  # differences do not say what it is
+            if abs(finer - value) > 1e-3 * abs(value):  # differences are unreliable
                 continue
             if not value:
                 limits[order] = max(map(abs, right)) * 1e-12 + LEAST

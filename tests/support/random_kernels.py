@@ -1,4 +1,4 @@
-"""Random programs of loops: nested, with branches on values, in-place writes and early exits."""
+"""Random programs of nested loops, with branches on values, in-place writes and early exits."""
 
 import linecache
 import math
@@ -26,7 +26,7 @@ class Writer:
 
     def __init__(self, seed):
         self.r = random.Random(seed)
-        self.arrays = 0.4 if seed % 2 else 0.0  # how many statements are on whole arrays
+        self.arrays = 0.4 if seed % 2 else 0.0  # the share of statements on whole arrays
         self.names, self.lines, self.depth, self.loops = ["p", "q", "s"], [], 1, 0
 
     def put(self, text):
@@ -279,7 +279,7 @@ def module(seed):
 
 
 def program(seed):
-    """A function, its arguments, and which of them are differentiated."""
+    """A function, its arguments, and the indices of the differentiated ones."""
     text = module(seed)
     file = f"<random program {seed}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
@@ -297,12 +297,12 @@ def program(seed):
 
 
 def fresh(arguments):
-    """The same arguments in their own arrays."""
+    """Copies of the arguments."""
     return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
 
 
 def differences(function, arguments, wanted, step=1e-6):
-    """Central differences, and whether they can be trusted: another step gives the same ones."""
+    """Central differences, and whether they are reliable: another step size agrees."""
     found = []
     for size in (step, 3.7 * step):
         row = []

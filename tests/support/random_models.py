@@ -1,11 +1,11 @@
-"""Random models of Keras's layers, losses, metrics and optimizers, as source text for either."""
+"""Random models of Keras layers, losses, metrics and optimizers, as source for both libraries."""
 
 import numpy as np
 
 ROWS, BATCH = 20, 4  # five steps
 SMOOTH = ["tanh", "sigmoid", "softplus", "elu", "silu", "gelu", "softsign", "linear", "mish"]
 
-# By the rank of what comes in, without the batch: layers that keep the rank, or give another one.
+# By rank of the input without the batch: layers that keep the rank, and layers that change it.
 LAYERS = {
     1: [
         "Dense({small}, {act})",
@@ -93,7 +93,7 @@ JOINED = [
     "Concatenate()",
     "Dot(axes=-1)",
 ]
-# Of a last layer's size: its activation, losses and metrics; and what is wanted.
+# By size of the last layer: its activation, losses, metrics and ground truth.
 HEADS = {
     "reals": (
         "linear",
@@ -173,7 +173,7 @@ HEADS = {
         ["'accuracy'"],
     ),
 }
-# Not Lion, nor small epsilons: they make steps of what is rounding alone.
+# Without Lion and small epsilons, which turn rounding errors into full steps.
 OPTIMIZERS = [
     "SGD({rate}{more})",
     "SGD({rate}, momentum=0.9{more})",
@@ -237,7 +237,7 @@ class Model:
         return choices[self.random.integers(len(choices))]
 
     def says(self, text):
-        """A line, which is tried at once: whether it is a model as yet."""
+        """Append a line and run it immediately. Returns whether the model is still valid."""
         try:
             exec(text, self.scope)
         except ValueError:
@@ -265,7 +265,7 @@ class Model:
         self.names.append(name)
 
     def layer(self):
-        """One more layer, or one that joins two tensors."""
+        """Append a layer, or one that joins two tensors."""
         x = self.one(self.names[-2:])
         name = f"y{len(self.lines)}"
         alike = [y for y in self.names if self.shape(y) == self.shape(x)]
@@ -275,7 +275,7 @@ class Model:
             if len(self.shape(x)) == 2 and self.random.random() < 0.5:
                 text = self.one(["Attention(use_scale=True)", "AdditiveAttention()"])
                 masked = any("mask_zero=True" in line for line in self.lines)
-                if self.random.random() < 0.5 and not masked:  # which is another one there
+                if self.random.random() < 0.5 and not masked:  # masks are handled differently there
                     done = self.says(f"{name} = K.layers.MultiHeadAttention(2, 2)({x}, {y})")
                     self.names += [name] * done
                     return
@@ -324,7 +324,7 @@ class Model:
         )
 
     def training(self):
-        """What `compile` and `fit` are given."""
+        """The arguments of `compile` and `fit`."""
         sparse = any("Embedding" in line for line in self.lines)
         optimizer = self.one(OPTIMIZERS[:1] if sparse else OPTIMIZERS).format(
             rate=self.one(RATES), more="" if sparse else self.one(MORE)
@@ -357,8 +357,8 @@ class Model:
         return f"{self.source}\n# {self.how}, weights: {self.weights is not None}"
 
     def results(self, library, nudge=0.0):
-        """What a library makes of it, with weights that are nudged by a part: numbers by name."""
-        scope = {"K": library.keras, "eager": library.__name__ != "numtape"}  # no time for graphs
+        """A library's results by name, with weights perturbed by a relative amount."""
+        scope = {"K": library.keras, "eager": library.__name__ != "numtape"}  # graphs take too long
         exec(self.source, scope)
         model = scope["model"]
         random = np.random.default_rng(self.seed)
@@ -389,7 +389,7 @@ class Model:
             sample_weight=self.weights,
             validation_data=(x, y) if self.seed % 3 == 0 else None,
         )
-        # Keras's Adafactor keeps scalars for nothing.
+        # Keras's Adafactor has unused scalars.
         kept = [v.numpy() for v in model.optimizer.variables if v.shape.rank]
         return {**history.history, "optimizer": [*kept, model.optimizer.iterations.numpy()]}
 
@@ -402,7 +402,7 @@ class Model:
         return found
 
     def tape(self, library, model, x, y):
-        """custom Steps, recorded."""
+        """Custom steps, recorded."""
 
         def step(x, y):
             with library.GradientTape() as tape:
@@ -422,5 +422,5 @@ class Model:
 
 
 def cut(part, x, y):
-    """A batch."""
+    """The slice of a batch."""
     return tuple([z[part] for z in a] if isinstance(a, list) else a[part] for a in (x, y))

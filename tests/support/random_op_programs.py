@@ -1,4 +1,4 @@
-"""Random programs of ops, and how their values are compared between executors."""
+"""Random programs of ops, and the comparison of their values between executors."""
 
 import contextlib
 
@@ -7,16 +7,16 @@ import numpy as np
 SHAPES = [(), (1,), (3,), (5,), (3, 1), (3, 5), (5, 3), (1, 5), (2, 3, 5), (1500,), (0, 3)]
 
 
-# Values stay below this, so that rounding differences between executors stay small.
+# The bound of all values, so that rounding differences between executors stay small.
 LARGEST = 4.0
 
 
-# Of the largest element: executors compute transcendental functions to different last places,
-# and up to sixty ops pass that on. That is 2**13 units of either dtype's last place.
+# Relative to the largest element: executors differ in the last places of transcendental functions,
+# and up to sixty ops propagate that. The tolerance is 2**13 units in the last place.
 FINE, COARSE = 2.0**-39, 2.0**-10
 
 
-# Smooth functions, each with the largest value it has on [-4, 4].
+# Smooth functions, each with its largest value on [-4, 4].
 SMOOTH = {
     "sin": 1,
     "cos": 1,
@@ -41,9 +41,9 @@ class Value:
     """A variable of a program.
 
     Attributes:
-      name, shape, dtype: What it is called and what it holds.
-      bound: No element is larger.
-      exact: Every executor computes the same bits, so that comparisons may depend on it.
+      name, shape, dtype: Its name, shape and dtype.
+      bound: An upper bound on the absolute values of its elements.
+      exact: Whether every executor computes the same bits, so that conditions may use it.
     """
 
     def __init__(self, name, shape, dtype, bound, exact):
@@ -57,7 +57,7 @@ class Program:
         self.random = np.random.default_rng(seed)
         self.seed, self.lines, self.values = seed, [], []
         self.inputs = []
-        # Half the programs know no float32.
+        # Half the programs do not use float32.
         self.dtypes = ["float64", "float32"][: 1 + seed % 2]
         self.tolerance = COARSE if seed % 2 else FINE
         for dtype in self.random.choice(self.dtypes, 2):
@@ -70,11 +70,11 @@ class Program:
                 pass
 
     def source(self):
-        """The program, which looks at values where ``look`` does."""
+        """The source, with an evaluation after each line for which ``look`` is true."""
         return "\n".join(f"{line}\nlook({line.split()[0]})" for line in self.lines)
 
     def script(self):
-        """The program as a script of its own."""
+        """The program as a standalone script."""
         draws = [
             f"x{k} = tf.constant(random.uniform(-1, 1, {shape}).astype({dtype!r}))"
             for k, (shape, dtype) in enumerate(self.inputs)
@@ -91,7 +91,7 @@ class Program:
         return [random.uniform(-1, 1, shape).astype(dtype) for shape, dtype in self.inputs]
 
     def pick(self, fits=lambda value: True):
-        """One of the values that fit, mostly a late one."""
+        """A suitable value, usually a recent one."""
         found = [value for value in self.values if fits(value)]
         at = len(found) - 1 - int(self.random.exponential(len(found) / 3)) if found else 0
         return found[max(at, 0)] if found else None
@@ -117,7 +117,7 @@ class Program:
         return True
 
     def step(self):
-        """Append one op. False if the one that was drawn does not fit."""
+        """Append one op. Returns False if the drawn op does not fit."""
         x = self.pick()
         kinds = [
             self.unary,
@@ -151,7 +151,7 @@ class Program:
             return self.add(f"{x.name} {kind} {y.name}", shape, x.dtype, bound, exact)
         if kind == "squared_difference":
             bound, kind = (x.bound + y.bound) ** 2, "math.squared_difference"
-        elif not exact:  # which one is larger may depend on rounding, and so may a gradient
+        elif not exact:  # which one is larger, and so the gradient, may depend on rounding
             return False
         else:
             bound = max(x.bound, y.bound)
@@ -204,7 +204,7 @@ class Program:
         return self.add(f"{x.name} @ {y.name}", (*x.shape[:-1], y.shape[1]), x.dtype, bound, False)
 
     def where(self, x):
-        """A choice that depends on values which every executor computes to the same bits."""
+        """A `where` whose condition has the same bits on every executor."""
         y = self.partner(x)
         condition = self.partner(x, lambda value: value.exact)
         if condition is None:
@@ -270,7 +270,7 @@ def run(tf, program, device, look, tape, keep=True):
 
 
 def patterns(program):
-    """Ways to run a program: a name, a look at each line or not, a tape or not, values kept."""
+    """Ways to run a program: name, evaluation after each line, tape, values kept."""
     count, random = len(program.lines), np.random.default_rng(program.seed)
     return {
         "lazily": ([False] * count, False, True),
@@ -284,7 +284,7 @@ def patterns(program):
 
 
 def differences(found, expected, tolerance=0.0):
-    """Names of the values that differ: in a bit, or by more than the tolerance."""
+    """Names of the values that differ in a bit, or by more than the tolerance."""
     wrong = []
     for name in found.keys() & expected.keys():
         x, y = found[name], expected[name]
@@ -299,12 +299,12 @@ def differences(found, expected, tolerance=0.0):
 
 
 def compare(tf, program, executor="cpu"):
-    """Say in what way the program's runs differ; nothing if they agree."""
+    """Describe how the program's runs differ; empty if they agree."""
     first = {}
     for device in ("reference", executor):
         for pattern, (look, tape, keep) in patterns(program).items():
             found = run(tf, program, device, look, tape, keep)
-            # With fewer targets the gradients are others.
+            # With fewer targets the gradients differ.
             known = first.setdefault((device, tape and not keep), {})
             wrong = differences(found, known)
             if wrong:
@@ -318,7 +318,7 @@ def compare(tf, program, executor="cpu"):
 
 
 def program_of(function):
-    """What computes a function's only recording."""
+    """The executor of a function's only recording."""
     (calls,) = function._known.values()
     ((path,),) = (tree.paths for tree in calls.trees)
     return path.recording.prepare().programs[-1]

@@ -1,4 +1,4 @@
-"""Random programs for `tf.function`: the same world twice, as plain Python and as recordings."""
+"""Random programs for `tf.function`, run in two worlds: as plain Python and as recordings."""
 
 import functools
 import random
@@ -15,8 +15,8 @@ from numtape.core.log.log import local
 from numtape.core.log.variable import set_values
 from numtape.core.ops.random import STATE
 
-# What a function may warn of: nothing that changes a result.
-TOLERANCE = 2.0**-10  # for gradients along tapes of the driver's
+# Warnings that are allowed, because they do not concern results.
+TOLERANCE = 2.0**-10  # for gradients by tapes of the driver
 EXPECTED = (
     "as plain Python for arguments like",
     "functions run as plain Python: ",
@@ -26,7 +26,7 @@ EXPECTED = (
 
 
 class Eager:
-    """What `function` promises, done by plain Python: a call assigns all or nothing."""
+    """`function` in plain Python: a call makes all of its assigns or none."""
 
     def __init__(self, python_function):
         self.python_function = python_function
@@ -67,16 +67,16 @@ def _as_result(x):
 
 
 def total(*nest):
-    """The sum of all floats in a nest: something to differentiate."""
+    """The sum of all floats in a nest, a scalar to differentiate."""
     floats = [x for x in tf.nest.flatten(nest) if isinstance(x, tf.Tensor) and x.dtype.is_floating]
     return sum((tf.reduce_sum(tf.cast(x, tf.float64)) for x in floats), tf.constant(0.0, "float64"))
 
 
 class Near:
-    """A nest of gradients along a tape of the driver's.
+    """A nest of gradients by a tape of the driver, compared with a tolerance.
 
-    A replay adds up the same terms, but where a variable was read more than once perhaps in
-    another order.
+    A replay adds the same terms, but possibly in another order if a variable was read several
+    times.
     """
 
     def __init__(self, *nest):
@@ -104,7 +104,7 @@ class World:
         exec(code, self.space)
 
     def run(self, code, look):
-        """What a step leaves behind. Its name for its result is ``result``."""
+        """The effects of a step. Its code assigns its result to ``result``."""
         STATE.seed, STATE.draws = self.random
         self.space["result"] = None
         try:
@@ -121,7 +121,7 @@ class World:
         return found
 
     def state(self):
-        """Variables and numbers, by the names they are reached by."""
+        """Variables and numbers, by access path."""
         found = {}
         for name, value in self.space.items():
             if name not in ("result", "slopes", "tf", "np", "__builtins__"):
@@ -129,7 +129,7 @@ class World:
         return found
 
     def end(self):
-        """All results again, and the state: nothing later has changed a result."""
+        """All results and the state; later steps must not have changed earlier results."""
         STATE.seed, STATE.draws = self.random
         return {f"result of step {k}": seen(x) for k, x in enumerate(self.results)} | self.state()
 
@@ -147,7 +147,7 @@ def _collect(name, value, found, known):
 
 
 def seen(x, tolerance=0.0):
-    """What can be seen of a nest: its form, dtypes, shapes, bits. A NaN is a NaN."""
+    """The observable properties of a nest: structure, dtypes, shapes, bits. All NaNs are equal."""
     if isinstance(x, Near):
         return seen(x.nest, TOLERANCE)
     if isinstance(x, dict):
@@ -165,7 +165,7 @@ def seen(x, tolerance=0.0):
 
 
 class Bits:
-    """An array that equals one of the same bits, or one that is near."""
+    """An array that equals an array of the same bits, or a close one."""
 
     def __init__(self, array, tolerance):
         self.array, self.raw, self.tolerance = array, array.tobytes(), tolerance
@@ -187,7 +187,7 @@ def _compiled(text, name):
 
 
 def compare(source, steps, look="always", check=0):
-    """Run a program's steps in both worlds. The first difference in words, or None.
+    """Run a program's steps in both worlds. Returns a description of the first difference, or None.
 
     Args:
       source: Defines what the steps use.
@@ -236,7 +236,7 @@ def _difference(where, found, expected):
 
 
 def _without(lines, k, clauses=False):
-    """The lines without line ``k``, its block, and, if wanted, the clauses that go with it."""
+    """The lines without line ``k``, its block and, optionally, the clauses that belong to it."""
     indent = len(lines[k]) - len(lines[k].lstrip())
     end = k + 1
     clause = re.compile(rf" {{{indent}}}(else|elif|except|finally)\b")
@@ -249,7 +249,7 @@ def _without(lines, k, clauses=False):
 
 
 def shrunk(source, steps, look, check, seconds=20.0):
-    """A smaller program that still differs."""
+    """A smaller program with the same difference."""
     end = time.monotonic() + seconds
     unknown = re.search("NameError|UnboundLocal", compare(source, steps, look, check) or "")
 
@@ -258,7 +258,7 @@ def shrunk(source, steps, look, check, seconds=20.0):
             found = compare("\n".join(lines), steps, look, check)
         except Exception:
             return False
-        # Dropping a line makes names unknown; that is not the same difference.
+        # A NameError from a dropped line is not the same difference.
         return found is not None and (unknown or not re.search("NameError|UnboundLocal", found))
 
     lines, steps = source.split("\n"), list(steps)
@@ -300,7 +300,7 @@ def script(source, steps, look="always", check=0):
     )
 
 
-# Generating. Every piece of a world: how it is defined, and what the driver may do to it.
+# Generation. Each piece of a world has its definition and the driver's possible changes.
 
 NUMBERS = ("0.5", "2.0", "-1.5", "1.0", "0.25")
 PIECES = {
@@ -442,7 +442,7 @@ f, change = make(P, K)"""
 
 
 class Program:
-    """A random program: its source, and the steps of its driver."""
+    """A random program: its source and the steps of its driver."""
 
     def __init__(self, seed):
         self.draw = random.Random(seed)
@@ -468,7 +468,7 @@ class Program:
         return self.draw.choice(options)
 
     def filled(self, text):
-        """A template with random numbers for P, K, B, F, X; D and W are the program's."""
+        """Fills a template: P, K, B, F, X are random numbers, D and W are the program's."""
 
         def fill(match):
             word = match.group()
@@ -589,7 +589,7 @@ class Program:
         return self.pick(*options)
 
     def condition(self, depth=1):
-        """What an ``if`` looks at."""
+        """The condition of an ``if``."""
         s, t, i, p = self.scalar(depth), self.scalar(depth), self.integer(), self.number()
         if self.draw.random() < 0.12:
             inner = self.condition(0), self.condition(0)
@@ -621,7 +621,7 @@ class Program:
     # Statements, as lists of lines.
 
     def block(self, depth, most=2):
-        """Indented statements; names that they bind are not used behind them."""
+        """Indented statements, whose names are not used after the block."""
         known = list(self.locals)
         lines = [line for _ in range(self.draw.randint(1, most)) for line in self.statement(depth)]
         self.locals = known
@@ -685,7 +685,7 @@ class Program:
         )
 
     def other(self, depth):
-        """What is rare, but for that it may break things."""
+        """Rare statements, which are the most likely to break something."""
         a, p = self.tensor(1), self.number()
         self.grows = True
         options = [
@@ -696,7 +696,7 @@ class Program:
             ],
             ["model.count += 1", "y = y + model.count"],
             [f"if {self.condition()}:", "    model.count += 1", "y = y * model.count"],
-            # What is set and not read is set when it is recorded, and nobody compares it.
+            # State that is set but not read is set at recording only and never compared.
             ["model.mark = K"],
             [f"if {self.condition()}:", "    model.mark = K"],
             ["model.best = max(model.best, float(tf.math.tanh(v)))", "y = y + model.best"],
@@ -728,7 +728,7 @@ class Program:
         return self.draw.choice(options)
 
     def aliased(self, depth):
-        """Attributes by a local name."""
+        """Accesses attributes through a local name."""
         name = self.fresh()
         return self.pick(
             [f"{name} = model.part", f"y = y * {name}.scale"],
@@ -865,10 +865,10 @@ class Program:
         return [*lines, f"return {self.returned()}"]
 
     def written(self, body):
-        """The source: the function, and the pieces of the world that it uses."""
+        """The source: the function and the pieces of the world that it uses."""
         defaults = {"n": "n=2", "k": "k=1.0"}
         parameters = [defaults.get(name, name) for name in self.arguments]
-        # Those without a default go first.
+        # Parameters without a default go first.
         parameters.sort(key=lambda text: "=" in text)
         self.arguments = [text.split("=")[0] for text in parameters]
         own = ["self"] if self.form == "method" else []
@@ -919,7 +919,7 @@ class Program:
         return made if self.draw.random() < 0.2 else f"tf.constant({made})"
 
     def call(self):
-        """A call of the function, and the inputs that tapes may watch."""
+        """A call of the function and the inputs that tapes may watch."""
         values = {
             "x": self.input,
             "n": lambda: f"tf.constant({self.draw.randrange(4)})",
@@ -933,7 +933,7 @@ class Program:
         return given
 
     def driver(self):
-        """The steps. Few different inputs, so that they repeat."""
+        """The steps, with few different inputs, so that inputs repeat."""
         self.shapes = set()
         known = [self.call() for _ in range(self.draw.randint(2, 4))]
         words = set(re.findall(r"[A-Za-z_]\w*", self.source))
@@ -963,11 +963,11 @@ class Program:
                 )
             else:
                 steps.append(f"result = {text}")
-        # What must not vary between a step and its repetition is filled once.
+        # Fill the template once for parts that a step and its repetition share.
         return [self.filled(step) for step in steps]
 
     def taped_call(self, call, watched):
-        """A call under a tape of the driver's."""
+        """A call under a tape of the driver."""
         first, *rest = call
         sources = f"[{', '.join(['x', *watched])}]"
         text = f"f({', '.join(['x', *rest])})"

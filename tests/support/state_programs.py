@@ -1,7 +1,7 @@
-"""Random programs that reach Python's state in every way there is, and change it between calls.
+"""Random programs that read Python's state in every possible way, and change it between calls.
 
-A program is a function `f(x)` that multiplies ``x`` by what it finds, and steps that call it or
-change what it would find. Each call is compared with the same function run as Python.
+A program is a function `f(x)` that multiplies ``x`` by values of the state, and steps that call it
+or change the state. Each call is compared with the same function run as Python.
 """
 
 import gc
@@ -14,8 +14,8 @@ import numpy as np
 
 import numtape as tf
 
-# How state is held: what sets it up, how the function reaches it, what changes it. P is a number,
-# drawn again at each place; N is a small integer; @ makes names the program's own.
+# Ways to hold state: the setup, the expression that reads it, the change. P is a number, drawn at
+# each occurrence; N is a small integer; @ makes names unique to the program.
 WAYS = {
     "global": ("g@ = P", "g@", ["g@ = P"]),
     "global that is deleted": (
@@ -774,9 +774,9 @@ class Program:
     """A random program.
 
     Attributes:
-      ways: The names of the ways in which it holds state.
-      source: What defines ``f``.
-      steps: Changes of the state; None calls ``f``.
+      ways: The names of its ways to hold state.
+      source: The code that defines ``f``.
+      steps: Changes of the state; None stands for a call of ``f``.
     """
 
     def __init__(self, seed, ways=None):
@@ -797,7 +797,7 @@ class Program:
             self.steps += [None] * draw.choice((1, 1, 2))
 
     def _used(self, expression):
-        """What the function does with what it finds."""
+        """A statement that uses the value that was read."""
         form = self.draw.randrange(5)
         if form == 0:
             return ["if x > 0:", f"    y = y * {expression}", "else:", "    y = y - 1.0"]
@@ -810,7 +810,7 @@ class Program:
     def _own(self, part, k):
         if isinstance(part, list):
             return [self._own(x, k) for x in part]
-        text = re.sub(r"(?<=\w)@", f"_{k}", part)  # a decorator's has no name before it
+        text = re.sub(r"(?<=\w)@", f"_{k}", part)  # except a decorator's @
         return text if "P" not in text and "N" not in text else self._numbers(text)
 
     def _numbers(self, text):
@@ -818,12 +818,12 @@ class Program:
         return re.sub(r"\bN\b", lambda _: str(self.draw.randint(2, 9)), text)
 
     def text(self):
-        """The program, to be read."""
+        """The program as readable text."""
         return "\n".join([self.source, *(step or "f(x)" for step in self.steps)])
 
 
 def compare(program):
-    """Run a program twice, its function recorded and as Python. The first difference, or None."""
+    """Run a program recorded and as Python. Returns the first difference, or None."""
     worlds = []
     for function in (lambda f: f, tf.function):
         space = {"__name__": "program", "function": function}
@@ -861,8 +861,8 @@ def sys_modules():
 
 
 def replayed(name):
-    """Whether a function that reaches state in this way was replayed; else why it was not."""
-    gc.collect()  # what other programs left behind
+    """Whether a function that reads state in this way was replayed, else the reason."""
+    gc.collect()  # garbage of other programs
     space = {"__name__": "program", "function": tf.function}
     program = Program(0, [name])
     setup, expression, _ = (program._own(part, 0) for part in WAYS[name])

@@ -1,8 +1,8 @@
-"""Random training loops with tapes, as a script: what they compute, as a hash of all bits.
+"""Random training loops with tapes, as a script that prints a hash of all results.
 
-``python tape_programs.py FROM TO`` prints a line of JSON for each seed: the hash, and how many
-gradients and looks machine code carried out. Two processes, of which one has
-``NUMTAPE_RECORD=python``, should print the same hashes.
+``python tape_programs.py FROM TO`` prints a line of JSON for each seed: the hash, and the numbers
+of gradients and evaluations that machine code executed. The hashes must be the same with and
+without ``NUMTAPE_RECORD=python``.
 """
 
 import gc
@@ -19,7 +19,7 @@ from numtape.core.derive import repeated_gradients
 from numtape.core.log.log import Log, local
 
 STEPS = 40
-SHAPES = [(), (3,), (1, 3), (2, 3)]  # they broadcast
+SHAPES = [(), (3,), (1, 3), (2, 3)]  # which broadcast
 SMOOTH = ["tf.sin", "tf.tanh", "tf.sigmoid", "tf.identity", "-", "tf.cos", "tf.nn.softplus"]
 CONSTANTS, VARIABLES = 3, 4
 
@@ -28,8 +28,8 @@ class Program:
     """Source of one step, in which ``k`` is its number.
 
     Attributes:
-      lines: What a step does.
-      events: What happens at some steps, before they begin.
+      lines: The statements of a step.
+      events: Code that runs before some steps.
     """
 
     def __init__(self, seed):
@@ -37,14 +37,14 @@ class Program:
         self.lines, self.names, self.leaves, self.count = [], [], [], 0
         self.dtype = self.choice(["float32", "float64"])
         self.shapes = [self.choice(SHAPES) for _ in range(VARIABLES)]
-        self.steady = self.chance(0.75)  # most steps look the same
+        self.steady = self.chance(0.75)  # most steps repeat
         for number in range(self.choice([1, 1, 2, 3])):
             self.block("    ", 0)
             if number and self.chance(0.3):
                 self.add("    ", self.after())
         for _ in range(self.choice([1, 1, 2])):
             self.add("    ", self.after())
-        # A look when the step's own arrays are gone: the log starts again.
+        # An evaluation after the step's own arrays are gone resets the log.
         self.add("    ", f"return {self.names[-1] if self.chance(0.9) else self.value()}")
         events = [
             ("replace", 15),
@@ -84,7 +84,7 @@ class Program:
         return self.choice(self.names[-6:]) if self.names and self.chance(0.75) else self.leaf()
 
     def unusual(self, p=0.2):
-        """A condition which holds at some steps; or none."""
+        """A condition that holds at some steps, or no condition."""
         if self.steady or not self.chance(p):
             return ""
         return self.choice(
@@ -143,13 +143,13 @@ class Program:
             more += f", output_gradients=tf.ones_like({target}) * 2.0 if {condition} else None"
         self.add(indent, f"{name} = {tape}.gradient({target}, {sources}{more})")
         self.used(indent, name)
-        if self.chance(0.5):  # a value of later lines
+        if self.chance(0.5):  # a value for later lines
             leaf = self.leaf()
             self.names.append(f"m{name}")
             self.add(indent, f"m{name} = first({name}, {leaf})")
 
     def used(self, indent, name):
-        """What becomes of results."""
+        """Statements that use results."""
         for _ in range(self.choice([0, 1, 1, 2])):
             number = self.random.randrange(VARIABLES)
             self.add(
@@ -184,10 +184,10 @@ class Program:
         )
 
     def block(self, indent, depth):
-        """A tape, what is computed in it, and what it is asked."""
+        """A tape, its computation, and its gradients."""
         tape = f"t{self.count}"
         self.count += 1
-        rare = 0.2 if self.steady else 1.0  # what machine code leaves to Python
+        rare = 0.2 if self.steady else 1.0  # cases that machine code leaves to Python
         persistent, accessed = self.chance(0.2 * rare), self.chance(0.85)
         self.leaves = list({self.any_leaf(): None for _ in range(self.choice([1, 2, 2, 3]))})
         before = len(self.names)
@@ -259,7 +259,7 @@ class Program:
 
 
 def first(found, otherwise):
-    """The first gradient there is, or something else."""
+    """The first available gradient, or another value."""
     for one in found if isinstance(found, list | tuple) else [found]:
         if one is not None:
             return tf.convert_to_tensor(one)
@@ -276,7 +276,7 @@ def assign(variables, number, found, rate):
 
 
 def run(seed):
-    """The hash of a program's values, and what machine code did."""
+    """The hash of a program's values, and the counts of machine code."""
     program = Program(seed)
     draw = np.random.default_rng(seed)
     digest, errors = hashlib.sha256(), 0
@@ -355,7 +355,7 @@ def run(seed):
 
 
 def main(begin, end):
-    repeated_gradients.TURNS = repeated_evaluation.TURNS = 2  # machine code comes sooner
+    repeated_gradients.TURNS = repeated_evaluation.TURNS = 2  # machine code starts sooner
     for seed in range(begin, end):
         try:
             print(json.dumps(run(seed)), flush=True)
