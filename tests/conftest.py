@@ -1,4 +1,4 @@
-"""One set of tests, two libraries: numtape by default, TensorFlow with `--against tensorflow`."""
+"""Fixtures and options: tests run on numtape, or on TensorFlow with `--against tensorflow`."""
 
 import contextlib
 import functools
@@ -23,15 +23,15 @@ from numtape.core.replay.observe.frames import unsupported_reason
 
 LIBRARIES = ("numtape", "tensorflow")
 
-# `benchmarks` is beside the tests, and is not installed; numtape itself may be, and comes first.
+# `benchmarks` is next to `tests` and not installed. An installed numtape takes precedence.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-# Each of their tests asks TensorFlow: without it there is nothing to collect.
+# All tests in this folder need TensorFlow: without it there is nothing to collect.
 collect_ignore = [] if importlib.util.find_spec("tensorflow") else ["parity"]
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say what was left out, and the seed: `-q` hides the header that pytest has for this."""
+    """Print skipped folders and the seed, because `-q` hides pytest's header."""
     for name in collect_ignore:
         terminalreporter.write_line(f"TensorFlow is not installed: left out tests/{name}")
     terminalreporter.write_line(f"seed: {checks.SEED} (--seed {checks.SEED})")
@@ -87,7 +87,7 @@ def pytest_xdist_auto_num_workers(config):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Idle processes take tests from busy ones: tests take from milliseconds to a minute."""
+    """Use work stealing: tests take from milliseconds to a minute."""
     if config.getoption("dist") == "load":
         from xdist.scheduler import WorkStealingScheduling
 
@@ -96,23 +96,23 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
-    checks.SEED = config.getoption("--seed")  # before any module of tests is imported
-    if "NUMTAPE_CACHE_DIR" not in os.environ and not cache.writable():  # in a home, or without one
-        folder = tempfile.mkdtemp(prefix="numtape-tests-")  # which processes of tests share
+    checks.SEED = config.getoption("--seed")  # before any test module is imported
+    if "NUMTAPE_CACHE_DIR" not in os.environ and not cache.writable():  # no writable home
+        folder = tempfile.mkdtemp(prefix="numtape-tests-")  # shared by all test processes
         os.environ["NUMTAPE_CACHE_DIR"] = folder
         config.add_cleanup(functools.partial(shutil.rmtree, folder, ignore_errors=True))
-    traceback_filter.enable(False)  # a failed test shows where within an error came up
+    traceback_filter.enable(False)  # failed tests show numtape's frames
     sys.modules[
         "numtape.function.function"
-    ].OFTEN = 1  # machine code replays what it can from then on
-    os.environ["NUMTAPE_QUIET"] = "1"  # what tests' processes say does not depend on the cache
+    ].OFTEN = 1  # machine code replays as early as possible, from then on
+    os.environ["NUMTAPE_QUIET"] = "1"  # output must not depend on the cache
     if config.getoption("--against") == "tensorflow":
         config.addinivalue_line("filterwarnings", "ignore")
-    if unsupported_reason():  # said once in a process, wherever the first function is called
+    if unsupported_reason():  # a warning at the first function of a process
         config.addinivalue_line("filterwarnings", "ignore:numtape.function records nothing here")
 
 
-# What the rows of subjects are tried with besides values and derivatives.
+# Further tests of the rows of subjects, in addition to values and derivatives.
 THOROUGH_FILES = {
     "test_bad_arguments",
     "test_batching",
@@ -130,7 +130,7 @@ THOROUGH_TESTS = {
 
 @functools.cache
 def places():
-    """Where each row is in the table of ops."""
+    """The position of each row in the table of ops."""
     from op_cases import CASES
 
     return {id(case): k for k, case in enumerate(CASES)}
@@ -138,20 +138,20 @@ def places():
 
 @functools.cache
 def later_rows():
-    """Two of three rows of the table of ops."""
+    """Two thirds of the rows of the table of ops."""
     return {case for case, k in places().items() if k % 3}
 
 
 def is_in_turn(case, dtype):
-    """Whether values are computed in a dtype: floats always, of others one for each seed."""
+    """Whether a dtype is tested: floats always, one of the others depending on the seed."""
     others = [name for name in case.dtypes if "float" not in name]
     return dtype not in others or others[(places()[id(case)] + checks.SEED) % len(others)] == dtype
 
 
 def is_thorough(item):
-    """Whether a test of a row runs with --slow only: there are some 600 of them."""
+    """Whether a test of a row runs with --slow only; some 600 do."""
     if getattr(item, "originalname", "") == "test_executors_agree":
-        return True  # their values do, each with the exact ones
+        return True  # their values are compared with exact ones
     chosen = getattr(item, "callspec", None)
     case = chosen and chosen.params.get("case")
     if id(case) not in places():
@@ -180,7 +180,7 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, lambda x: later & {m.name for m in x.iter_markers()})
     leave_out(config, items, lambda x: any(m.args[0] is True for m in x.iter_markers("skipif")))
     if any(item.get_closest_marker("gpu") for item in items) and (reason := no_gpu()):
-        # A test of every device says nothing of the GPU where it does not exist.
+        # Without a GPU, a test of every device does not cover the GPU.
         leave_out(config, items, lambda x: on_each_device(x) and x.get_closest_marker("gpu"))
         for item in items:
             if item.get_closest_marker("gpu"):
@@ -203,25 +203,25 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         for name in names:
             marker = item.get_closest_marker(name)
-            beside = name == "cpu_only" and item.get_closest_marker("gpu")  # in a file of others
+            beside = name == "cpu_only" and item.get_closest_marker("gpu")  # overrides its file's
             if marker is not None and not beside:
                 reason = marker.args[0] if marker.args else marker.kwargs.get("reason", "")
                 item.add_marker(pytest.mark.skip(reason=f"{name}: {reason}"))
 
 
 def leave_out(config, items, unwanted):
-    """Take items off the list: skipping them one by one takes 2 ms each, of thousands."""
+    """Deselect items, as skipping takes 2 ms for each of thousands."""
     config.hook.pytest_deselected(items=[item for item in items if unwanted(item)])
     items[:] = [item for item in items if not unwanted(item)]
 
 
 def on_each_device(item):
-    """Whether a test is one of several, for the devices."""
+    """Whether a test is parametrized by device."""
     return not {"device", "executor"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def no_gpu():
-    """Why no test can run on a GPU; "" if one can."""
+    """The reason why tests cannot run on a GPU; "" if they can."""
     from numtape.core.cuda.runtime.driver import Driver
     from numtape.errors import DeviceError
 
@@ -234,7 +234,7 @@ def no_gpu():
 
 @pytest.fixture(scope="session")
 def tf(request):
-    """The library under test, under the name that user programs give it."""
+    """The library under test, under its usual name in user programs."""
     library = request.config.getoption("--against")
     if library == "tensorflow":
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -253,13 +253,13 @@ def device(tf, request):
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request):
-    """The name of each device that compiles, for tests that choose devices themselves."""
+    """The name of each compiling device, for tests that select devices themselves."""
     return request.param
 
 
 @pytest.fixture(scope="session", autouse=True)
 def usual_terminal():
-    """What is printed, here and in tests' processes, does not depend on the terminal's width."""
+    """Make output, also of child processes, independent of the terminal's width."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
         yield
@@ -267,9 +267,9 @@ def usual_terminal():
 
 @pytest.fixture(scope="module", autouse=True)
 def little_to_collect():
-    """What is there before a file's tests, thousands of items, is not walked by the collector.
+    """Exclude existing objects, such as thousands of items, from garbage collection.
 
-    Recording walks all objects of the process where a call may have left cycles.
+    Recording traverses all tracked objects of the process if a call may have left cycles.
     """
     gc.collect()
     gc.freeze()
@@ -277,6 +277,6 @@ def little_to_collect():
 
 @pytest.fixture
 def isolated():
-    """A log for each test."""
+    """Run each test with its own log."""
     with fresh_log():
         yield

@@ -1,4 +1,4 @@
-"""The first file to run: ten things without which nothing else makes sense."""
+"""The first file to run: ten basic tests."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
-"""A bad value in anything that assigns is an error at the call: nothing else is affected by it.
+"""Invalid values in assigns raise at the call and affect nothing else.
 
-Each way to assign is called with each kind of value. Whatever happens, unrelated tensors can be
-evaluated afterwards. If the call raised, all variables are as they were; if not, they can be read.
+Each way to assign is called with each kind of value. Afterwards unrelated tensors can always be
+evaluated. If the call raised, all variables are unchanged; otherwise they can be read.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ K = tf.keras
 
 
 class Model:
-    """Variables and what assigns them, all in use already."""
+    """Variables and the objects that assign them, all built."""
 
     def __init__(self):
         self.v = tf.Variable([1.0, 2.0])
@@ -37,7 +37,7 @@ class Model:
         return [self.v, self.w, *of_optimizers, *self.dense.weights, *self.metric.variables]
 
 
-# Ways to assign: each takes a value for variable v, or for what has its shape.
+# Ways to assign: each takes a value for variable v, or for an object of its shape.
 WAYS = {
     "assign": lambda m, x: m.v.assign(x),
     "assign_add": lambda m, x: m.v.assign_add(x),
@@ -123,5 +123,5 @@ def test_weights_of_another_optimizer():
     model.other.set_weights(model.adam.variables)
     values = [v.numpy().tolist() for v in model.adam.variables]
     assert [v.numpy().tolist() for v in model.other.variables] == values
-    model.adam.apply_gradients([(tf.constant([1.0, 2.0]), model.v)])  # they share nothing
+    model.adam.apply_gradients([(tf.constant([1.0, 2.0]), model.v)])  # without shared state
     assert [v.numpy().tolist() for v in model.other.variables] == values

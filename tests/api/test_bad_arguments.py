@@ -1,9 +1,8 @@
-"""Arguments that make no sense, for every public function: a named error, and nothing else changed.
+"""Invalid arguments of every public function: a named error, and unchanged state.
 
-The calls of `op_cases.py` are made with one argument replaced. What comes back may be a value, if
-the argument happens to make sense; an error must be one that a caller can understand and catch,
-never one from deep inside. Afterwards a gradient, a variable and the random numbers are what they
-were.
+The calls of `op_cases.py` are made with one argument replaced. The call may return a value if the
+argument happens to be valid; otherwise it must raise an error that a caller can understand and
+catch, never an internal one. Afterwards a gradient, a variable and the random state are unchanged.
 """
 
 import signal
@@ -30,10 +29,10 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 
 
-# What a caller can be told: a wrong type, a wrong value, an error of an op, a missing derivative,
-# or that numtape does not have it. A KeyError would say nothing, nor would others.
+# Allowed errors: a wrong type, a wrong value, an error of an op, a missing derivative, or a feature
+# that numtape lacks. A KeyError and others would not explain the mistake.
 NAMED = (TypeError, ValueError, NotImplementedError, LookupError, numtape.errors.OpError)
-# Words of errors that Python raises by itself, deep inside.
+# Words of internal Python errors.
 RAW = (
     "object has no attribute",
     "is not subscriptable",
@@ -56,9 +55,9 @@ RAW = (
 
 
 def is_named(error):
-    """Whether an error is of a kind for callers, and says something of its own."""
+    """Whether an error has an allowed type and its own message."""
     text = str(error)
-    if type(error) is AttributeError:  # as TensorFlow's, but with a word on what is expected
+    if type(error) is AttributeError:  # as in TensorFlow, with the expected type
         return ": expected a" in text
     if not isinstance(error, NAMED) or type(error) is KeyError:
         return False
@@ -66,7 +65,7 @@ def is_named(error):
 
 
 def state(tf, variable):
-    """What a failed call must leave as it was."""
+    """State that a failed call must not change."""
     x = tf.constant(2.0)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -80,7 +79,7 @@ def state(tf, variable):
 
 
 def own(error):
-    """Whether an error comes from the call that a test makes, not from numtape."""
+    """Whether an error is raised by the test's call itself, not inside numtape."""
     parts = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     rooms = [
         Path(part.co_filename).parent
@@ -91,14 +90,14 @@ def own(error):
 
 
 def complaints(tf, make, places, random, count):
-    """What is wrong with the errors of a call when its arguments are replaced, one at a time.
+    """The defects of a call's errors when its arguments are replaced one at a time.
 
     Args:
       tf: The library.
-      make: Gives a function, its arguments and keyword arguments, created again.
-      places: Numbers and names of the arguments to be replaced.
-      random: Which replacements there are.
-      count: How many of them for each argument.
+      make: Returns a function with new arguments and keyword arguments.
+      places: Indices and names of the arguments to replace.
+      random: The generator that selects replacements.
+      count: The number of replacements per argument.
     """
     wrong = []
     for place in places:
@@ -123,7 +122,7 @@ def complaints(tf, make, places, random, count):
 
 
 def checked(tf, make, places, random, count):
-    """Assert that errors are named, and that all is as before."""
+    """Assert that errors are named and state is unchanged."""
     variable = tf.Variable([1.0, 2.0])
     tf.random.set_seed(3)
     before = state(tf, variable)
@@ -138,7 +137,7 @@ rows = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 
 @rows
 def test_bad_arguments_of_ops(tf, case, limited):
-    """Each argument in turn is replaced by some of what it cannot be."""
+    """Each argument in turn is replaced by some invalid values."""
     random = seeded(case.name)
     checked(tf, *row(tf, case, random), random, 4)
 
@@ -151,7 +150,7 @@ def test_all_bad_arguments_of_ops(tf, case, limited):
 
 
 def tried(tf, name, count):
-    """Call another function with its arguments replaced."""
+    """Call a function with its arguments replaced."""
 
     def make():
         function, arguments, options = (more if ": " in name else others)(tf)[name]

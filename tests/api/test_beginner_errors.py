@@ -1,4 +1,4 @@
-"""What errors say of mistakes that everybody makes in the first hour."""
+"""Error messages for typical mistakes of beginners."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`memoryview(tensor)`, and what else asks by the buffer protocol: against NumPy's arrays."""
+"""`memoryview(tensor)` and other users of the buffer protocol, compared with NumPy arrays."""
 
 import gc
 import hashlib
@@ -63,7 +63,7 @@ def test_a_memoryview_is_that_of_the_array(tf, shape, dtype):
 def test_a_value_is_computed_for_it(tf):
     array = numbers((4, 5), "float32")
     shown = memoryview(tf.constant(array) * 2.0 + 1.0)
-    gc.collect()  # it keeps the value
+    gc.collect()  # the view keeps the value alive
     assert facts(shown) == facts(memoryview(array * 2 + 1))
 
 
@@ -111,7 +111,7 @@ def test_a_dtype_that_buffers_have_no_format_for(tf):
 
 
 def test_variables_have_none(tf):
-    """As in TensorFlow: NumPy's arrays of them are copies that may be written to."""
+    """As in TensorFlow: NumPy arrays of variables are writeable copies."""
     variable = tf.Variable([1.0, 2.0])
     with pytest.raises(TypeError, match="bytes-like"):
         memoryview(variable)
@@ -131,7 +131,7 @@ def test_variables_have_none(tf):
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ValueError, BufferError])
 def test_the_error_of_a_look_comes_out_once(tf, monkeypatch, make, error):
-    """NumPy drops errors of buffers: the same one comes out all the same."""
+    """NumPy drops errors of the buffer protocol, but the original error is raised."""
     raised = []
 
     def failing(tensor):

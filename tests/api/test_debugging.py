@@ -1,4 +1,4 @@
-"""`tf.debugging`: what holds, what raises, and which op first gave NaN."""
+"""`tf.debugging`: assertions, their errors, and the first op with a NaN result."""
 
 import io
 import threading

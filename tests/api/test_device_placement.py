@@ -1,4 +1,4 @@
-"""`tf.device`: where values are computed."""
+"""`tf.device`: placement of computations."""
 
 import pytest
 from processes import run
@@ -55,7 +55,7 @@ def test_an_error_ends_the_block(tf):
 
 @pytest.mark.numtape_only(reason="numtape's own simulator")
 def test_the_end_of_a_block_that_fails():
-    """The device is the one before all the same."""
+    """The previous device is restored."""
     script = """
 import numtape as tf
 from numtape.core.cuda.runtime.device import device
@@ -176,7 +176,7 @@ def moved(here, there, **variables):
 @pytest.mark.numtape_only(reason="numtape's own simulator")
 @pytest.mark.parametrize("device", ["cuda", "cpu"])
 def test_both_devices_in_one_program(device):
-    """Values cross where they are needed, and are the same wherever they are computed."""
+    """Values are transferred as needed, and are equal on both devices."""
     here, there = ("/CPU:0", "/GPU:0") if device == "cuda" else ("/GPU:0", "/CPU:0")
     found = moved(here, there, **{**SIMULATED, "NUMTAPE_DEVICE": device})
     alone = moved("", "", NUMTAPE_DEVICE="cpu", NUMBA_ENABLE_CUDASIM="1")
@@ -196,7 +196,7 @@ def test_both_devices_in_one_program(device):
 
 @pytest.mark.numtape_only(reason="needs a GPU there")
 def test_memory_of_gpus_grows(tf):
-    """As programs begin; TensorFlow refuses CPUs as well."""
+    """Calls at the start of programs; TensorFlow also refuses CPUs."""
     gpu = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
     tf.config.experimental.set_memory_growth(gpu, True)
     assert tf.config.experimental.get_memory_growth(gpu)

@@ -41,7 +41,7 @@ def cases(table):
     )
 
 
-# --- Incompatible shapes ----------------------------------------------------------------------
+# --- Incompatible shapes -------------------------------------------------------------------------
 
 SHAPES = [
     ("add", lambda tf: tf.zeros((2, 3)) + tf.zeros((2,)), INVALID, "add", "2, ?3.*2"),
@@ -168,7 +168,7 @@ def test_shapes_that_do_not_fit(tf, function, kind, facts):
     fails(tf, function, kind, *facts)
 
 
-# --- Incompatible dtypes ----------------------------------------------------------------------
+# --- Incompatible dtypes -------------------------------------------------------------------------
 
 OPERATORS = {
     "add": lambda a, b: a + b,

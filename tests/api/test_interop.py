@@ -841,7 +841,7 @@ def test_gpu_of_another_number(tf):
             convert(Elsewhere(2, 1))
 
 
-# --- The order of streams, on a stub driver ----------------------------------------------
+# --- The order of streams, on a stub driver ------------------------------------------------------
 
 
 @pytest.fixture

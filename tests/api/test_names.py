@@ -1,4 +1,4 @@
-"""TensorFlow's names: each is there, or an error says what to use instead."""
+"""TensorFlow's names: each exists, or an error suggests an alternative."""
 
 import re
 import types
@@ -31,10 +31,10 @@ def test_the_table_is_that_of_the_installed_tensorflow():
 
 
 def public(module, path="", leave=("compat", "python", "raw_ops", "app", "flags", "mock")):
-    """The full names of all public things that one reaches from a module of TensorFlow's."""
+    """The full names of all public objects reachable from a TensorFlow module."""
     try:
         dir(module)
-    except Exception:  # a lazy one of a part that is not there
+    except Exception:  # a lazy module of a missing part
         return
     for name in sorted(n for n in {*dir(module), *vars(module)} if not n.startswith("_")):
         full = f"{path}.{name}".lstrip(".")
@@ -49,7 +49,7 @@ def public(module, path="", leave=("compat", "python", "raw_ops", "app", "flags"
 
 
 def silent(names):
-    """Those that numtape does not have, without a hint."""
+    """The names that numtape lacks and has no hint for."""
     for full in names:
         found = numtape
         for part in full.split("."):
@@ -88,7 +88,7 @@ OBJECTS = {
     "Function": "tf.function(lambda x: x)",
     "ConcreteFunction": "tf.function(lambda x: x).get_concrete_function(tf.constant(1.0))",
     "linalg.LinearOperator": "tf.linalg.LinearOperatorIdentity(2)",
-    # These have all.
+    # Methods that all classes have.
     "callback": "tf.keras.callbacks.Callback()",
     "tape": "tf.GradientTape()",
     "slices": "tf.IndexedSlices(tf.ones(1), tf.constant([0]))",
@@ -163,7 +163,7 @@ def test_an_error_says_what_there_is_instead(name):
 
 
 def test_habits_name_what_there_is():
-    """Each name of ours in an advice is there, and no habit hides a name."""
+    """Each numtape name in a hint exists, and no hint hides a name."""
     advice = [
         *HABITS.values(),
         *INSTEAD.values(),
@@ -187,7 +187,7 @@ def test_habits_with_tensors_and_variables(name):
 
 
 def test_methods_named_instead_of_habits_give_what_was_wanted():
-    """What is advised for NumPy's methods computes what NumPy's method computes."""
+    """The alternatives to NumPy's methods compute the same results."""
     array = np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 4.0]])
     x = numtape.constant(array)
     whole = "T copy max mean min nbytes prod round size squeeze std sum tobytes"
@@ -203,7 +203,7 @@ def test_methods_named_instead_of_habits_give_what_was_wanted():
 
 
 def test_every_module_of_tensorflows_has_hints():
-    whole = {"numtape.errors", "numtape.experimental.dlpack"}  # nothing is missing there
+    whole = {"numtape.errors", "numtape.experimental.dlpack"}  # complete modules
     groups = {full.rpartition(".")[0] for full in table()}
     names = {name for name, module in api_modules() if "__getattr__" in vars(module)}
     wanted = {name for name, _ in api_modules() if name.removeprefix("numtape.") in groups}

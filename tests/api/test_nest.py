@@ -1,4 +1,4 @@
-"""`tf.nest` of containers that are not Python's own, as TensorFlow takes them apart."""
+"""`tf.nest` of custom containers, flattened as in TensorFlow."""
 
 import collections
 import dataclasses
@@ -26,7 +26,7 @@ class Table(collections.abc.Mapping):
 
 @dataclasses.dataclass
 class Masked:
-    """A dataclass that says how it is taken apart."""
+    """A dataclass that defines how it is flattened."""
 
     name: str
     value: object
@@ -41,7 +41,7 @@ class Masked:
 
 @dataclasses.dataclass
 class Opaque:
-    """A dataclass that does not."""
+    """A dataclass that is a leaf."""
 
     value: object
 

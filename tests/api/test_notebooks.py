@@ -8,8 +8,8 @@ from processes import ROOT, environment
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
-# The warnings of Jupyter's own packages are not ours to turn into errors; the notebook itself
-# runs in another process. For the same reason they are imported inside the tests.
+# Warnings of Jupyter's packages must not become errors; the notebook itself runs in another
+# process. For the same reason the packages are imported inside the tests.
 pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.cpu_only("choose their devices"),
@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def test_there_are_notebooks() -> None:
-    """The parametrised tests below would pass in silence without any."""
+    """Without notebooks the parametrized tests below would pass silently."""
     assert NOTEBOOKS
 
 
@@ -35,11 +35,11 @@ def test_notebook_is_clean(path: Path) -> None:
             assert output.output_type != "error"
 
 
-# The first two show what was measured, and compute little; the others take 5 seconds and more.
+# The first two display stored measurements; the others take 5 seconds or more.
 LATER = "02_performance", "04_gpu", "03_native_loops", "05_derivatives", "06_training"
 
 
-RECORDING = ("08_internals",)  # shows what functions recorded
+RECORDING = ("08_internals",)  # shows recordings of functions
 
 
 def _marks(path: Path) -> list[pytest.MarkDecorator]:
@@ -62,8 +62,8 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
-    # A copy, for nothing is to be written beside the originals. The performance notebook reads
-    # the benchmarks next to its folder.
+    # Run a copy, so that nothing is written next to the originals. The performance notebook
+    # reads the benchmarks next to its folder.
     shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])

@@ -1,6 +1,6 @@
-"""Values as NumPy's arrays: views that share their memory, and custom arrays.
+"""Values as NumPy arrays: views that share memory, and custom arrays.
 
-`tests/api/test_interop.py` has what other libraries share.
+`tests/api/test_interop.py` covers sharing with other libraries.
 """
 
 import gc
@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.cpu_only(reason="the memory of a GPU comes as a copy"),
 ]
 
-N = 20_000  # elements: their memory is used again
+N = 20_000  # elements: enough for memory to be reused
 
 
 def numbers():
@@ -38,7 +38,7 @@ def gradient(tf, x):
     return tape.gradient(y, x)
 
 
-# What makes a tensor of numbers, and its value.
+# Ways to create a tensor from numbers, and its value.
 MAKERS = {
     "constant": (lambda tf, x: x, lambda x: x),
     "result": (lambda tf, x: x * 3.0, lambda x: 3 * x),
@@ -57,7 +57,7 @@ every_maker = pytest.mark.parametrize(("make", "expected"), MAKERS.values(), ids
 
 
 def busy(tf, step):
-    """Use all memory that waits for use, again and again."""
+    """Use all pooled memory repeatedly."""
     ones = tf.ones(N, tf.float64)
     v = tf.Variable(ones)
     for k in range(8):
@@ -86,7 +86,7 @@ def test_views_share_memory_and_stay_right(tf, make, expected, kept):
 
 @every_maker
 def test_arrays_of_ones_own_may_be_written_to(tf, make, expected):
-    """Nothing else changes: what it was made of, equal values, views, what is computed later."""
+    """Writes do not affect the source, equal values, views, or later results."""
     x = numbers()
     first = tf.constant(x)
     twin, view = make(tf, first), np.asarray(first)
@@ -104,13 +104,13 @@ def test_arrays_of_ones_own_may_be_written_to(tf, make, expected):
 def taped(tf, x):
     with tf.GradientTape() as tape:
         tape.watch(x)
-        found = (x * 2.0).numpy()  # the tape may need its row
+        found = (x * 2.0).numpy()  # the tape may still need its row
     assert tape is not None
     return found
 
 
 def seen(tf, x, look):
-    """An array from a tensor that a caller looked at before, and then let go."""
+    """An array of a tensor that was evaluated before and then released."""
     y = [x * 2.0]
     other = look(y[0])
     return y.pop().numpy(), other
@@ -175,12 +175,12 @@ def test_views_of_every_dtype_and_shape(tf, dtype, shape):
     expected = (np.arange(view.size) % 7).reshape(shape).astype(view.dtype)
     np.testing.assert_array_equal(view, expected)
     assert np.array(tensor).flags.writeable
-    with pytest.raises(ValueError, match=r"without a copy|avoid copy"):  # or NumPy says so
+    with pytest.raises(ValueError, match=r"without a copy|avoid copy"):  # or NumPy's message
         np.asarray(tensor, "S3", copy=False)
 
 
 def test_views_keep_what_a_replay_compares(tf):
-    """A look at elements through a view leaves a guard, as any look does."""
+    """Reading elements through a view leaves a guard, like any evaluation."""
     calls = []
 
     @tf.function
@@ -195,7 +195,7 @@ def test_views_keep_what_a_replay_compares(tf):
 
 @pytest.mark.records
 def test_a_replay_writes_to_arrays_of_its_own(tf):
-    """Large ones lie in memory that is used again: they are the call's all the same."""
+    """Large arrays use pooled memory, but each call gets its own."""
     calls = []
 
     @tf.function

@@ -1,4 +1,4 @@
-"""What a reader of the README meets: its examples run, its links lead somewhere, its table is new.
+"""The README: its examples run, its links and paths exist, its table is up to date.
 
 Each Python block that a text block follows is run, and must print that text.
 """
@@ -31,11 +31,11 @@ def test_each_example_shows_what_it_prints():
 
 @pytest.mark.parametrize("example", range(len(EXAMPLES)))
 def test_example_prints_its_text(example, capsys, tmp_path):
-    """Words and integers as written, other numbers to the digits that rounding leaves."""
+    """Words and integers must match exactly, floats up to rounding."""
     code, shown = EXAMPLES[example]
     if "tracing_count" in code and unsupported_reason():
         pytest.skip(unsupported_reason())
-    program = tmp_path / "example.py"  # a file: kernels are made from their source
+    program = tmp_path / "example.py"  # a file, because kernels need their source
     program.write_text(code, encoding="utf-8")
     exec(compile(code, str(program), "exec"), {"__name__": "__main__"})
     printed = capsys.readouterr().out
@@ -54,7 +54,7 @@ def test_first_example_fits_the_first_screen():
 
 
 def test_commands_of_a_new_user():
-    """Those that CI runs, too."""
+    """The commands are those that CI runs."""
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     for command in (
         "pip install . && python -m numtape demo",
@@ -67,7 +67,7 @@ def test_commands_of_a_new_user():
 
 
 def headings(text):
-    """The anchors that GitHub gives the headings of a page."""
+    """GitHub's anchors of a page's headings."""
     titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -86,14 +86,14 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_are_named_exist(page):
-    """Paths in the texts: from the root, or as the page on the core says, from `numtape`."""
+    """Paths in the texts, relative to the root, or in the core's page to `numtape`."""
     text = page.read_text(encoding="utf-8")
     for path in re.findall(r"`((?:numtape|kernels|core|tests|notebooks)/[\w/.]+)`", text):
         assert (ROOT / path).exists() or (ROOT / "numtape" / path).exists(), path
 
 
 def test_table_is_the_newest_result(monkeypatch):
-    """Made by ``python -m benchmarks --readme``, and narrow enough to be read at once."""
+    """Written by ``python -m benchmarks --readme``, and narrow enough for GitHub."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import tables
 
@@ -107,7 +107,7 @@ def test_table_is_the_newest_result(monkeypatch):
 
 
 def test_ratios_of_the_plot(monkeypatch):
-    """Those who run programs as written over numtape doing so, the others over replays."""
+    """Eager libraries are compared with eager numtape, the others with replays."""
     pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import plots
@@ -123,7 +123,7 @@ def test_ratios_of_the_plot(monkeypatch):
 
 
 def test_results_are_drawn_again(tmp_path):
-    """From a result that was measured before: nothing is measured."""
+    """``--redraw`` uses an earlier result and measures nothing."""
     pytest.importorskip("matplotlib")
     newest = max((ROOT / "benchmarks" / "results").glob("cpu-*.json"))
     readme = tmp_path / "README.md"

@@ -1,4 +1,4 @@
-"""What objects show of themselves: reprs, notebooks, modules, recorded paths."""
+"""Representations of objects: reprs, notebooks, modules, recorded paths."""
 
 import json
 import re
@@ -173,7 +173,7 @@ def test_type_checkers_know(tmp_path):
 
 
 def wrong():
-    """The lines of the program that a type checker has to refuse, with their numbers."""
+    """The lines of the program that a type checker must reject, with their numbers."""
     return [(k, line) for k, line in enumerate(USE.split("\n"), 1) if "  # " in line]
 
 

@@ -108,7 +108,7 @@ def test_python_types_as_dtypes(tf):
 
 
 def test_masks_of_lengths_that_are_no_integers(tf):
-    """Beside an integer they lose their fraction; beside a float, or alone, they keep it."""
+    """With an integer they lose their fraction; with a float, or alone, they keep it."""
     lengths = [1.5, 3.2]
     for options, places in (({"maxlen": 4}, [1, 3]), ({"maxlen": 2.5}, [2, 3]), ({}, [2, 4])):
         found = tf.sequence_mask(lengths, **options)

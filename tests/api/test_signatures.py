@@ -127,7 +127,7 @@ def test_keywords_of_a_variable(tf):
 
 @pytest.mark.numtape_only(reason="Keras leaves it to Python's version")
 def test_classes_of_layers_show_what_their_constructors_take(tf):
-    """Also before Python 3.11.4, which would take the parameters of ``__new__``."""
+    """Also before Python 3.11.4, which would show the parameters of ``__new__``."""
     for kind in (tf.keras.layers.Dense, tf.keras.Layer, tf.keras.Model):
         wanted = [*inspect.signature(kind.__init__).parameters][1:]
         assert [*kind.__signature__.parameters] == wanted

@@ -1,4 +1,4 @@
-"""Arguments of variables, and what copies of variables, tensors and modules keep."""
+"""Arguments of variables, and state preserved by copies of variables, tensors and modules."""
 
 import copy
 import pickle

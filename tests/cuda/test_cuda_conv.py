@@ -6,7 +6,7 @@ from cuda_compilation import MARKS, check, kernels_of
 pytestmark = MARKS
 
 
-__all__ = ["pytestmark"]  # as there: only where it can be compiled
+__all__ = ["pytestmark"]  # the same marks: skipped without the CUDA compiler
 
 POOLS = {"largest": 2, "largest_spread": 2, "largest_taken": 2, "mean": 1, "mean_spread": 1}
 

@@ -24,9 +24,9 @@ from numtape.core.cuda.ops import permute, scatter
 pytestmark = MARKS
 
 
-__all__ = ["pytestmark"]  # as there: only where it can be compiled
+__all__ = ["pytestmark"]  # the same marks: skipped without the CUDA compiler
 
-FULL = 32  # registers of a thread with which 2,048 threads of a multiprocessor run at once
+FULL = 32  # registers per thread that allow 2,048 threads per multiprocessor
 WORDS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "uint128"}
 
 
@@ -37,7 +37,7 @@ def text_of(module, name, arguments, parameters):
 
 
 def accesses(text):
-    """How a kernel reads and writes arrays, in the order of its text."""
+    """A kernel's reads and writes of arrays, in the order of its text."""
     return re.findall(r"((?:ld|st|red|atom)\.global\.(?:nc\.)?[\w.]+)", text)
 
 
@@ -71,7 +71,7 @@ def test_transposes(shape, strides, axis, tile, size, monkeypatch):
 
 def test_small_matrices_and_long_rows_need_no_tile(monkeypatch):
     monkeypatch.setattr(permute, "threads", lambda: 256)
-    assert permute._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches turn them
+    assert permute._tile((1000, 5, 3), (15, 1, 5), 4) is None  # caches suffice
     assert permute._tile((64, 64), (1, 64), 4) is None  # one tile
     assert permute._tile((1000, 500, 16), (16, 16000, 1), 4) is None
     assert permute._tile((1000, 500), (1, 1000), 16) is None
@@ -128,7 +128,7 @@ def test_mirrors(dtype):
     check(lambda: function(back, []), pointers, "fold")
 
 
-KINDS = {"uint32": "int32", "int64": "int64"}  # of places, and of how many there are
+KINDS = {"uint32": "int32", "int64": "int64"}  # dtypes of indices, and of counts
 
 
 @pytest.mark.parametrize("index, kind", in_turn_with(["uint8", "int32", "int64"], [*KINDS]))

@@ -269,7 +269,7 @@ for dtype in ("float32", "float64"):
         assert found.numpy().tobytes() == wanted.tobytes()
     np.testing.assert_allclose(alone, [np.sin(x), np.cos(x)], rtol=1e-5, atol=1e-6)
 
-# A sum has the same bits whatever else its group has: of float64, fewer are loaded at once.
+# A sum has the same bits in every group, although float64 loads fewer elements at a time.
 mixed = []
 
 

@@ -1,4 +1,4 @@
-"""Kernels along rows and columns, compiled for an H200: what stays in registers, what is loaded."""
+"""Kernels along rows and columns, compiled for an H200: registers, loads and stores."""
 
 import importlib
 import re
@@ -13,7 +13,7 @@ from numtape.core.cuda.ops import axes, row_tiling
 pytestmark = MARKS
 
 
-__all__ = ["pytestmark"]  # as there: only where it can be compiled
+__all__ = ["pytestmark"]  # the same marks: skipped without the CUDA compiler
 
 OPERANDS = {
     "softmax": 1,
@@ -26,14 +26,14 @@ OPERANDS = {
 
 
 def memory(make, dtypes):
-    """How often a kernel has each instruction on memory, by its suffix."""
+    """The counts of a kernel's memory instructions, by suffix."""
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     text = compiler.ptx(make, dtypes, "kernel", CAPABILITY)
     return Counter(re.findall(r"\b(?:ld|st)\.(?!param)[\w.]+", text))
 
 
 def program(dtype, n, loads, *parts):
-    """What `fused` makes a kernel of: parts as (op or expression, operands)."""
+    """The input of `fused`: parts as (op or expression, operands)."""
     steps, value = [], len(loads)
     for what, operands in parts:
         args = ", ".join("xyzw"[: len(operands)])
@@ -54,13 +54,13 @@ def row_kernel(name, dtype, n):
 
 @pytest.fixture
 def threads(monkeypatch):
-    """The threads of a GPU's block."""
+    """The number of threads in a block."""
     monkeypatch.setattr(row_tiling, "threads", lambda: 256)
     monkeypatch.setattr(fusion, "threads", lambda: 256)
 
 
 def test_threads_that_share_a_row(threads):
-    """Parts of warps, warps, blocks; vectors where every row begins with one."""
+    """Parts of warps, warps, blocks; vector loads if every row is aligned."""
     ways = {
         n: str(row_tiling.way(n, 4))
         for n in (1, 10, 12, 32, 128, 252, 512, 1000, 1023, 1024, 1028, 4096, 8192)
@@ -87,7 +87,7 @@ def test_threads_that_share_a_row(threads):
 
 @pytest.mark.parametrize("name", OPERANDS)
 def test_rows_of_4096_stay_in_registers(threads, name):
-    """Each element is loaded and stored once, 16 bytes at a time; 4 blocks of 256 run at once."""
+    """Each element is loaded and stored once, 16 bytes at a time; 4 blocks of 256 fit."""
     way = row_tiling.way(4096, 4)
     make, dtypes = row_kernel(name, "float32", 4096)
     found = report(make, dtypes, "kernel")
@@ -116,7 +116,7 @@ def test_rows_of_all_lengths_stay_in_registers(threads, name, dtype, n):
     make, dtypes = row_kernel(name, dtype, n)
     found = report(make, dtypes, "kernel")
     assert (found["spilled"], found["stack"]) == (0, 0)
-    alone = name == "log_softmax_grad" and dtype == "float64" and n > 2048  # a block runs alone
+    alone = name == "log_softmax_grad" and dtype == "float64" and n > 2048  # only one block fits
     assert found["registers"] <= (192 if alone else REGISTERS)
 
 
@@ -159,7 +159,7 @@ def test_sums_of_columns(name, dtype, given, width):
 
 
 def test_sums_load_much_at_a_time(threads):
-    """Of float32, 64 bytes before anything is added up: in rows, and down columns."""
+    """float32 sums load 64 bytes before the first addition, along rows and columns."""
     way = row_tiling.loop_tiling(4096, 4096, 4, axes.HELD)
     for make, dtypes in (
         along_kernel("rows", "sum", "float32", "float32", way),
@@ -203,7 +203,7 @@ def test_running_sums_of_rows(threads, name, dtype, size, n, length):
 
 
 def test_a_warp_scans_short_rows(threads):
-    """Without waiting for the block: 252 steps of a path are two vectors of each thread."""
+    """Without block barriers: 252 steps of a path are two vectors per thread."""
     way = row_tiling.loop_tiling(252, 252, 4, axes.HELD)
     assert str(way) == "32x2x4"
     found = memory(
@@ -226,7 +226,7 @@ def test_every_kernel_along_an_axis_is_compiled_here(module):
 
 
 def layer_norm(dtype, n):
-    """With its gradients, as a plan joins it."""
+    """A layer norm with its gradients, fused as in a plan."""
     return program(
         dtype,
         n,
@@ -257,7 +257,7 @@ def both(dtype, n):
     ],
 )
 def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
-    """And what several of them read is loaded once."""
+    """Operands that several ops share are loaded once."""
     made = make(dtype, n)
     checked(lambda: fusion.function(made), fusion.parameters(made), most)
     pieces = made.way.pieces * (2 if dtype == "float64" else 1)
@@ -267,13 +267,13 @@ def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
 
 
 def test_layer_norm_sums_its_gradients_in_registers(threads):
-    """Two blocks of 256 threads run at once, and nothing spills."""
+    """Two blocks of 256 threads fit, and nothing spills."""
     made = layer_norm("float32", 4096)
-    normal, gradient = 7, 1  # their sums are the gradients by gamma and beta
+    normal, gradient = 7, 1  # whose sums are the gradients of gamma and beta
     made = made._replace(stores=(6, 8), sums=(gradient, normal))
     checked(lambda: fusion.function(made), fusion.parameters(made), 128)
     moved = memory(fusion.function(made), fusion.parameters(made))
-    # Once in a row, and once at the end.
+    # Once per row, and once at the end.
     assert moved["st.global.v4.f32"] == made.way.pieces * 4
     assert "normalize_grad(" not in fusion.text_of(made)  # the normalized row is there
 

@@ -1,4 +1,4 @@
-"""The simulator of a GPU: what it finds in kernels, and that it finds nothing in ours."""
+"""The GPU simulator: it detects errors in kernels, and finds none in numtape's."""
 
 import pytest
 from processes import SUPPORT, run
@@ -12,7 +12,7 @@ pytestmark = [
 
 
 def test_threads_of_a_block():
-    """What they give each other; and what is wrong with kernels is an error, in any order."""
+    """Threads exchange values, and errors in kernels are detected, in any thread order."""
     run((SUPPORT / "cuda_simulator.py").read_text("utf-8"), **SIMULATED)
 
 
@@ -27,7 +27,7 @@ def test_threads_of_a_block():
     ],
 )
 def test_threads_in_any_order(threads, warp, seeds):
-    """The same bits in any order, or, with no seed, no two threads that use what one writes."""
+    """The same bits in any order or, without a seed, no data races between threads."""
     script = SUPPORT / "cuda_all_kernels.py"
     found = run(ORDERS, script, threads, warp, *seeds, timeout=540, **SIMULATED)
     assert "replays ok" in found
@@ -49,7 +49,7 @@ def test_sizes_around_those_of_warps(threads, warp, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("start", [0, pytest.param(3, marks=pytest.mark.thorough)])
 def test_third_derivatives_of_some_rows(start):
-    """Of every sixth row of the op table, from two places: the rules are those of all devices."""
+    """Of every sixth row of the op table, from two offsets; all devices share the rules."""
     folders = [str(SUPPORT), str(SUPPORT.parent / "ops")]
     script = (SUPPORT / "cuda_third_derivatives.py").read_text("utf-8")
     assert (

@@ -1,4 +1,4 @@
-"""The first minutes on a GPU: in the simulator, on a stand-in driver, and where a step fails."""
+"""`benchmarks.gpu.first`: in the simulator, on a stub driver, and with a failing step."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = [
 
 SIMULATED = {"NUMTAPE_DEVICE": "cuda", "NUMBA_ENABLE_CUDASIM": "1"}
 FEW = ["versions", "cubin", "gather", "scans", "products", "exhaust_memory", "rates"]
-# Nothing is computed on the stand-in: what asks for results is wrong, and the rest goes on.
+# The stub computes nothing: steps that check results fail, and the others run.
 ON_STAND_IN = """
 import sys
 sys.path[:0] = sys.argv[1:3]
@@ -28,7 +28,7 @@ print("status", main(["--here", "--no-benchmarks", "--output", output, "--steps"
 
 
 def first(tmp_path, *arguments, **variables):
-    """What is printed, and the JSON."""
+    """The output and the JSON."""
     output = tmp_path / "first.json"
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.gpu.first", "--output", str(output), *arguments],
@@ -62,7 +62,7 @@ def test_everything_in_the_simulator(tmp_path):
 
 
 def test_steps_on_a_stand_in_driver(tmp_path):
-    """Kernels are compiled for it, and launched; what they should have computed is missed."""
+    """Kernels are compiled and launched, and missing results are detected."""
     pytest.importorskip("numba_cuda")
     pytest.importorskip("cuda.bindings")
     output = tmp_path / "first.json"

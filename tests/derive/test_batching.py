@@ -1,4 +1,4 @@
-"""Batching rules: rows done for many inputs at once, against a loop over the inputs."""
+"""Batching rules: rows vectorized over many inputs, compared with a loop over the inputs."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.numtape_only(reason="compared with a loop of numtape's 
 
 def test_every_op_has_a_rule_or_is_known_to_be_looped():
     for op in CODES.ops:
-        if op.kind not in (LEAF, READ) and op.arity and op is not LINK:  # nobody reads a link
+        if op.kind not in (LEAF, READ) and op.arity and op is not LINK:  # links are not read
             assert (batching.rule_of(op) is None) == (op.name in batching.LOOPED), (
                 f"{op.name}: give it a line in RULES of numtape/core/derive/batching.py, "
                 f"or name it in LOOPED there"
@@ -42,7 +42,7 @@ FLOATS = [case for case in CASES if case.order > 0 and "float64" in case.dtypes]
 
 @pytest.mark.parametrize("case", FLOATS, ids=[case.name for case in FLOATS])
 def test_jacobian_is_what_a_loop_of_gradients_gives(tf, case):
-    """Of the op, and of its derivative."""
+    """For the op and for its derivative."""
     chosen = smallest(case)
     if chosen is None:
         pytest.skip("it has no small variant")

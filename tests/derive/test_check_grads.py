@@ -1,4 +1,4 @@
-"""`numtape.testing.check_grads`: what it accepts, and what it says of a wrong derivative."""
+"""`numtape.testing.check_grads`: accepted functions, and messages for wrong derivatives."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_nothing_to_check(tf, function, args, what):
 
 
 def frozen(tf, x):
-    """x**2 with a derivative that is right and a second one that is 0."""
+    """x**2 with a correct first derivative and a zero second derivative."""
     return 2 * tf.stop_gradient(x) * x - tf.stop_gradient(x * x)
 
 

@@ -1,4 +1,4 @@
-"""`custom_gradient`, `recompute_grad`, `grad_pass_through`: what TensorFlow's give, and more."""
+"""`custom_gradient`, `recompute_grad`, `grad_pass_through`: TensorFlow's results, and more."""
 
 import gc
 import threading
@@ -13,7 +13,7 @@ import numtape as tf
 
 
 def cubed():
-    """x**3, whose gradient is said to be 10 x**2."""
+    """x**3 with the custom gradient 10 x**2."""
 
     @tf.custom_gradient
     def f(x):
@@ -289,7 +289,7 @@ def test_recompute_grad_takes_less_memory():
     held = []
     for wrap in (lambda f: f, tf.recompute_grad):
         block = wrap(lambda x: deep(x, w, 8))
-        with fresh_log() as log:  # one with many rows keeps those that ended for as many more
+        with fresh_log() as log:  # a log with many rows would retain ended tapes longer
             with tf.GradientTape() as tape:
                 y = x
                 for _ in range(4):

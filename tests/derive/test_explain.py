@@ -1,4 +1,4 @@
-"""`GradientTape.why`, `summary`, `to_dot`: what they say."""
+"""The output of `GradientTape.why`, `summary` and `to_dot`."""
 
 import numpy as np
 import pytest

@@ -304,7 +304,7 @@ def test_tape_is_as_before_after_a_missing_gradient(tf):
     same(tape.gradient(brighter, image), [[[2.0, 2.0, 2.0]]])
 
 
-# --- Invalid targets and sources ---------------------------------------------------------
+# --- Invalid targets and sources -----------------------------------------------------------------
 
 
 def test_none_as_target_or_source_does_not_spend_the_tape(tf):

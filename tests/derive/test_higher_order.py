@@ -23,7 +23,7 @@ def test_derivatives_up_to_the_fourth(tf):
 @pytest.mark.numtape_only("its own checks")
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
 def test_third_derivatives_of_a_mirrored_pad(tf, mode):
-    """The rule's own rule has a rule."""
+    """The rule of the rule has a rule, too."""
     x = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
     tf.testing.check_grads(lambda x: tf.pad(x, [[1, 0], [1, 2]], mode) ** 3, [x], order=3)
 

@@ -15,7 +15,7 @@ EACH, USUAL, ALL = 10, 40, 100
     [pytest.param(n, marks=[] if n < USUAL else [pytest.mark.slow]) for n in range(0, ALL, EACH)],
 )
 def test_derivatives_of_random_programs(tf, first):
-    """To the third order; of every fifth program the Jacobian, and a recorded function, too."""
+    """To third order; for every fifth program also the Jacobian and a recorded function."""
     compared = 0
     for seed in range(first, first + EACH):
         lines, count = wrong(tf, seed, seed % 5 == 0)
@@ -33,7 +33,7 @@ def test_derivatives_of_random_programs(tf, first):
     ],
 )
 def test_random_programs_as_native_loops(first):
-    """The first derivative of programs that have a text for loops, by the text of the sweeps."""
+    """The first derivative of programs that have a loop version, by generated sweeps."""
     for seed in range(first, first + 2 * EACH):
         program = Program(seed)
         lines = program.lines(2)
@@ -43,12 +43,12 @@ def test_random_programs_as_native_loops(first):
         function = function_of(f"def f(v0):\n{text}    return v{len(lines)} + 0.0 * v0\n")
         for at in program.points:
             right = truth(program, at)
-            # Both sides of a branch are computed by NumPy's rules only in compiled loops.
+            # Only compiled loops compute both sides of a branch, by NumPy's rules.
             if right is None or any(step[0] == "where" for step in program.steps):
                 continue
             with np.errstate(all="ignore"):
                 try:
                     _, found = plain(function, [np.float64(at)], [0])
                 except (ValueError, OverflowError, ZeroDivisionError):
-                    continue  # Python's math raises where C does not
+                    continue  # Python's math raises, unlike C
             assert found[0] == pytest.approx(right[1], rel=1e-6, abs=1e-12), (seed, lines, at)

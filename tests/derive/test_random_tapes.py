@@ -1,4 +1,4 @@
-"""Random loops with tapes: the same bits, whether machine code repeats steps or Python does all."""
+"""Random loops with tapes: the same bits with machine code and with Python only."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def course(first, how):
-    """What programs computed in a process of their own."""
+    """The results of programs in their own process."""
     script = str(SUPPORT / "tape_programs.py")
     child = subprocess.Popen(
         [sys.executable, script, str(first), str(first + BLOCK)],
@@ -42,6 +42,6 @@ def test_machine_code_gives_the_same_bits(first):
         assert found["hash"] == expected["hash"], f"seed {found['seed']}"
         assert found["errors"] == expected["errors"]
     assert not any(found["gradients"] or found["looks"] for found in python)
-    # That machine code does something is what makes this a comparison.
+    # Machine code must have run, or the comparison would be empty.
     assert sum(found["gradients"] > 0 for found in machine) > BLOCK // 4
     assert sum(found["looks"] for found in machine) > 2 * BLOCK

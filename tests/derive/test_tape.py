@@ -25,7 +25,7 @@ def test_a_tape_is_not_pickled(tf, way):
     same(tape.gradient(y, x), 6.0)
 
 
-# --- Lifetime of a recording ------------------------------------------------------------------
+# --- Lifetime of a recording ---------------------------------------------------------------------
 
 
 def test_persistent_tape_answers_as_often_as_asked(tf):

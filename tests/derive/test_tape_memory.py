@@ -1,4 +1,4 @@
-"""Tapes and the log's memory: a tape may outlive what it was recorded in, and not more."""
+"""Tapes and the log's memory: rows live as long as tapes need them, and no longer."""
 
 import gc
 import weakref
@@ -19,7 +19,7 @@ def log():
 
 
 def busywork(tf, rows):
-    """Ops that nobody looks at."""
+    """Ops whose results are not evaluated."""
     x = tf.constant(0.0)
     for _ in range(rows):
         x = x + 1.0
@@ -109,7 +109,7 @@ def test_watching_many_tensors_where_the_log_is_full(tf, log):
 
 
 def dropped(tape):
-    """Whether nobody holds the record of a tape any more."""
+    """Whether the record of a tape is no longer referenced."""
     record = weakref.ref(tape._tape)
     return lambda: record() is None
 
@@ -149,7 +149,7 @@ def test_old_log_dies_with_its_tape(tf, log):
     busywork(tf, 2 * SWEEP_ROWS)
     assert local.log is not log
     columns = weakref.ref(log.columns.code)
-    with fresh_log():  # the fixture holds the log itself
+    with fresh_log():  # the fixture keeps the log itself alive
         log.rewind()
         log.columns = log.code = log.a = log.b = log.c = log.spec = None
         log.workspace = None
@@ -174,7 +174,7 @@ def test_a_tape_in_a_loop_leaves_nothing_behind(tf, log):
 
 
 def test_abandoned_tapes_are_forgotten(tf, log):
-    """Tapes that are never asked hold nothing once they are gone."""
+    """Tapes without a gradient call keep nothing alive after their end."""
     x = tf.Variable(tf.ones(100))
     for _ in range(300):
         with tf.GradientTape():
@@ -206,7 +206,7 @@ def test_random_draws_are_never_merged(tf):
 
 
 def test_looks_at_arrays_inside_a_tape_remember_no_more_than_they_must(tf, log):
-    """What a look considers again does not grow with the looks there were."""
+    """The work of an evaluation does not grow with earlier evaluations."""
     x = tf.Variable(tf.ones(10))
     with tf.GradientTape():
         y = x
@@ -217,7 +217,7 @@ def test_looks_at_arrays_inside_a_tape_remember_no_more_than_they_must(tf, log):
 
 
 def test_large_arrays_in_steps_that_never_look_are_let_go(tf, log):
-    """Buffers are let go between tapes, long before there are rows enough to sweep."""
+    """Buffers are released between tapes, long before the log has enough rows for a sweep."""
     v = tf.Variable(tf.ones(1_000_000))
     for _ in range(120):
         with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""`vectorized_map`: a function of one slice, done for all slices at once."""
+"""`vectorized_map`: a function of one slice, vectorized over all slices."""
 
 import logging
 
@@ -14,7 +14,7 @@ ANY = [case for case in CASES if smallest(case) is not None]
 @pytest.mark.numtape_only(reason="compared with a loop of numtape's own ops")
 @pytest.mark.parametrize("case", ANY, ids=[case.name for case in ANY])
 def test_every_op_is_what_a_loop_gives(tf, case, caplog):
-    """Each operand alone differs from slice to slice (of ops not elementwise), and all."""
+    """With each operand batched alone (for non-elementwise ops), and with all batched."""
     operands, options = smallest(case)
     random = np.random.default_rng(3)
     stacks = [
@@ -40,7 +40,7 @@ def test_every_op_is_what_a_loop_gives(tf, case, caplog):
             try:
                 wanted = [of_slice([tf.constant(stacks[j][k]) for j in chosen]) for k in range(3)]
             except (tf.errors.InvalidArgumentError, ValueError, TypeError):
-                continue  # it wants numbers there that Python knows
+                continue  # it needs concrete numbers there
             shapes = {tuple(tuple(x.shape) for x in one) for one in wanted}
             if len(shapes) > 1:
                 continue
@@ -154,7 +154,7 @@ def test_what_needs_each_slice(tf, caplog):
     assert not caplog.text
     with pytest.raises(ValueError, match="looks at a value of a slice"):
         tf.vectorized_map(chooses, x, fallback_to_while_loop=False)
-    same(2.0 * x, [[2.0, 4.0], [6.0, 8.0]])  # and the thread goes on as before
+    same(2.0 * x, [[2.0, 4.0], [6.0, 8.0]])  # the thread works as before
 
 
 def test_errors(tf):

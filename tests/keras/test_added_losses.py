@@ -1,7 +1,7 @@
-"""Losses that layers add: in models of each kind, in steps that are replayed, and in functions.
+"""Losses that layers add: in models of each kind, in replayed steps, and in functions.
 
-What is waited for is computed with NumPy, and its slopes by differences. The tests run on
-TensorFlow as well (``--against tensorflow``).
+NumPy computes the expected values, and differences the gradients. The tests also run on TensorFlow
+(``--against tensorflow``).
 """
 
 import gc
@@ -22,7 +22,7 @@ def same(found, wanted, tolerance=2e-5):
 
 def losing(tf):
     class Losing(tf.keras.layers.Layer):
-        """It adds the mean of squares, and when it trains the sum of absolute values."""
+        """A layer that adds the mean of squares, and in training the sum of absolute values."""
 
         def call(self, x, training=False):
             self.add_loss(tf.reduce_mean(x * x))
@@ -96,7 +96,7 @@ def wanted(weights, training):
 
 
 def descended(steps, rate=0.01, h=1e-6):
-    """The losses of so many steps, and the weights in the end."""
+    """The losses of the steps, and the final weights."""
     weights, losses = [w.astype(float) for w in WEIGHTS], []
     for _ in range(steps):
         losses.append(wanted(weights, True))

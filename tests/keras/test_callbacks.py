@@ -292,7 +292,7 @@ def test_terminate_on_nan(tf, loss, capsys):
         train(tf.keras, [tf.keras.callbacks.TerminateOnNaN(raise_error=True)], logs)
 
 
-# --- Callers ------------------------------------------------------------------------------
+# --- Callers --------------------------------------------------------------------------------------
 
 
 def test_order_of_calls(tf):

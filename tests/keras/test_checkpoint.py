@@ -26,7 +26,7 @@ def names(tf, path):
     return {name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"): list(x) for name, x in found.items()}
 
 
-# --- Saving and restoring ---------------------------------------------------------------
+# --- Saving and restoring -------------------------------------------------------------------------
 
 
 def test_values_are_stored_by_the_ways_to_them(tf, tmp_path):
@@ -138,7 +138,7 @@ def test_write_and_read_do_not_count(tf, tmp_path):
     assert checkpoint.a.numpy() == 1 and checkpoint.save_counter.numpy() == 0
 
 
-# --- Variables created later ----------------------------------------------------------------
+# --- Variables created later ----------------------------------------------------------------------
 
 
 def test_attributes_that_are_set_later_get_their_values(tf, tmp_path):

@@ -1,4 +1,4 @@
-"""What optimizers keep for variables comes back for the same variables, whatever their order."""
+"""Optimizer slots are restored to the same variables, in any order."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ import pytest
 numtape_only = pytest.mark.numtape_only("Keras goes by the order of variables")
 pytestmark = numtape_only
 
-# Gradients that differ, so that what is kept differs.
+# Different gradients, so that slots differ.
 GRADIENTS = {"a": [1.0, -2.0], "b": [30.0, 5.0], "c": [-0.5, 0.25], "d": [7.0, 9.0]}
 
 
@@ -184,14 +184,14 @@ def test_a_frozen_layer_changes_nothing_for_the_others(tf, tmp_path):
     second = model(frozen=True)
     second.load_weights(path)
     assert all(map(np.array_equal, first.get_weights(), second.get_weights()))
-    # Without step counter and rate: two for each of six variables, and of the last four.
+    # Without step counter and rate: two slots for each of six variables, then of the last four.
     kept = np.array([v.numpy().sum() for v in first.optimizer.variables[2:]])
     found = np.array([v.numpy().sum() for v in second.optimizer.variables[2:]])
     assert np.array_equal(found, kept[4:]) and kept.any()
 
 
 def test_values_that_go_by_order_alone_are_refused(tf, tmp_path):
-    """Files of before have `_variables/0` in the graph: nobody knows what it is for."""
+    """Older files have `_variables/0` in the graph, which does not identify the variable."""
     from numtape.train.arrays import pack, unpack
 
     optimizer, variables = tf.keras.optimizers.SGD(0.1, momentum=0.5), made(tf, "ab")

@@ -522,7 +522,7 @@ def test_a_data_set_of_digits_is_learned(tf):
     assert losses[-1] < 0.4 * losses[0]
 
 
-# --- Output --------------------------------------------------------------------------------
+# --- Output ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.numtape_only(reason="its own lines")

@@ -1,4 +1,4 @@
-"""Functional models of every layer: the graph gives what the layer gives, of the declared shape."""
+"""Functional models of every layer: same outputs as the layer, with the declared shape."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_every_layer_in_a_functional_model(tf, row):
 
 
 class Scaled:
-    """Whose attribute `seen` is set by calls, and whose class may change."""
+    """A layer whose calls set the attribute `seen`, and whose class may change."""
 
     factor = 2.0
 
@@ -48,7 +48,7 @@ class Tripled(Scaled):
 
 
 def replayed(tf, function, *args):
-    """What a function gives when it is replayed; an error if it runs as Python."""
+    """The result of a replayed function; an error if it runs as Python."""
     step = tf.function(function)
     for _ in range(2):
         step(*args)
@@ -129,11 +129,11 @@ def test_an_attribute_that_a_call_sets_and_none_reads_is_set_when_it_is_recorded
 
 @pytest.mark.records
 def test_a_class_that_one_call_sets_and_another_one_reads(tf):
-    """The class of an object is read by each call of it: to set its attributes is no conflict."""
+    """Each call of an object reads its class; setting its attributes does not conflict."""
     scaled = Scaled()
     assert replayed(tf, lambda x: scaled(x), tf.constant(2.0)).numpy() == 4.0
     if tf.__name__ != "numtape":
-        return  # TensorFlow does not look
+        return  # TensorFlow does not notice
 
     @tf.function
     def change(x, kind):

@@ -1,4 +1,4 @@
-"""Calls of layers and losses that go through no nests do what all others do."""
+"""The fast path for layer and loss calls without nests equals the general path."""
 
 import itertools
 
@@ -109,7 +109,7 @@ def _layers(tf, got):
 @pytest.mark.filterwarnings("ignore:Layer")  # some do not support masks
 @pytest.mark.parametrize("masked", [False, True])
 def test_one_tensor_by_its_place_and_by_its_name(tf, training, masked):
-    """By its name it goes through the nests that other calls go through."""
+    """A tensor passed by name takes the general path."""
     got = []
     for layer in _layers(tf, got):
         layer(tf.ones((1, 2)))

@@ -1,4 +1,4 @@
-"""Layers by a table: each row against Keras, and without it against what NumPy says."""
+"""Layers from a table: each row compared with Keras, or without Keras with NumPy."""
 
 import copy
 import importlib.util
@@ -12,20 +12,20 @@ from layer_rows import ROWS
 pytestmark = pytest.mark.numtape_only("about numtape's layers")
 needs_keras = pytest.mark.skipif(not importlib.util.find_spec("keras"), reason="needs Keras")
 
-# Classes that are no layer to call, or that other tests are about.
+# Classes that are not callable layers, or that other tests cover.
 ELSEWHERE = {"InputSpec", "Layer", "Input", "InputLayer"}
-# Files of layers that test_recurrent.py is about.
+# Files of layers that test_recurrent.py covers.
 OTHER_FILES = ("recurrent", "recurrent_cells", "recurrent_layers", "stacked_cells", "wrappers")
 
 
 @pytest.fixture(scope="module")
 def keras():
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its convolutions end the process
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its convolutions crash the process
     return pytest.importorskip("keras")
 
 
 def filled(layer, seed=3):
-    """Give a built layer weights that are drawn; variances are positive."""
+    """Set the weights of a built layer to random values, with positive variances."""
     random = np.random.default_rng(seed)
     values = [random.uniform(0.5, 1.5, tuple(v.shape)) - (len(v.shape) > 1) for v in layer.weights]
     layer.set_weights(
@@ -35,7 +35,7 @@ def filled(layer, seed=3):
 
 
 def gradients(library, row, layer, arrays, **more):
-    """The output of a layer, and the gradients of a weighted sum by its inputs and weights."""
+    """The output of a layer, and gradients of a weighted sum by inputs and weights."""
     xs = [library.constant(x) for x in arrays]
     with library.GradientTape() as tape:
         if not row.ints:
@@ -55,7 +55,7 @@ def gradients(library, row, layer, arrays, **more):
 
 
 def close(found, wanted, limit, size=None):
-    """Compare arrays: what differs is less than a part of the largest element, or of ``size``."""
+    """Compare arrays, with a tolerance relative to the largest element or to ``size``."""
     assert (found is None) == (wanted is None)
     if wanted is not None:
         assert found.shape == wanted.shape
@@ -67,7 +67,7 @@ def close(found, wanted, limit, size=None):
 @needs_keras
 @pytest.mark.parametrize("row", [row for row in ROWS if row.is_in_keras], ids=str)
 def test_against_keras(tf, keras, row):
-    """Output, gradients, weights, shapes and config are Keras's, in training and without."""
+    """Output, gradients, weights, shapes and config equal Keras's, in training and inference."""
     import tensorflow
 
     arrays = row.inputs()
@@ -84,7 +84,7 @@ def test_against_keras(tf, keras, row):
         wanted = gradients(tensorflow, row, theirs, arrays, **more)
         found = gradients(tf, row, ours, arrays, **more)
         close(found[0], wanted[0], 1e-6)
-        # A gradient that is 0 but for rounding, such as that of a bias of keys, is small beside
+        # A gradient that is 0 but for rounding, such as of the bias of keys, is small beside
         # the others.
         size = max((np.abs(g).max(initial=1e-3) for g in wanted[1:] if g is not None), default=1.0)
         for x, y in zip(found[1:], wanted[1:], strict=True):
@@ -98,7 +98,7 @@ def test_against_keras(tf, keras, row):
             ours.compute_output_shape(*given), theirs.compute_output_shape(*given), strict=True
         )
         assert all(m == n for m, n in sizes if n is not None)
-        # What Keras forgets in some configs.
+        # Entries that Keras omits in some configs.
         own = set(ours.get_config()) - {"activity_regularizer", "trainable"}
         assert own <= set(theirs.get_config())
 

@@ -1,7 +1,6 @@
 """Masks in functional models: from `Embedding` and `Masking` to cells, pooling, losses, metrics.
 
-What is waited for is computed with NumPy. The tests run on TensorFlow as well
-(``--against tensorflow``).
+NumPy computes the expected values. The tests also run on TensorFlow (``--against tensorflow``).
 """
 
 import numpy as np
@@ -20,7 +19,7 @@ def same(found, wanted):
 
 
 def begun(tf, kind="Embedding"):
-    """An input, and what a layer with masks makes of it; the array that is given."""
+    """An input, the output of a layer that creates masks, and an array of input values."""
     if kind == "Masking":
         inputs = tf.keras.Input((4, 3))
         return inputs, tf.keras.layers.Masking()(inputs), np.where(THERE[..., None], ROWS, 0)
@@ -62,12 +61,12 @@ def test_pooling_losses_and_metrics_count_what_is_there(tf):
     absolute = (sizes.mean(-1) * THERE).sum() / THERE.sum()
     found = model.evaluate(data, zeros, verbose=0, return_dict=True)
     same([found["loss"], found["mae"], found["mse"]], [mean, absolute, mean])
-    history = model.fit(data, zeros, epochs=1, verbose=0).history  # in a step that is replayed
+    history = model.fit(data, zeros, epochs=1, verbose=0).history  # in a replayed step
     same([history["loss"][0], history["mae"][0]], [mean, absolute])
 
 
 def merged(kind, x, y, mask, other):
-    """What a layer gives, by its definition: an input that does not count has no part in it."""
+    """The output of a merging layer by definition, without masked inputs."""
     if kind == "Multiply":
         product = np.where(mask, x, 1) * (y if other is None else np.where(other, y, 1))
         return product if other is None else np.where(mask | other, product, 0)
@@ -92,7 +91,7 @@ def test_merging_leaves_masked_steps_out(tf, kind, both):
 
 def test_own_layers_pass_masks_on(tf):
     class Every(tf.keras.layers.Layer):
-        """Every second step, with its mask."""
+        """A layer that keeps every second step and its mask."""
 
         def call(self, x):
             return x[:, ::2]
@@ -101,7 +100,7 @@ def test_own_layers_pass_masks_on(tf):
             return None if mask is None else mask[:, ::2]
 
     class Known(tf.keras.layers.Layer):
-        """It is given the mask, and passes it on."""
+        """A layer that receives the mask and passes it on."""
 
         def __init__(self):
             super().__init__()

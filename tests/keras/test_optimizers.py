@@ -200,7 +200,7 @@ def test_slices_do_what_their_tensor_does(tf, name, options):
             np.testing.assert_array_equal(x[1], start.astype("f4")[1])
 
 
-# --- Errors ------------------------------------------------------------------------------
+# --- Errors ---------------------------------------------------------------------------------------
 
 
 def untouched(tf, optimizer, variables, before):

@@ -1,4 +1,4 @@
-"""Losses of single outputs in `logs`, and metrics' running values in files."""
+"""Losses of single outputs in `logs`, and state of metrics in files."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ BATCHES = [slice(0, 4), slice(4, 8), slice(8, 10)]  # the last one is smaller
 
 
 def trained(epochs, weights):
-    """By gradient descent: each epoch's losses, which are means over examples, and the end's."""
+    """Gradient descent in NumPy: each epoch's losses (means over examples), and the final ones."""
     kernels = [k.copy() for k in KERNELS]
     logs = []
     for _ in range(epochs + 1):
@@ -64,7 +64,7 @@ def test_losses_of_outputs_are_means_over_examples(tf, eager, weighed):
 
 
 def with_metrics(tf):
-    """A model with metrics of its own: in it, and in a layer inside."""
+    """A model with its own metrics, in itself and in a layer."""
 
     class Part(tf.keras.layers.Layer):
         def __init__(self):

@@ -41,7 +41,7 @@ OF_KERAS = {
 
 
 def classes():
-    """All of numtape's classes that users may subclass, and the classes these are made of."""
+    """All numtape classes that users may subclass, and their base classes."""
     for module in pkgutil.walk_packages(keras.__path__, "numtape.keras."):
         importlib.import_module(module.name)
     pending, found = list(BASES), set()
@@ -75,7 +75,7 @@ def private_names(kind):
 
 
 OWN = set().union(*map(private_names, classes())) - OF_KERAS
-# The names that a user would choose for the same things.
+# Names that a user might choose for the same purposes.
 NAMES = sorted({"_" + name.removeprefix("_nt_") for name in OWN})
 
 
@@ -124,7 +124,7 @@ def test_modules(way, tmp_path):
 
 
 def subclasses(way):
-    """One subclass of everything that takes part in a training, by name."""
+    """One subclass of each class that takes part in training, by name."""
     kinds = [
         keras.layers.Dense,
         keras.layers.BatchNormalization,

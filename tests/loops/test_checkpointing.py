@@ -1,4 +1,4 @@
-"""What sweeps store and what they compute again: the text says so, and gradients are right."""
+"""Stored and recomputed values of sweeps: checked in the generated text, with gradients."""
 
 import math
 
@@ -81,7 +81,7 @@ def test_a_maximum_stores_which_operand_it_took():
 
 
 def test_a_minimum_stores_no_more_than_it_has_to():
-    """The operand is stored in any case, and tells which one was taken."""
+    """The stored operand shows which argument was the minimum."""
     found, gradient = stored(smallest_twice, X)
     assert all(x.isidentifier() for x in found)
     np.testing.assert_allclose(gradient, differences(smallest_twice, X), rtol=1e-7, atol=1e-9)
@@ -144,7 +144,7 @@ def growing(x):
     total = 0.0
     at = 0
     for i in range(len(x) - 2):
-        at = at + i  # not by the same in each round
+        at = at + i  # not by a constant increment
         total += x[at] * x[at]
     return total
 
@@ -193,9 +193,9 @@ def until(x):
 @pytest.mark.parametrize(
     ("function", "others", "expected"),
     [
-        (signs, (), set()),  # what each round changes by the same
+        (signs, (), set()),  # constant increments
         (growing, (), {"at"}),
-        (halves, (0, 5), {"_8", "_9"}),  # results of calls, but no arguments, bounds or ways
+        (halves, (0, 5), {"_8", "_9"}),  # results of calls, but no arguments, bounds or branches
         (skipping, (), {"total", "C1", "_13"}),
         (counting, (2,), {"_2", "_8", "_first0", "total", "C2"}),
         (until, (), set()),

@@ -1,7 +1,7 @@
-"""Indices out of bounds in derivatives of native loops: an IndexError where Python has one.
+"""Indices out of bounds in derivatives of native loops: an IndexError exactly when Python has one.
 
 Random kernels of nested loops, conditions and indices run as Python, where NumPy checks all
-indices, and their sweeps run as text: these must report the error, and nothing else may.
+indices, and as generated sweeps, which must report the same errors.
 """
 
 import random
@@ -131,11 +131,11 @@ def check(seed):
 def test_random_indices(first, request):
     seeds = range(first, first + (500 if request.config.getoption("--slow") else 40))
     errors = sum(check(10_000 * SEED + seed) for seed in seeds)
-    assert 0 < errors < 4 * len(seeds)  # there are programs of both kinds
+    assert 0 < errors < 4 * len(seeds)  # programs of both kinds occur
 
 
 def checks_in(function, kinds, wanted):
-    """The tests of indices in a function's forward sweep: in loops, and before them."""
+    """The index checks in a function's forward sweep: in loops, and before them."""
     source = program(function, kinds, wanted, boundscheck=True).source
     inline, before = [], []
     for line in map(str.strip, source.partition("_reverse")[0].splitlines()):

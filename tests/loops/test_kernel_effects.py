@@ -73,7 +73,7 @@ def adds_in_place(u):
 
 
 @tf.kernel
-def sorts(u):  # the front end of derivatives does not understand this
+def sorts(u):  # unsupported by the differentiation front end
     u.sort()
     return u[-1]
 
@@ -149,7 +149,7 @@ def results(wrap, kernel, way, change):
 @pytest.mark.parametrize("way", WAYS)
 def test_kernels_in_functions_do_what_they_do_in_python(way):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it runs as plain Python
+        warnings.simplefilter("ignore")  # about running as plain Python
         for kernel in KERNELS:
             for change in CHANGES:
                 expected = results(lambda f: f, kernel, way, change)

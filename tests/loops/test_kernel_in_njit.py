@@ -1,4 +1,4 @@
-"""Kernels and their derivatives inside of other code that Numba compiles."""
+"""Kernels and their derivatives inside other code compiled by Numba."""
 
 import ctypes
 import math

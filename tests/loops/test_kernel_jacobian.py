@@ -1,4 +1,4 @@
-"""Kernels of several results and of arrays: Jacobians against differences and autodiff of ops."""
+"""Kernels with several or array results: Jacobians against differences and autodiff of ops."""
 
 import math
 
@@ -15,7 +15,7 @@ pytestmark = [
 
 
 def many(x, p):
-    """A number, a local array, an argument that is written to, an int."""
+    """Returns a number, a local array, a modified argument, and an int."""
     y = np.zeros((len(x), 2))
     t = 0.0
     for i in range(len(x)):
@@ -46,7 +46,7 @@ def copied(x):
 
 
 def views(x, m):
-    """Parts, expressions, names that are given several arrays."""
+    """Returns views, expressions, and names bound to several arrays."""
     u, v = x, x * m[0]
     for _ in range(3):
         u, v = v, u
@@ -58,7 +58,7 @@ def leaves(tree):
 
 
 def by_differences(function, arguments, j, step=1e-6):
-    """For each result the Jacobian by argument j."""
+    """The Jacobian of each result with respect to argument j."""
     at = arguments[j]
     columns = []
     for i in np.ndindex(np.shape(at)):
@@ -161,7 +161,7 @@ def test_errors_leave_stacks():
 
 
 def test_calls_that_are_computed_again():
-    """The reverse sweep writes over what lies behind them, so each row has both sweeps."""
+    """The reverse sweep overwrites stored values, so each row runs both sweeps."""
 
     @tf.kernel(recompute=True)
     def spun(x, n):
@@ -177,7 +177,7 @@ def test_calls_that_are_computed_again():
         return y, x[0] * y[1], 2.0 * y
 
     x = np.array([0.3, 0.5, 0.9])
-    jy, jz, twice = tf.jacobian(run)(x)  # where the last lies, is told behind all calls' stacks
+    jy, jz, twice = tf.jacobian(run)(x)  # the last result is located after all calls' stacks
     close(
         [jy[k] for k in range(3)],
         [differences(lambda x, k=k: run(x)[0][k], [x], [0])[0] for k in range(3)],

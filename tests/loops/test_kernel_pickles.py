@@ -1,11 +1,11 @@
-"""Kernels and their derivatives go to other processes: by name, or with their code and source."""
+"""Pickling kernels and their derivatives: by name, or with their code and source."""
 
 import pytest
 from processes import output, start
 
 pytestmark = pytest.mark.numtape_only("native loops")
 
-# A notebook: its cells' source is known in its own process only.
+# A notebook, whose cells' source exists in its own process only.
 SENDER = '''
 import cloudpickle, linecache, math, pickle, sys
 import numpy as np, numtape as tf
@@ -63,7 +63,7 @@ with open(sys.argv[1], "wb") as file:
 print(slope(0.5, 2), tf.grad(plain)(0.5), power(0.5, 2))
 '''
 
-# It sends what it got again before it compiles any of it.
+# It forwards its pickles before it compiles any of them.
 WORKER = """
 import cloudpickle, pickle, sys, numtape as tf
 with open(sys.argv[1], "rb") as file:
@@ -93,7 +93,7 @@ def test_kernels_of_a_notebook_go_to_other_processes(tmp_path):
     assert output(start(WORKER, tmp_path / "next")).split() == found
 
 
-# Functions that differ in a constant only, of two states of one file.
+# Functions of two versions of one file that differ only in a constant.
 EDITED = '''
 import cloudpickle, linecache, pickle, sys, numtape as tf
 TEXT = """
@@ -129,7 +129,7 @@ def test_kernels_of_two_states_of_a_file(tmp_path):
     assert output(start(RECEIVER, tmp_path / "sent")) == "2.0 2.0 3.0 3.0"
 
 
-# Each is other code than all others.
+# All have different code.
 TEXTS = [
     "def f(x): return x + 1",
     "def f(x): return x + 2",

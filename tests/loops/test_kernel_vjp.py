@@ -1,4 +1,4 @@
-"""Kernels with their own rules for the derivative: `Kernel.vjp`."""
+"""Kernels with custom derivative rules: `Kernel.vjp`."""
 
 import math
 import pickle
@@ -110,7 +110,7 @@ def of_number(a):
 
 
 def in_loops(x, t, n):
-    """What calls take and give is written to afterwards; parts of arrays, branches."""
+    """Arguments and results of calls are overwritten later; array views, branches."""
     s = 0.0
     for i in range(n):
         y = soft(x, t + i)
@@ -137,7 +137,7 @@ def again(x, t):
 
 
 def nested(x, t, n):
-    """Among calls that recur, and that are computed again."""
+    """Inside recursive and recomputed calls."""
     if n == 0:
         return x[0] * t
     y = soft(x, t)
@@ -184,7 +184,7 @@ def test_the_rule_is_what_is_used():
 def test_none_is_the_adjoint_of_what_nothing_depends_on():
     value, (gx, gby) = plain(of_none, [X, 0.5], [0, 1])
     np.testing.assert_allclose(gx, X, rtol=1e-15)
-    assert gby == pytest.approx(value / 0.5)  # but through the product
+    assert gby == pytest.approx(value / 0.5)  # only through the product
     twofold = tf.kernel(lambda x: (x, None))
     with pytest.raises(tf.errors.KernelError, match="`None` among its results"):
         twofold.adjoint(1.0)
@@ -230,7 +230,7 @@ def test_in_compiled_code():
     assert call(4.0) == 0.25
 
 
-# A rule for f(x, n) of an array of 3 and an int, and what is said of it.
+# A rule for f(x, n) of an array of 3 and an int, and the error message.
 WRONG = [
     ("g", "gives 1 of 2 adjoints"),
     ("g, g, g", "gives 3 of 2"),

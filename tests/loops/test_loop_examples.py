@@ -1,4 +1,4 @@
-"""Native loops at work: whole programs whose gradients are known in another way."""
+"""Native loops: whole programs whose gradients are known from another method."""
 
 import math
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.numtape_only("native loops")
 
 @tf.kernel
 def predators(p, end, tolerance):
-    """Lotka and Volterra by Bogacki and Shampine's steps of third order, which may be rejected."""
+    """A Lotka-Volterra model by third-order Bogacki-Shampine steps, some of them rejected."""
     x, y = p[4], p[5]
     t = 0.0
     h = 0.05
@@ -49,7 +49,7 @@ def predators(p, end, tolerance):
 
 
 def test_adaptive_runge_kutta_with_rejected_steps():
-    """Against the equations of the derivatives, solved beside those of the state."""
+    """Compared with the sensitivity equations, solved together with the state."""
     p, end = np.array([1.5, 1.0, 0.8, 3.0, 1.2, 0.6]), 4.0
 
     def slope(_, z):
@@ -72,7 +72,7 @@ def test_adaptive_runge_kutta_with_rejected_steps():
 
 @tf.kernel
 def solved(a, b, w):
-    """A weighted sum of the solution of a x = b, by elimination in place with row exchanges."""
+    """A weighted sum of the solution of a x = b, by in-place elimination with pivoting."""
     n = len(b)
     for i in range(n):
         p = i
@@ -100,7 +100,7 @@ def solved(a, b, w):
 def test_elimination_with_row_exchanges_in_place():
     random = np.random.default_rng(3)
     a, b, w = random.normal(size=(12, 12)), random.normal(size=12), random.normal(size=12)
-    a[0, 0] = 0.0  # there is no way without an exchange
+    a[0, 0] = 0.0  # requires a row exchange
     kept = a.copy(), b.copy()
     value, (ga, gb, gw) = tf.value_and_grad(solved, (0, 1, 2))(a, b, w)
     assert (a == kept[0]).all() and (b == kept[1]).all()
@@ -113,7 +113,7 @@ def test_elimination_with_row_exchanges_in_place():
 
 @tf.kernel
 def settled(m, b):
-    """The sum of the squares of x = tanh(m x + b), repeated until nothing moves."""
+    """The sum of squares of the fixed point of x = tanh(m x + b), iterated to convergence."""
     n = len(b)
     x = np.zeros(n)
     y = np.zeros(n)
@@ -135,7 +135,7 @@ def settled(m, b):
 
 
 def test_fixed_point():
-    """Against the derivative of what the equation says, where it is solved."""
+    """Compared with the implicit derivative at the fixed point."""
     random = np.random.default_rng(5)
     m, b = 0.15 * random.normal(size=(5, 5)), random.normal(size=5)
     x = np.zeros(5)
@@ -151,7 +151,7 @@ def test_fixed_point():
 
 @tf.kernel
 def heat(u, k, steps, w):
-    """Heat in a ring with another diffusivity at each place: two buffers that take turns."""
+    """The heat equation on a ring with varying diffusivity, in two alternating buffers."""
     n = len(u)
     new = np.empty(n)
     old = u.copy()
@@ -166,7 +166,7 @@ def heat(u, k, steps, w):
 
 
 def test_double_buffered_stencil():
-    """Against the same steps as matrices; by the diffusivities with complex steps."""
+    """Compared with the same steps as matrices, and with complex steps."""
     random = np.random.default_rng(7)
     u, k, w = random.normal(size=9), random.uniform(0.1, 0.4, 9), random.normal(size=9)
     ring = np.roll(np.eye(9), 1, 1) + np.roll(np.eye(9), -1, 1) - 2.0 * np.eye(9)

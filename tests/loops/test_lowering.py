@@ -194,7 +194,7 @@ def test_source_names_the_users_lines():
     compile(made.source, "sweeps", "exec")
 
 
-# Functions whose derivatives are records of native loops, and what mpmath calls them.
+# Functions whose derivatives are records of native loops, with their names in mpmath.
 EXACT = {
     "math.gamma": (mp.gamma, [0.3, 1.5, 4.0, 25.5, -0.7, -2.3]),
     "math.lgamma": (mp.loggamma, [0.01, 0.3, 1.5, 4.0, 25.5, 1e5]),

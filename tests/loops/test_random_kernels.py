@@ -1,4 +1,4 @@
-"""Random programs of loops: their reverse sweeps against complex steps and differences."""
+"""Random loop programs: reverse sweeps against complex steps and finite differences."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ pytestmark = mark.numtape_only("native loops")
 KINDS = [("float64", 1), ("float64", 2), ("int64", 1), ("float64", -1), ("float64", -1)]
 SEEDS, EACH = 5000, 50
 COMPILED = 60
-# Here the adjoints of 25 steps grow to a million times their sum, and cancel.
+# In this program the adjoints of 25 steps grow to a million times their sum, and cancel.
 TOLERANCES = {2061: 1e-9}
 
 
@@ -22,7 +22,7 @@ def flat(found, wanted):
 
 
 def swept(seed):
-    """A program, and what its sweeps give as derivatives."""
+    """A program, and the derivatives from its sweeps."""
     function, arguments, wanted = program(seed)
     with np.errstate(all="ignore"):
         status, value, found = run(sweeps(function, KINDS, wanted), arguments)
@@ -32,7 +32,7 @@ def swept(seed):
 
 
 def rows(numbers, usual, slow):
-    """The first ones are usual, more are slow, and the rest are thorough, see pyproject.toml."""
+    """Marks for the seeds: none for the first, then slow, then thorough; see pyproject.toml."""
     return [
         pytest.param(n, marks=[] if n < usual else [mark.slow if n < slow else mark.thorough])
         for n in numbers
@@ -41,7 +41,7 @@ def rows(numbers, usual, slow):
 
 @pytest.mark.parametrize("first", rows(range(0, SEEDS, EACH), 200, 1000))
 def test_sweeps_of_random_programs(first):
-    """The derivatives of all of them, to the last digits."""
+    """Derivatives of all programs, to the last digits."""
     for seed in range(first, first + EACH):
         _, arguments, wanted, got = swept(seed)
         with np.errstate(all="ignore"):
@@ -51,7 +51,7 @@ def test_sweeps_of_random_programs(first):
 
 
 def test_differences_of_random_programs():
-    """Differences know nothing of rules. Programs near a branch that they cross are left out."""
+    """Differences are independent of rules. Programs whose steps cross a branch are skipped."""
     compared = 0
     for seed in range(EACH):
         function, arguments, wanted, got = swept(seed)

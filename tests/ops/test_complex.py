@@ -8,7 +8,7 @@ Z = np.array([0.5 + 1.0j, -1.2 + 0.3j, 2.0 - 0.7j])
 
 
 def slope(tf, function, z):
-    """A gradient by a constant."""
+    """The gradient with respect to a constant."""
     z = tf.constant(z)
     with tf.GradientTape() as tape:
         tape.watch(z)
@@ -51,7 +51,7 @@ def test_operands_take_the_dtype_of_a_tensor(tf, dtype):
     ):
         assert found.dtype == dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
-    one = tf.constant(1 + 2j, dtype)  # a complex128 is too large for a cell
+    one = tf.constant(1 + 2j, dtype)  # a complex128 is too large for a scalar slot
     for found, wanted in (
         (one * one, -3 + 4j),
         (one + 1, 2 + 2j),

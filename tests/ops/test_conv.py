@@ -1,4 +1,4 @@
-"""Convolutions, pooling, dropout: refusals, larger sizes, replays, and what a network learns."""
+"""Convolutions, pooling, dropout: errors, larger sizes, replays, and a trained network."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_nothing_to_convolve(tf):
     ],
 )
 def test_kernels_agree_with_numpy(tf, channels, features, size, kernel, strides, dilations, groups):
-    """Several panels, tiles and groups; and each gradient."""
+    """For several panels, tiles and groups, with each gradient."""
     for dtype in ("float32", "float64"):
         x, w = (
             normal(3, *size, channels, dtype=dtype),
@@ -182,10 +182,10 @@ def test_labels_that_do_not_fit_cannot_be(tf):
 @pytest.mark.slow
 @pytest.mark.numtape_only(reason="has the digits")
 def test_a_network_reads_digits(tf, monkeypatch):
-    """98 % of held-out digits; `python -m benchmarks.convolution` says how fast."""
+    """98 % of held-out digits; `python -m benchmarks.convolution` measures the time."""
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.convolution import train
 
     accuracy, seconds = train(tf)
     assert accuracy >= 0.98
-    assert seconds < 600  # it hangs; how long it takes depends on what else runs
+    assert seconds < 600  # detects a hang; the time depends on the load

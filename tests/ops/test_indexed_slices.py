@@ -1,4 +1,4 @@
-"""`IndexedSlices`: where gradients are slices, what takes them, variables updated by them."""
+"""`IndexedSlices`: gradients that are slices, ops that accept them, updates of variables."""
 
 import copy
 import pickle

@@ -123,7 +123,7 @@ COMPLEX = np.array([[2 + 1j, 0], [0.5j, 3]])
 
 @pytest.mark.parametrize("kind", ["FullMatrix", "LowerTriangular", "Diag", "ScaledIdentity"])
 def test_linear_operators_of_complex_numbers(tf, kind):
-    """Adjoints are conjugated; a logarithm is real or has no imaginary part, as in TensorFlow."""
+    """Adjoints are conjugated; logarithms are real, as in TensorFlow."""
     diag = np.diag(COMPLEX)
     given, dense = {
         "Diag": ([diag], np.diag(diag)),

@@ -1,4 +1,4 @@
-"""What is not a tensor takes the dtype of the tensors beside it, or the one that an op prefers."""
+"""Operands that are not tensors take the dtype of the other tensors, or the op's default."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_lists_with_tensors_are_of_the_dtype_that_is_asked_for(tf):
     np.testing.assert_allclose(tape.gradient(total, x).numpy(), 5.4, 1e-6)
     assert tf.convert_to_tensor([x.read_value(), 2], dtype=tf.int32).numpy().tolist() == [2, 2]
     assert tf.add(wide, [x.read_value() * 0.0, 2]).numpy().tolist() == [1.0, 3.0]
-    if tf.__name__ == "numtape":  # TensorFlow's takes no tensors there
+    if tf.__name__ == "numtape":  # TensorFlow does not accept tensors there
         assert tf.constant([x.read_value(), 2], tf.float64).dtype == tf.float64
 
 

@@ -1,4 +1,4 @@
-"""Shapes and dtypes of operands that ops refuse or accept, as TensorFlow does."""
+"""Shapes and dtypes of operands that ops accept or refuse, as in TensorFlow."""
 
 import numpy as np
 import pytest

@@ -210,7 +210,7 @@ def test_draws_are_independent(tf):
     assert np.abs(correlations).max() < 4 / np.sqrt(LARGE)
 
 
-# --- Independence of partition ----------------------------------------------------------------
+# --- Independence of partition -------------------------------------------------------------------
 
 
 @both
@@ -273,7 +273,7 @@ def test_threads_that_draw_much_at_once(tf, cpu, monkeypatch):
     assert drawn(run_in_threads) == drawn(lambda count, work: map(work, range(count)))
 
 
-# --- Arguments ---------------------------------------------------------------------------
+# --- Arguments -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["normal", "uniform", "truncated_normal"])

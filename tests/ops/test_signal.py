@@ -1,4 +1,4 @@
-"""Windows, frames and spectrograms; values of TensorFlow 2.21 where they are written down."""
+"""Windows, frames and spectrograms, with literal values from TensorFlow 2.21."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_a_signal_comes_back_from_its_spectrogram(tf):
 
 
 def test_the_gradient_of_a_power_spectrum(tf):
-    """By Parseval's theorem that of the sum of all powers is 2 n x."""
+    """By Parseval's theorem, the gradient of the total power is 2 n x."""
     x = tf.Variable(np.random.default_rng(1).normal(size=12))
 
     @tf.function

@@ -1,5 +1,5 @@
-"""Special functions against mpmath: SciPy's digits, derivatives where a formula has a limit, and
-derivatives of the incomplete gamma function in its shape."""
+"""Special functions against mpmath: accuracy of SciPy, derivatives at limits of formulas, and
+derivatives of the incomplete gamma function by its shape."""
 
 import mpmath
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.numtape_only(reason="against mpmath, nearer than TensorFlow is")
 MP = mpmath.mp
 
-# mpmath's function, where, and how many units in the last place of float64 SciPy may be off.
+# mpmath's function, the points, and the allowed error of SciPy in ulp of float64.
 TRUTH = {
     "lgamma": (lambda x: MP.log(MP.gamma(x)), (0.01, 30.0), 20),
     "digamma": (MP.digamma, (0.01, 30.0), 20),
@@ -33,7 +33,7 @@ TRUTH = {
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_digits(tf, name):
-    """Near a zero the error counts in units of what is around it."""
+    """Near a zero the error is relative to neighbouring values."""
     truth, (low, high), units = TRUTH[name]
     function = tf.math
     for part in name.split("."):
@@ -109,7 +109,7 @@ def test_derivatives_of_igamma_in_its_shape(tf, a):
             2,
         )[1:]
         np.testing.assert_allclose(found[0], exact[0], rtol=3e-13)
-        # The second one is a difference, whose parts may be larger than it is.
+        # The second one is a difference, whose terms may be larger than the result.
         np.testing.assert_allclose(found[1], exact[1], rtol=1e-9, atol=1e-16)
 
 
@@ -125,7 +125,7 @@ def test_igamma_in_its_shape_at_the_ends(tf):
 
 
 def test_igamma_of_nothing_and_of_infinity(tf):
-    """In its shape nothing changes there; TensorFlow's values."""
+    """The derivative by the shape is 0 there; values as in TensorFlow."""
     a, x = tf.constant([0.0, 1.0, np.inf, np.inf]), tf.constant([0.0, 0.0, 0.0, 1.0])
     for function in (tf.math.igamma, tf.math.igammac):
         with tf.GradientTape() as tape:
@@ -137,7 +137,7 @@ def test_igamma_of_nothing_and_of_infinity(tf):
 
 @pytest.mark.parametrize("x", [-np.inf, -1e300, 3e9, 1e30, np.inf])
 def test_derivatives_of_scaled_bessel_functions_far_out(tf, x):
-    """About 0 there; its second derivative, which another function of order 2 is in, too."""
+    """They are about 0 there, also the second derivative, which uses order 2."""
     x = tf.constant(x, tf.float64)
     for function in (tf.math.bessel_i0e, tf.math.bessel_i1e):
         with tf.GradientTape() as outer:
@@ -152,7 +152,7 @@ def test_derivatives_of_scaled_bessel_functions_far_out(tf, x):
 
 @pytest.mark.parametrize("name", ["bessel_k0", "bessel_y1"])
 def test_a_limit_where_there_is_no_value(tf, name):
-    """As TensorFlow has it, for numbers less than 0 and in all dtypes."""
+    """As in TensorFlow, for numbers below 0 and in all dtypes."""
     limit = np.inf if name == "bessel_k0" else -np.inf
     for dtype in ("float32", "float64"):
         found = getattr(tf.math.special, name)(tf.constant([-1.0, 0.0], dtype))

@@ -1,4 +1,4 @@
-"""Assertions, choices, folds and Python in the midst of operations: numtape and TensorFlow."""
+"""Assertions, conditionals, folds and Python callbacks: numtape and TensorFlow."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-# Where only the text of an error differs.
+# Programs that differ only in the text of an error.
 OTHER_TEXT = {"tf.case([])", "tf.switch_case(c(0), 5)"}
 PROGRAMS = r"""
 d.assert_equal(c([1.,2.]), c([1.,3.]), message="msg")
@@ -137,7 +137,7 @@ def gradient(tf):
 
 
 def outcome(tf, program):
-    """What a program gives, or raises, in words."""
+    """The result or exception of a program, as text."""
     names = {
         "tf": tf,
         "c": tf.constant,

@@ -1,4 +1,4 @@
-"""Every dtype beside an installed TensorFlow: casts, arithmetic, reductions, gradients, errors."""
+"""Every dtype and an installed TensorFlow: casts, arithmetic, reductions, gradients, errors."""
 
 import operator
 import os
@@ -68,7 +68,7 @@ def tensorflow():
 
 
 def agree(tensorflow, program, dtype):
-    """Both have the same dtypes, shapes and values, or neither has any."""
+    """Assert that both have equal dtypes, shapes and values, or are both None."""
     found, wanted = (outcome(tf, program) for tf in (numtape, tensorflow))
     assert (found is None) == (wanted is None), (found, wanted)
     for x, y in zip(found or (), wanted or (), strict=True):
@@ -88,7 +88,7 @@ def agree(tensorflow, program, dtype):
 
 
 def outcome(tf, program):
-    """What a program gives; None for an error of dtypes."""
+    """The result of a program; None for a dtype error."""
     try:
         return list(program(tf))
     except (TypeError, ValueError, tf.errors.InvalidArgumentError, tf.errors.NotFoundError):
@@ -123,7 +123,7 @@ def test_arithmetic(tensorflow, dtype):
     for name in BINARY:
         function = getattr(operator, name)
         if "float16" in dtype and name == "truediv":
-            continue  # a quotient's derivative is rounded otherwise
+            continue  # a quotient's derivative is rounded differently
         agree(
             tensorflow,
             lambda tf, f=function: sloped(tf, f, made(tf, dtype), made(tf, dtype)),

@@ -22,7 +22,7 @@ with tf.GradientTape(persistent=True) as tape:
     y = x * v * s; whole = tf.cast(y, tf.int32); z = m @ m
     wide = tf.cast(y, tf.float64); flat = tf.reduce_sum(m * x); unused = tf.constant([1.0, 1.0])
 """
-# What is asked of such a tape.
+# Calls of such a tape.
 ASKED = [
     "tape.jacobian(y, x)",
     "tape.jacobian(y, [x, v, {'s': s}])",
@@ -98,7 +98,7 @@ PROGRAMS = [
 
 
 def outcome(tf, program):
-    """What a program finds: values with dtypes, or the error's kind."""
+    """The outcome of a program: values with dtypes, or the error's kind."""
     names = {"tf": tf}
     exec(SETUP, names)
     try:
@@ -116,7 +116,7 @@ def test_both_find_the_same(program):
     tf = installed()
     ours, theirs = outcome(numtape, program), outcome(tf, program)
     if theirs and isinstance(theirs[0], str):
-        # Ours may be a more special error; theirs in a traced function, one made by tracing.
+        # numtape may raise a more specific error; TensorFlow one from tracing.
         assert theirs[0] in ours or theirs[0] == "StagingError", (ours, theirs)
         return
     assert len(ours) == len(theirs)

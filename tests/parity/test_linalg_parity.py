@@ -1,4 +1,4 @@
-"""`tf.linalg` beside an installed TensorFlow: values, gradients, shapes, dtypes, exceptions."""
+"""`tf.linalg` and an installed TensorFlow: values, gradients, shapes, dtypes, exceptions."""
 
 import os
 import warnings
@@ -29,11 +29,11 @@ def tensorflow():
 
 
 def sized(*parts):
-    """Results whose signs are anybody's choice."""
+    """Absolute values of results with arbitrary signs."""
     return [abs(part) for part in parts]
 
 
-# A function of the library and operands; operands; whether it has a gradient.
+# A function of library and operands; the operands; whether it has a gradient.
 PROGRAMS = {
     "einsum": (lambda tf, x, y: tf.einsum("bij,bjk->bki", x, y), (TALL, SQUARE)),
     "einsum of three": (

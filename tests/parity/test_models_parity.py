@@ -1,7 +1,7 @@
-"""Random models, trained for five steps by numtape and by the Keras that is installed.
+"""Random models, trained for five steps by numtape and an installed Keras.
 
-Weights and data are the same. Every run has its own seed, which a failure prints;
-`--parity-seed` repeats it, and `--parity-seconds` says how long programs are made.
+Weights and data are equal. Every run has its own seed, which a failure prints; `--parity-seed`
+repeats it, and `--parity-seconds` sets the duration.
 """
 
 import time
@@ -22,14 +22,14 @@ NEAR = 1e-5
 
 
 def flat(found):
-    """The numbers of a result, one array each."""
+    """The values of a result, as a list of arrays."""
     if isinstance(found, list | tuple):
         return [number for part in found for number in flat(part)]
     return [np.asarray(found, "float64")]
 
 
 def difference(seed, tensorflow):
-    """What differs between the libraries' results for one model, or None."""
+    """The difference between the libraries' results for one model, or None."""
     model = Model(seed, numtape.keras)
     with np.errstate(all="ignore"):
         mine, theirs = model.results(numtape), model.results(tensorflow)
@@ -40,7 +40,7 @@ def difference(seed, tensorflow):
             size = max(1.0, np.abs(other[np.isfinite(other)]).max(initial=0.0))
             if one.shape == other.shape and np.allclose(one, other, NEAR, NEAR * size, True):
                 continue
-            # How much more than that would rounding do? What the weights' last places do.
+            # Estimate the effect of rounding by perturbing the weights' last places.
             nudged = nudged or [model.results(tensorflow, part) for part in (3e-7, -3e-7)]
             more = max(np.abs(flat(found[name])[k] - other).max() for found in nudged)
             if one.shape != other.shape or not np.allclose(one, other, NEAR, 10 * more, True):

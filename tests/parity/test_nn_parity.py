@@ -1,4 +1,4 @@
-"""`tf.nn` against an installed TensorFlow: convolutions, pooling and losses of random shapes."""
+"""`tf.nn` and an installed TensorFlow: convolutions, pooling and losses of random shapes."""
 
 import importlib.util
 import os
@@ -20,7 +20,7 @@ CONVOLUTIONS = [
 
 @pytest.fixture(scope="module")
 def tensorflow():
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its convolutions end the process
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")  # its convolutions crash the process
     return pytest.importorskip("tensorflow")
 
 
@@ -145,7 +145,7 @@ def test_labels_without_times(tensorflow, tf, seed):
 
 
 def test_what_is_refused(tensorflow, tf):
-    """By an exception of the same name."""
+    """Both refuse it with an exception of the same name."""
     x, w = np.ones((2, 5, 5, 4), "float32"), np.ones((3, 3, 4, 6), "float32")
     for call in (
         lambda nn: nn.conv2d(x, w, 1, "same"),

@@ -1,4 +1,4 @@
-"""Recurrent layers against an installed Keras: values, states, gradients, training, arguments."""
+"""Recurrent layers and an installed Keras: values, states, gradients, training, arguments."""
 
 import importlib.util
 import inspect
@@ -26,7 +26,7 @@ def tensorflow():
 
 
 def near(found, wanted, limit=1e-6):
-    """Whether two arrays differ by no more than a part of the largest element."""
+    """Whether two arrays agree, relative to the largest element."""
     found, wanted = np.asarray(found), np.asarray(wanted)
     assert found.shape == wanted.shape
     assert found.dtype == wanted.dtype
@@ -36,7 +36,7 @@ def near(found, wanted, limit=1e-6):
 
 
 def both(tensorflow, tf, make):
-    """A layer of each, with the same weights."""
+    """A layer of each library, with the same weights."""
     layers = [make(library.keras) for library in (tensorflow, tf)]
     for layer in layers:
         layer.build(X.shape)
@@ -133,7 +133,7 @@ def test_configurations(tensorflow, tf, kind):
 
     theirs, ours = (LAYERS[kind](library.keras).get_config() for library in (tensorflow, tf))
     if kind.startswith("SimpleRNN"):
-        theirs["seed"] = None  # Keras forgets it
+        theirs["seed"] = None  # Keras drops it
     assert plain(ours) == plain(theirs)
 
 

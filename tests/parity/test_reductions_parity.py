@@ -1,7 +1,7 @@
-"""Reductions, segments, order and counts: each call in numtape and in the TensorFlow installed.
+"""Reductions, segments, sorting and counts: each call in numtape and an installed TensorFlow.
 
-Values and first derivatives as near as rounding; shapes, dtypes, None and kinds of exceptions the
-same. What differs on purpose is not among the calls.
+Values and first derivatives agree within rounding; shapes, dtypes, None and kinds of exceptions are
+equal. Intentional differences are not among the calls.
 """
 
 import numpy as np
@@ -150,7 +150,7 @@ RANDOM = [
 
 
 def happens(tf, expression, x):
-    """What an expression gives, and the gradient of its sum; or the exception."""
+    """The value of an expression and the gradient of its sum, or the exception."""
     found = {}
     try:
         tensor = None if x is None else tf.constant(x)

@@ -1,4 +1,4 @@
-"""Written programs about tapes: numtape and TensorFlow, values, dtypes, None and exceptions."""
+"""Fixed programs about tapes: numtape and TensorFlow, values, dtypes, None and exceptions."""
 
 import itertools
 import warnings
@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-# What is computed in a block of ``t`` from x (watched), v, w (not trainable) and c (not watched).
+# Computations under ``t`` from x (watched), v, w (not trainable) and c (not watched).
 COMPUTED = [
     "x * v",
     "tf.stop_gradient(x) * v",
@@ -80,9 +80,9 @@ PROGRAMS = [
     "t.watch([x, 'a'])",
     "t.watch(tf.constant(1))",
 ]
-# TensorFlow asks the function of `py_function` for gradients once alone, and says IndexError of a
-# scalar in `batch_jacobian`, AttributeError of a tape that was never entered. It does not look at
-# seeds of integers.
+# TensorFlow differentiates the function of `py_function` only once, raises an IndexError for a
+# scalar in `batch_jacobian`, an AttributeError for a tape that was never entered, and ignores
+# integer seeds.
 OTHER = [
     ("tf.cast(x, tf.int32)", ASKED[4]),
     ("tf.py_function(lambda a: a * a, [x], tf.float32)", ASKED[5]),
@@ -94,7 +94,7 @@ CASES = [case for case in CASES if case not in OTHER]
 
 
 def shown(value):
-    """A value in words, the same for both."""
+    """A value as text, in the same format for both."""
     if isinstance(value, dict):
         return {key: shown(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,8 +1,8 @@
-"""Random lives of tapes, in numtape and in the TensorFlow that is installed, step by step.
+"""Random uses of tapes, in numtape and an installed TensorFlow, step by step.
 
-Tapes are entered, left, stopped, reset, asked, entered again and nested, persistent ones and
-others; tensors and variables are watched, before and after they are used; variables are assigned.
-The numbers are small integers in float32, so that every result is exact and has to be the same.
+Tapes, persistent or not, are entered, left, stopped, reset, re-entered and nested, and compute
+gradients. Tensors and variables are watched before and after their use; variables are assigned. The
+numbers are small integers in float32, so that every result is exact and must be equal.
 """
 
 import time
@@ -35,11 +35,11 @@ SINGLE = [
     "tf.nn.relu({})",
     "tf.reduce_sum(tf.stack([{}, 1.0]))",
 ]
-LARGEST = 2.0**12  # of a value that goes on: sums and products of such are exact
+LARGEST = 2.0**12  # of a reused value, so that sums and products are exact
 
 
 class Life:
-    """A random program, a line a step; which lines come depends on what the earlier ones gave."""
+    """A random program, one line per step; lines depend on the results of earlier ones."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -64,7 +64,7 @@ class Life:
         return options[self.random.integers(len(options))]
 
     def value(self):
-        """Something that can be computed with, mostly a late one."""
+        """A usable value, mostly a recent one."""
         known = [*self.variables, *self.results, *self.tensors[:CONSTANTS]]
         late = self.tensors[CONSTANTS:][-4:]
         return self.choice(late) if late and self.random.random() < 0.6 else self.choice(known)
@@ -74,7 +74,7 @@ class Life:
         return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
 
     def line(self):
-        """The next one, and the name that it gives something."""
+        """The next line, and the name that it binds."""
         tape, kind = f"t{self.random.integers(TAPES)}", self.random.random()
         name = f"x{self.count}"
         self.count += 1
@@ -101,7 +101,7 @@ class Life:
             )
             more = ", unconnected_gradients='zero'" if zero else ""
             return f"{name} = {tape}.gradient({targets}, {sources}{more})", name
-        if kind < 0.65:  # what `assign` returned has its own name there
+        if kind < 0.65:  # results of `assign` have their own names
             return f"{name} = str(len({tape}.watched_variables()))", name
         if kind < 0.82:
             return f"{name} = {self.choice(OPS).format(self.value(), self.value())}", name
@@ -123,7 +123,7 @@ def plain(found):
 
 
 def ran(line, scope):
-    """What a line gives in a library: its name's value, or the kind of exception."""
+    """The result of a line in a library: the value of its name, or the kind of exception."""
     try:
         exec(line, scope)
     except Exception as error:
@@ -135,18 +135,18 @@ def ran(line, scope):
 def matches(mine, theirs):
     if isinstance(mine, Exception) and isinstance(theirs, Exception):
         if "'NoneType' object has no attribute" in str(theirs):
-            return True  # TensorFlow stumbles over a tape that was never entered
+            return True  # TensorFlow fails on a tape that was never entered
         return type(theirs).__name__ in {kind.__name__ for kind in type(mine).__mro__}
     return not isinstance(mine, Exception) and not isinstance(theirs, Exception) and mine == theirs
 
 
 def small(found):
-    """Whether a value can be computed with, and stays exact."""
+    """Whether a value can be used further and stays exact."""
     return isinstance(found, tuple) and found[0] == "float32" and abs(found[1]) <= LARGEST
 
 
 def difference(seed, tensorflow):
-    """A program and what its last line does differently; None if nothing does."""
+    """A program and the difference in its last line, or None."""
     life = Life(seed)
     scopes = [{"tf": tf, "stop": stop, "stopped": {}} for tf in (numtape, tensorflow)]
     for line in life.setup():

@@ -1,7 +1,7 @@
-"""Programs that an interrupt stops anywhere: what comes next gives what it should.
+"""Programs that are interrupted at any line: later programs must still be correct.
 
 Each program runs under a tape, in a replayed function, or both. It is interrupted at each line of
-numtape's at which Python handles signals. Afterwards all programs run in the same log, and their
+numtape at which Python handles signals. Afterwards all programs run in the same log, and their
 results are compared with closed forms.
 """
 
@@ -18,9 +18,9 @@ X = np.linspace(0.5, 1.5, 6)  # its sum is 6
 
 
 class Programs:
-    """The programs, and what they share: a variable, a tensor and functions.
+    """The programs and their shared objects: a variable, a tensor and functions.
 
-    Each method returns a number; `EXPECTED` has it as a function of the variable's value.
+    Each method returns a number, which `EXPECTED` computes from the variable's value.
     """
 
     def __init__(self):

@@ -358,7 +358,7 @@ def test_constants_are_those_of_the_pass():
     assert ctypes.c_double.from_address(id(items[1]) + kernel.FLOAT).value == 2.5
 
 
-# --- Diagnostics -----------------------------------------------------------------------------
+# --- Diagnostics ---------------------------------------------------------------------------------
 
 
 def test_tracebacks_show_the_programs_own_lines(tf):

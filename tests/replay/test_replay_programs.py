@@ -6,8 +6,8 @@ from checks import SEED
 from devices import SIMULATED
 from replay_programs import Program, compare, script, shrunk
 
-# Half of the programs are the same in every run, the others follow `--seed`. `--programs` says how
-# many there are.
+# Half of the programs are the same in every run, the others depend on `--seed`; `--programs` sets
+# their number.
 CHUNKS = 10
 FIRST = (SEED + 1) * 10**6
 
@@ -33,7 +33,7 @@ def check(seeds):
 
 @pytest.fixture
 def count(tf, request, executor):
-    """How many programs of each kind; the test runs on one device after the other.
+    """The number of programs of each kind; the test runs on one device after the other.
 
     Compiling for a GPU takes longer, and its simulator runs each thread in Python.
     """
@@ -102,14 +102,14 @@ def broken_leaks(monkeypatch):
 )
 @pytest.mark.cpu_only("about the programs, not about a device")
 def test_the_programs_find_what_is_broken(broken, first, monkeypatch):
-    """``first``: the programs before it are known not to find it."""
+    """``first``: earlier programs are known not to detect the defect."""
     broken(monkeypatch)
     for seed in range(first, first + 1000):
         program = Program(seed)
         try:
             if compare(program.source, program.steps, program.look, program.check) is not None:
                 return
-        except Exception:  # it breaks so badly
+        except Exception:  # a crash also counts as detected
             return
     pytest.fail("1000 programs did not find it")
 

@@ -63,7 +63,7 @@ def steps(f, *changes, args=lambda: (tf.constant(1.5),), also=None):
     return out
 
 
-# What is inside a list or dict that the function returns is never observed: replays return the old
+# Items of a list or dict that the function returns are never observed: replays return the old
 # items.
 
 
@@ -103,8 +103,8 @@ def returned_variables(decorate):
     )
 
 
-# An array from outside that is returned: its shape and dtype are not compared, so a replay returns
-# the old shape.
+# The shape and dtype of a returned outside array are not compared, so a replay returns the old
+# shape.
 
 
 @case
@@ -128,9 +128,9 @@ def array_in_a_list(decorate):
     return steps(decorate(f), lambda: tables.__setitem__(0, np.ones(2)))
 
 
-# `data[0:3]` of a class with a Python __getitem__: whatever it gives (a view of an outside array,
-# an outside list) is taken for made by the call and not observed any more. A minibatch of a data
-# set stays what it was.
+# `data[0:3]` of a class with a Python __getitem__: the result (a view of an outside array, an
+# outside list) is treated as created by the call and no longer observed. A minibatch of a data set
+# stays the same.
 
 
 class Data:
@@ -181,7 +181,7 @@ def a_list_from_outside(decorate):
 
 
 # Arrays of a subclass of ndarray: results of ufuncs and reductions (views of a new base, by
-# __array_wrap__) are taken for parts of the operand's memory, so its elements are not observed.
+# __array_wrap__) are treated as views of the operand, so its elements are not observed.
 
 
 class Units(np.ndarray):
@@ -214,7 +214,7 @@ for name, use in {
     case(made)
 
 
-# An object whose __iter__ returns an iterator that it keeps: the iterator is taken for made by the
+# An object whose __iter__ returns a stored iterator: the iterator is treated as created by the
 # call, and consumed at recording only.
 
 
@@ -394,7 +394,7 @@ def a_map(decorate):
     return steps(decorate(f), lambda: arrays[0].__setitem__(0, 10.0))
 
 
-# max(a, b), min([a, b]) of 0-d arrays give one of them, and then none is observed.
+# max(a, b), min([a, b]) of 0-d arrays return one of them, and then neither is observed.
 
 
 @case
@@ -417,8 +417,8 @@ def smallest(decorate):
     return steps(decorate(f), lambda: values[0].__setitem__((), 9.0))
 
 
-# A list or dict that is a default is copied at every call: what the function keeps in it between
-# calls (a counter, a cache) is lost, silently.
+# A list or dict default is copied at every call: state that the function keeps in it between calls
+# (a counter, a cache) is silently lost.
 
 
 @case
@@ -439,7 +439,7 @@ def a_cache(decorate):
     return steps(decorate(f))
 
 
-# f.__kwdefaults__["k"] = 5.0 is not seen in the decorated function itself (in helpers it is).
+# f.__kwdefaults__["k"] = 5.0 is not noticed in the decorated function itself (in helpers it is).
 
 
 @case
@@ -451,8 +451,8 @@ def changed_in_place(decorate):
 
 
 # A function during which another thread (one that it starts itself, say) assigns a variable that
-# it reads is traced three times and run again in ONE call, at every call: its effects and the
-# thread's come four times.
+# it reads is traced three times and rerun within ONE call, at every call: its effects and the
+# thread's happen four times.
 
 
 @case
@@ -636,8 +636,8 @@ for kind in ("item", "property"):
     case(made)
 
 
-# A class attribute that a metaclass's __getattr__ finds (lazy settings), and that is set on the
-# class or its base later, is not seen.
+# A class attribute that a metaclass's __getattr__ provides (lazy settings), and that is set on the
+# class or its base later, is not noticed.
 
 
 @case
@@ -655,8 +655,8 @@ def lazy_setting(decorate):
     return steps(decorate(f), lambda: setattr(Settings, "rate", 5.0))
 
 
-# What a class is made of is compared, but not what its metaclass is made of: __call__, __bool__,
-# __instancecheck__ added to it, or another metaclass, are not seen.
+# The members of a class are compared, but not those of its metaclass: __call__, __bool__,
+# __instancecheck__ added to it, or another metaclass, are not noticed.
 
 
 @case
@@ -726,8 +726,8 @@ def another_metaclass(decorate):
     return steps(decorate(f), lambda: setattr(C, "__class__", N))
 
 
-# What Class[key] gives (Enum["NAME"], a registry's metaclass, __class_getitem__) is taken for made
-# by the call: what is read of it is not observed.
+# The result of Class[key] (Enum["NAME"], a registry's metaclass, __class_getitem__) is treated as
+# created by the call: reads of it are not observed.
 
 
 @case
@@ -915,8 +915,7 @@ def of_a_module(decorate):
 
 
 # Special methods of a Python class that are bound methods of C (__next__ = it.__next__,
-# __missing__ = defaults.__getitem__, __iter__ = rows.__iter__): "what finds the items is followed"
-# is not so, nothing is read.
+# __missing__ = defaults.__getitem__, __iter__ = rows.__iter__) are not followed: nothing is read.
 
 
 @case
@@ -1292,7 +1291,7 @@ held(
 held("sign_of_nan", lambda n: math.copysign(1.0, n), math.nan, -math.nan)
 
 
-# A scalar of a structured array (np.void) is a view of the array's memory, but taken for a
+# A scalar of a structured array (np.void) is a view of the array's memory, but treated as a
 # constant.
 
 
@@ -1339,8 +1338,8 @@ def in_text_33(decorate):
     return steps(decorate(f), lambda: a.__setitem__((), 5.0))
 
 
-# What `operator.add(obj, 1)`, `round(obj)` and a class with `C.__new__ = function` give is taken
-# for made by the call, though Python gave an object from outside.
+# The result of `operator.add(obj, 1)`, `round(obj)` or a class with `C.__new__ = function` is
+# treated as created by the call, although Python may return an object from outside.
 
 
 class Table:
@@ -1477,8 +1476,8 @@ changed(list, "__str__", lambda s: "abc", lambda o: len(str(o)))
 changed(dict, "__iter__", lambda s: iter("abc"), lambda o: len([k for k in o]))
 
 
-# A namedtuple of a subclass with attributes of its own loses them as an argument: AttributeError
-# in the call, where plain Python works.
+# An argument of a namedtuple subclass with extra attributes loses them: AttributeError in the call,
+# where plain Python works.
 
 
 class Point_38(collections.namedtuple("Point_38", "a b")):
@@ -1496,8 +1495,8 @@ def attribute(decorate):
     return steps(decorate(f), args=lambda: (tf.constant(1.0), p))
 
 
-# Comparing what was read runs code of the program: a plain attribute that became a property which
-# takes the next of something loses one value to the comparison.
+# Comparing reads runs code of the program: if a plain attribute became a property that advances an
+# iterator, the comparison consumes one value.
 
 
 @case
@@ -1532,8 +1531,8 @@ def by_keyword(decorate):
 
 
 # Lists and dicts among the arguments are copies, also where the function is plain Python: what it
-# appends to them is lost to the caller, one list given twice is two, `is` fails. The docstring
-# says "copies";
+# appends to them is lost to the caller, one list passed twice becomes two, `is` fails. The
+# docstring says "copies".
 
 
 @case
@@ -1624,8 +1623,8 @@ def default(decorate):
     return steps(decorate(f))
 
 
-# What NumPy gives is taken for a part of its operand's memory if it has a base at all, and then
-# the operands' elements are not observed: M[:, idx], np.tile, np.roll, np.linspace, np.isclose,
+# A NumPy result with a base is treated as a view of the operand, and then the operands' elements
+# are not observed: M[:, idx], np.tile, np.roll, np.linspace, np.isclose,
 # np.isin, np.flatnonzero, np.polyfit, np.cross, np.kron, np.tensordot.
 
 

@@ -1,6 +1,6 @@
-"""Functions as plain Python: where the interpreter is not known, and where a recording is refused.
+"""Functions that run as plain Python: in an unknown interpreter, or if recording is refused.
 
-A function that is not recorded gets the caller's own objects, and does everything once.
+A function that is not recorded gets the caller's own objects, and has its effects once.
 """
 
 import itertools
@@ -20,7 +20,7 @@ import numtape as tf
 
 pytestmark = pytest.mark.numtape_only("how functions run that numtape does not record")
 
-# What each says of functions holds in a Python whose internals are not known, too.
+# Tests whose statements also hold in a Python with unknown internals.
 FILES = (
     "test_state_cases.py",
     "test_function.py",
@@ -53,7 +53,7 @@ def test_functions_where_the_interpreter_is_not_known():
 
 
 class Ends:
-    """Its end can be seen."""
+    """An object whose deletion is observable."""
 
     def __init__(self, said):
         self.said = said
@@ -63,11 +63,11 @@ class Ends:
 
 
 class Plain:
-    """Its objects have nothing."""
+    """A class without attributes."""
 
 
 def reasons(said):
-    """What a recording is refused for."""
+    """The reasons why a recording is refused."""
     outside, state, table = iter(range(100)), types.SimpleNamespace(), {k: k for k in range(100)}
 
     def count():
@@ -99,7 +99,7 @@ def drop(table):
 
 
 def questions():
-    """What tells the caller's objects from others."""
+    """Functions that distinguish the caller's objects from copies."""
     held = []
 
     def keep(x, items, x0, items0):
@@ -127,7 +127,7 @@ def change(items):
 
 
 def outcome(decorate, reason, question, before):
-    """What three calls return, what they leave, and what they did."""
+    """The results of three calls, the state after them, and their effects."""
     said = []
     refused, asked = reasons(said)[reason], questions()[question]
     x0, items0 = tf.constant(1.5), [tf.constant(2.0)]

@@ -1,4 +1,4 @@
-"""Batches of small systems and of tiny products, which are computed several matrices at once."""
+"""Batches of small systems and tiny products, computed for several matrices at a time."""
 
 import mpmath
 import numpy as np
@@ -9,13 +9,13 @@ SYSTEMS = [(1, 40, 1), (2, 16, 3), (3, 17, 2), (8, 1, 1), (8, 33, 1), (13, 19, 4
 
 
 def matrices(n, count, dtype, seed=0):
-    """Without anything large on the diagonal: nearly all rows change places."""
+    """Matrices without a dominant diagonal, so that nearly all rows are exchanged."""
     random = np.random.default_rng(seed)
     return random.standard_normal((count, n, n)).astype(dtype)
 
 
 def backward_error(a, x, b):
-    """How far each matrix is from one of which x is the solution, by its largest number."""
+    """The backward error of each solution x, relative to the matrix's largest element."""
     a, x, b = (value.astype(np.float64) for value in (a, x, b))
     left = np.abs(a @ x - b).max((1, 2))
     return left / (np.abs(a).sum(2).max(1) * np.abs(x).max((1, 2)))
@@ -98,7 +98,7 @@ def test_determinants_of_matrices_without_an_inverse_are_0(tf):
 
 @pytest.mark.numtape_only(reason="TensorFlow takes numbers that small for 0")
 def test_tiny_and_huge_pivots_do_not_overflow(tf):
-    """The reciprocal of the smallest number is infinite, its quotients are not."""
+    """The reciprocal of the smallest number is infinite, but quotients are finite."""
     for scale in (5e-324, 2.0**-1070, 1e-310, 1e300):
         a = np.tile(scale * np.array([[0, 4.0], [8.0, 4.0]]), (16, 1, 1))
         found = tf.linalg.solve(tf.constant(a), tf.constant(a @ np.ones((16, 2, 1)))).numpy()
@@ -157,11 +157,11 @@ def test_tiny_products(tf, dtype, m, n, k, shared):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_tiny_products_write_no_further_than_their_rows(tf, dtype):
-    """Not finite numbers of one matrix must not show in its neighbours."""
+    """Non-finite elements of one matrix must not affect its neighbours."""
     a, b = np.ones((12, 3, 2), dtype), np.ones((12, 2, 5), dtype)
     a[5], b[8] = np.nan, np.inf
     found = tf.matmul(tf.constant(a), tf.constant(b)).numpy()
-    # Not by `np.matmul`: some BLAS kernels compute with what is beside the rows, and NumPy warns.
+    # Not by `np.matmul`: some BLAS kernels also read memory beyond the rows, and NumPy warns.
     expected = (a[..., None] * b[:, None]).sum(2)
     np.testing.assert_array_equal(found, expected)
 
@@ -188,4 +188,4 @@ def test_products_of_any_size_say_how_many_there_are(n, turned):
     for count in (1, 5):
         spec = intern((count, n, n), float32)
         found = MATMUL.native(spec, spec, spec, False, turned)
-        assert found.parameters[14] == count  # behind the function, BLAS's numbers and three steps
+        assert found.parameters[14] == count  # after the function, BLAS's sizes and three strides

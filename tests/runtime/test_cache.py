@@ -396,7 +396,7 @@ def test_folder_that_cannot_be_made(tf, place, monkeypatch, why):
     assert place.read_text() == why
 
 
-# Whom the folder belongs to. Object code is executed.
+# Ownership of the folder, whose object code is executed.
 
 
 def modes(top):

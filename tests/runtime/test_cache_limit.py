@@ -1,4 +1,4 @@
-"""The cache folder's size has a limit; compiling is logged, and said if it takes long."""
+"""The size limit of the cache folder, and log messages about compilations."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ def built(size=1000):
 
 
 def use(name, compiled):
-    """A unit from the cache, or compiled: then its name is noted."""
+    """Load a unit from the cache, or compile it and record its name."""
 
     def compile_unit():
         compiled.append(name)
@@ -42,7 +42,7 @@ def use(name, compiled):
 
 
 def aged(place, name, hours):
-    """Let a unit's last use be so long ago."""
+    """Set a unit's last use to a time in the past."""
     (path,) = place.glob(f"{name}-*")
     then = time.time() - 3600 * hours
     os.utime(path, (then, then))
@@ -57,7 +57,7 @@ def test_what_was_not_used_for_longest_goes(place, monkeypatch):
     for k in range(8):
         use(f"unit{k}", compiled)
         aged(place, f"unit{k}", 100 - k)
-    use("unit0", compiled)  # read: it was used last
+    use("unit0", compiled)  # a read counts as a use
     assert compiled == [f"unit{k}" for k in range(8)]
     size = sum(path.stat().st_size for path in place.iterdir())
     assert size == cache.size()[1]
@@ -67,7 +67,7 @@ def test_what_was_not_used_for_longest_goes(place, monkeypatch):
     assert sum(path.stat().st_size for path in place.iterdir()) <= size * 9 // 10
     use("unit3", compiled)
     assert compiled[-1] == "another"
-    use("unit1", compiled)  # gone: compiled again
+    use("unit1", compiled)  # removed, so it is recompiled
     assert compiled[-1] == "unit1"
 
 
@@ -91,7 +91,7 @@ def test_other_files_stay(place, monkeypatch):
     os.utime(place / "mine.txt", (0, 0))
     (place / f"killed{cache.PART}").write_bytes(b"x" * 1000)
     os.utime(place / f"killed{cache.PART}", (0, 0))
-    cache._written[1] = cache.RECOUNT  # what others wrote is seen when the folder is counted
+    cache._written[1] = cache.RECOUNT  # recounting includes files of other processes
     use("second", [])
     assert names(place) == ["first", "mine.txt", "second"]
 
@@ -101,7 +101,7 @@ def test_files_that_another_process_removes_meanwhile(place, monkeypatch):
 
     def gone(path, **options):
         real(path, **options)
-        return real(path, **options)  # it is not there any more
+        return real(path, **options)  # the file is gone
 
     compiled = []
     for k in range(4):
@@ -120,7 +120,7 @@ def test_kernels_that_were_not_used_for_30_days_go(place, monkeypatch, limit):
     for name, days in [("loops_f", 31), ("loops_g", 29), ("loops_h", 31), ("lane", 31)]:
         use(name, compiled)
         aged(place, name, 24 * days)
-    use("loops_h", compiled)  # read: it is used
+    use("loops_h", compiled)  # a read counts as a use
     cache._written[1] = cache.RECOUNT
     use("another", compiled)
     stays = ["another", "lane", "loops_f", "loops_g", "loops_h"]

@@ -1,4 +1,4 @@
-"""The demo as a user starts it, its ways to fail, and the data it trains on."""
+"""The demo as a user runs it, its failures, and its training data."""
 
 import io
 import re
@@ -38,7 +38,7 @@ def test_demo_runs_and_learns() -> None:
 
 
 def test_wrong_gradient_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A result of another value, shape or structure counts as a failure, and so does a raise."""
+    """A wrong value, shape or structure counts as a failure, and so does an exception."""
     cases = [
         demo._Case("value", 6.0, lambda: numtape.constant(6.1)),
         demo._Case("shape", 6.0, lambda: numtape.constant([6.0])),
@@ -72,7 +72,7 @@ class _Terminal(io.StringIO):
 
 
 def test_progress() -> None:
-    """On a terminal one line is drawn again and again; elsewhere there are a few plain ones."""
+    """A terminal shows one line that is redrawn; other outputs get a few plain lines."""
     terminal, plain = _Terminal(), io.StringIO()
     for out in (terminal, plain):
         progress = demo._Progress(30, out)
@@ -93,14 +93,14 @@ def test_digits() -> None:
     assert images.dtype == labels.dtype == np.uint8
     assert (images.min(), images.max()) == (0, 16)
     assert (int(images.sum()), int(labels.sum())) == (561718, 8070)
-    # The sums do not see the order of the images; these do.
+    # Sums do not depend on the order of the images; these checks do.
     assert (zlib.crc32(images.tobytes()), zlib.crc32(labels.tobytes())) == (0xF3A2533C, 0xF86FC929)
     counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
     assert np.bincount(labels).tolist() == counts
 
 
 def test_split_is_stratified() -> None:
-    """A fifth of each class is kept for the test, and the same one for the same seed."""
+    """A fifth of each class is held out, the same one for equal seeds."""
     split = demo._split_digits(np.random.default_rng(0))
     again = demo._split_digits(np.random.default_rng(0))
     assert np.array_equal(split.test_x, again.test_x)

@@ -1,4 +1,4 @@
-"""The switch: `NUMTAPE_DEVICE`, and what it says where a GPU cannot be used."""
+"""`NUMTAPE_DEVICE`, and its errors if a GPU cannot be used."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_unknown_device_raises(value):
 
 
 def refusal(device, before=""):
-    """The last line of the error that a first use ends with."""
+    """The last line of the error of a first use."""
     child = start(before + ADD, NUMTAPE_DEVICE=device)
     printed, errors = child.communicate(timeout=60)
     assert child.returncode != 0
@@ -44,7 +44,7 @@ def refusal(device, before=""):
     return errors.strip().splitlines()[-1]
 
 
-# A driver's bindings in place of NVIDIA's: what they say is FOUND.
+# Bindings that replace NVIDIA's; FOUND is their answer.
 DRIVER = """
 import enum, sys, types
 

@@ -1,4 +1,4 @@
-"""Objects end without Python's code: an interrupt that came in it would be lost."""
+"""numtape's objects have no Python finalizers, in which an interrupt would be lost."""
 
 import ast
 import gc
@@ -30,7 +30,7 @@ class Thing:
 
 
 def functions_called(act):
-    """The functions of Python that are called."""
+    """The Python functions that are called."""
     found = []
 
     def profile(frame, event, _):
@@ -77,7 +77,7 @@ def waiting(tf):
 def test_nothing_of_python_runs_when_objects_end(tf, make):
     objects = make(tf)
     gc.collect()
-    gc.disable()  # what else is garbage may have finalizers
+    gc.disable()  # other garbage may have finalizers
     try:
         assert functions_called(objects.clear) == []
     finally:
@@ -90,7 +90,7 @@ def test_memory_of_arrays_that_ended_is_used_again(tf):
     part, at = x[5:], x.ctypes.data
     del x
     other = POOL.empty(spec)
-    assert other.ctypes.data != at  # there is a view
+    assert other.ctypes.data != at  # a view still exists
     del part
     assert POOL.empty(spec).ctypes.data == at
 
@@ -122,14 +122,14 @@ def test_things_by_objects_go_with_them():
 
 
 class Device:
-    """Notes what is asked of a GPU."""
+    """Records the requests to a GPU."""
 
     stream = 7
 
     def __init__(self):
         self.asked, self._driver = [], SimpleNamespace(CUevent_flags=SimpleNamespace())
         self._driver.CUevent_flags.CU_EVENT_DEFAULT = 0
-        self.enter_context = lambda: np.errstate()  # any block
+        self.enter_context = lambda: np.errstate()  # any context manager
 
     def __getattr__(self, name):
         return lambda *args: self.asked.append((name, *args))
@@ -159,7 +159,7 @@ def test_the_gpu_is_asked_later():
         gc.enable()
     assert device.asked == []
     resources.let_go()
-    assert device.asked == [  # the last thing of a list goes first
+    assert device.asked == [  # lists are freed from the end
         ("_do", "cuEventDestroy", None),
         ("_do", "cuEventDestroy", None),
         ("keep",),
@@ -172,11 +172,11 @@ def test_the_gpu_is_asked_later():
     ]
 
 
-# Programs' own finalizers may record and look at values, wherever memory is taken.
+# Finalizers of programs may record and evaluate at any allocation.
 
 
 def finalizer(tf):
-    """What one may do; it is called where Python could call it."""
+    """A finalizer's actions, called wherever Python could call one."""
     x = tf.Variable(3.0)
     with tf.GradientTape() as tape:
         y = x * x
@@ -184,7 +184,7 @@ def finalizer(tf):
 
 
 def test_a_finalizer_while_a_tape_starts(tf, monkeypatch):
-    """Its look goes through the tapes of the log; later looks know the new one all the same."""
+    """Its evaluation iterates over the log's tapes; later ones must still see the new tape."""
     inside = []
 
     def ref(thing):
@@ -197,7 +197,7 @@ def test_a_finalizer_while_a_tape_starts(tf, monkeypatch):
     v = tf.Variable(2.0)
     (v * v).numpy()
     with tf.GradientTape():
-        v * 2.0  # the log has a list of tapes to creates again
+        v * 2.0  # the log has to rebuild its list of tapes
     monkeypatch.setattr(tapes, "weakref", SimpleNamespace(ref=ref))
     with tf.GradientTape() as tape:
         y = v * v
@@ -232,7 +232,7 @@ PYTHONS = "WeakSet", "WeakKeyDictionary", "WeakValueDictionary", "WeakMethod"
 
 
 def test_no_source_has_finalizers_or_callbacks_in_python():
-    """Those of the standard library's weak sets and dictionaries are in Python, too."""
+    """Neither numtape's own, nor those of the standard library's weak containers."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -256,7 +256,7 @@ def test_no_source_has_finalizers_or_callbacks_in_python():
 
 
 def test_recording_sets_no_context_variable(tf, monkeypatch):
-    """Python crashes where finalizers set the same one meanwhile: that of `np.errstate`."""
+    """Python crashes if a finalizer sets the same variable meanwhile, as `np.errstate` does."""
 
     def entered(**_):
         raise AssertionError("np.errstate was entered")

@@ -22,13 +22,13 @@ pytestmark = [
 
 
 def loops(function):
-    """How many instructions each fused loop of a function's only recording replaces."""
+    """The number of instructions that each fused loop of a function's recording replaces."""
     program = program_of(function).plan.arrays["program"]
     return program[program[:, 0] == plans.FUSED, 3].tolist()
 
 
 def compiled_and_not(tf, function, *operands):
-    """The bytes of what a function gives: replayed as it is, and compiled."""
+    """The bytes of a function's results, replayed uncompiled and compiled."""
     found = []
     for compiled in (False, True):
         replayed = tf.function(function, jit_compile=compiled)
@@ -42,7 +42,7 @@ def compiled_and_not(tf, function, *operands):
 def operands_of(case, dtype):
     """Random operands of 1,100 elements; the first are combinations of special numbers.
 
-    Large arguments of sin and its like are among these: those blocks run without the loop.
+    They include large arguments of sin and similar functions, whose blocks run without the loop.
     """
     drawn = draw(case, [(1100,)] * arity(case), dtype)
     for values, _ in special(case, dtype)[:1]:
@@ -108,7 +108,7 @@ def chain(tf, count):
 @pytest.mark.records
 @pytest.mark.parametrize("count", [2, 40, 150])
 def test_values_that_cross_from_loop_to_loop(tf, count):
-    """Through slots that a loop reads are not written by it."""
+    """A loop must not overwrite slots that it reads."""
     x, y = (tf.constant(np.random.default_rng(k).normal(size=3000)) for k in (0, 1))
     plain, compiled = compiled_and_not(tf, chain(tf, count), x, y)
     assert plain == compiled
@@ -119,7 +119,7 @@ def test_values_that_cross_from_loop_to_loop(tf, count):
 
 @pytest.mark.records
 def test_loads_of_every_kind(tf):
-    """Elements, scalars, rows and columns that are broadcast, integers between floats."""
+    """Elements, scalars, broadcast rows and columns, and integers between floats."""
     rng = np.random.default_rng(0)
     whole, row, column = (tf.constant(rng.normal(size=s)) for s in ((40, 50), (50,), (40, 1)))
     scalar = tf.constant(0.75, tf.float64)
@@ -142,7 +142,7 @@ def test_sizes_and_threads(tf, size, monkeypatch):
     x = tf.constant(np.random.default_rng(size).normal(size=size) * 100.0)
 
     def function(x):
-        y = tf.sin(x) * tf.exp(-x * x) + tf.cos(x * 1e6)  # some beyond the vector functions' reach
+        y = tf.sin(x) * tf.exp(-x * x) + tf.cos(x * 1e6)  # some beyond the vector functions' range
         return [y, tf.reduce_sum(y), tf.reduce_min(y * 2.0)]
 
     found = []
@@ -162,7 +162,7 @@ def waited(plan):
 
 
 def test_what_llvm_makes_of_a_loop(monkeypatch):
-    """Two vectors in turns; those that are put on the stack lie within cache lines."""
+    """Two interleaved vectors; spilled vectors lie within cache lines."""
     seen = []
     monkeypatch.setattr(llvm, "needs", lambda optimised: seen.append(str(optimised)))
     module = ir.Module("exps")
@@ -198,7 +198,7 @@ def test_an_eager_loop_is_fused_as_well(tf, monkeypatch):
     asked = []
     later = fuse.later
     monkeypatch.setattr(fuse, "later", lambda log, plan: (asked.append(plan), later(log, plan)))
-    with fresh_log():  # rows of other tests would come before
+    with fresh_log():  # without rows of other tests
         x = tf.constant(np.linspace(-1.0, 1.0, 1000))
         found = {(tf.exp(x) * x + tf.sin(x) / (x * x + 1.0)).numpy().tobytes() for _ in range(20)}
         assert len(asked) == 1
@@ -211,7 +211,7 @@ def test_an_eager_loop_is_fused_as_well(tf, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [(), (5000,)])
 def test_steep_elements_are_the_same_in_a_fused_loop(tf, dtype, size):
-    """A loop that met one computes all of them again; the bits are those of single ops."""
+    """After a steep element the loop is recomputed; the bits are those of single ops."""
     random = np.random.default_rng(0)
 
     def slopes(x):

@@ -1,4 +1,4 @@
-"""The evals of GradBench: values that were computed elsewhere, and the harness."""
+"""The evals of GradBench, with values from independent computations, and the harness."""
 
 import json
 import math

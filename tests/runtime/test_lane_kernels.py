@@ -1,4 +1,4 @@
-"""Lane kernels of floats are written without Numba, and give the bits of those it makes."""
+"""Float lane kernels are generated without Numba, with the same bits as Numba's."""
 
 import ast
 import ctypes
@@ -28,14 +28,14 @@ def dtypes(op, kind):
 
 
 def ops():
-    """The ops that are computed element by element by an expression, by name."""
+    """The elementwise ops with an expression, by name."""
     known = (x for x in gc.get_objects() if isinstance(x, Op))
     found = {x.name: x for x in known if x.kind == ELEMENTWISE and x.body}
     return [found[name] for name in sorted(found)]
 
 
 def called(address, operands, result):
-    """What a lane kernel makes of arrays."""
+    """The result of a lane kernel for arrays."""
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(address)
     out = np.zeros(operands[0].size + 1, result)
     places = [x.ctypes.data for x in operands] + [0] * (3 - len(operands))

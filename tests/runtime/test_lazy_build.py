@@ -1,4 +1,4 @@
-"""Machine code that could not be made at once is made later, and not tried all the time."""
+"""Machine code that cannot be built is retried later, with back-off."""
 
 import signal
 import sys

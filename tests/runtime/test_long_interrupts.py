@@ -256,7 +256,7 @@ def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, 
 
 
 def heard_of(act):
-    """How often Python checks for signals in a line of its own, or waits interruptibly."""
+    """How often Python checks for signals in Python code, or waits interruptibly."""
     count = 0
 
     def trace(frame, event, _):

@@ -166,7 +166,7 @@ def test_iterations_that_nobody_looks_at_leave_memory_flat(rounds):
     assert capacity <= 1 << 15
 
 
-# How many of a kind take about a second.
+# Repetitions of each kind that take about a second.
 KINDS = {
     "index": 5_000,
     "slice": 2_000,
@@ -182,7 +182,7 @@ MANY = pytest.param(100, intern_table.LIMIT, 12, marks=pytest.mark.slow)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("times", "limit", "most"), [(1, 128, 5), MANY])
 def test_what_is_different_each_time_leaves_memory_flat(kind, times, limit, most):
-    """With the limit as it is, what is kept until numbers are freed comes and goes."""
+    """At the default limit, cached objects are freed together with their numbers."""
     growth, capacity, _ = grown(DIFFERENT, times * KINDS[kind], kind, limit, timeout=3600)
     assert growth < most * MEBIBYTE
     assert capacity <= 1 << 15
@@ -190,7 +190,7 @@ def test_what_is_different_each_time_leaves_memory_flat(kind, times, limit, most
 
 def test_large_arrays_are_freed():
     growth, buffers = grown(LARGE)
-    assert growth < 64  # MiB: four arrays, of the dozens that were made
+    assert growth < 64  # MiB: four arrays, of the dozens created
     assert buffers == 0
 
 

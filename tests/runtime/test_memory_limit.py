@@ -1,4 +1,4 @@
-"""A limit of memory: a call has all it needs, or is an error that has changed nothing."""
+"""Memory limits: a call succeeds, or raises an error and changes nothing."""
 
 import random
 import sys
@@ -36,8 +36,8 @@ def limited(room):
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
 """
 
-# Two equal worlds: every call is made in one, where memory suffices, and under a limit in the
-# other. Where it fails there, nothing has changed, and the next call that fits works.
+# Two equal worlds: every call runs without a limit in one, and under a memory limit in the other.
+# If it fails there, nothing has changed, and the next call that fits succeeds.
 PROGRAMS = (
     LIMIT
     + """
@@ -202,7 +202,7 @@ def test_random_programs_under_a_limit(seconds):
             MALLOC_MMAP_THRESHOLD_=65536,
             MALLOC_TRIM_THRESHOLD_=0,
             NUMTAPE_NUM_THREADS=2,
-            OPENBLAS_NUM_THREADS=1,  # whose threads end the process
+            OPENBLAS_NUM_THREADS=1,  # its threads abort the process
         ).split(),
     )
     assert made > 2 * seconds
@@ -210,7 +210,7 @@ def test_random_programs_under_a_limit(seconds):
     assert kinds > seconds // 3
 
 
-# LLVM ends the process where it has no memory.
+# LLVM aborts the process when it runs out of memory.
 
 LOADING = (
     LIMIT
@@ -329,7 +329,7 @@ with limited(int(sys.argv[1]) << 20):
 )
 
 
-# Where it ends differs: at the log's columns, at the tensors of its rows, at a list of them.
+# Memory runs out at different points: the log's columns, the tensors of its rows, a list of them.
 @pytest.mark.parametrize("room", [20, 24, 30, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_log_that_has_filled_the_memory_is_let_go_of(room):
     assert run(RECOVERS, room, MALLOC_MMAP_THRESHOLD_=65536) == "[0.0, 0.0] [0.0, 0.0]"

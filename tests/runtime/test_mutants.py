@@ -1,4 +1,4 @@
-"""The command that changes the package and looks whether the tests notice, on two mutants."""
+"""The mutation testing command, on two mutants."""
 
 import ast
 import os
@@ -43,8 +43,8 @@ def test_every_rule_and_body_has_mutants(tf):
 
     met = {(mutant.kind, op) for mutant in all_mutants(KINDS) for op in mutant.ops}
     rules = {op.name for op in CODES.ops if op.vjp and ("rules", op.name) not in met}
-    hand_on = {"Identity", "BroadcastTo", "AddV2"}  # what comes in
-    by_functions = {"Real", "Imag", "Angle", "BesselIv", "BesselIve", "BesselJv"}  # records made so
+    hand_on = {"Identity", "BroadcastTo", "AddV2"}  # pass gradients through
+    by_functions = {"Real", "Imag", "Angle", "BesselIv", "BesselIve", "BesselJv"}  # made so
     assert rules == hand_on | by_functions
     bodies = {op.body for op in CODES.ops if op.body and ("bodies", op.name) not in met}
     parts = {"real(x)", "imag(x)", "angle(x)"}

@@ -1,4 +1,4 @@
-"""What is installed: every folder of the package, its kernels inside it, and nothing beside it."""
+"""Installation: every folder of the package, the kernels inside it, and nothing else."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ print(tf.__file__)
 
 
 def packages_in(folder, name):
-    """Names of the packages under a folder, which is the package `name` itself."""
+    """Names of the packages under the folder of the package `name`."""
     for path in sorted(folder.rglob("__init__.py")):
         yield ".".join([name, *path.parent.relative_to(folder).parts])
 
@@ -95,7 +95,7 @@ def sources(folder):
 
 
 def copied(target):
-    """A copy of the checkout without what git ignores."""
+    """A copy of the checkout without ignored files."""
     target.mkdir(exist_ok=True)
     for name in ("numtape", "kernels"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -108,7 +108,7 @@ def copied(target):
 
 
 def setuptools(step, source, target):
-    """Build with the backend itself, without a network and without another environment."""
+    """Build with the backend directly, without a network or a build environment."""
     pytest.importorskip("setuptools")
     target.mkdir()
     script = f"import sys, setuptools.build_meta as b; print(b.{step}(sys.argv[1]))"

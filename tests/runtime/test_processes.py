@@ -1,4 +1,4 @@
-"""Children of the tests: they find what this process finds, and numtape first."""
+"""Child processes of the tests find the same packages as this process, numtape first."""
 
 import os
 
@@ -12,7 +12,7 @@ pytestmark = [
 
 
 def test_a_child_finds_packages_that_only_the_environment_names(tmp_path, monkeypatch):
-    """As after `pip install --target`; a numtape that lies there too is not the child's."""
+    """As after `pip install --target`; a numtape in that folder is not imported."""
     (tmp_path / "found_there.py").write_text("NAME = 'there'")
     (tmp_path / "numtape").mkdir()
     (tmp_path / "numtape" / "__init__.py").write_text("raise ImportError('another numtape')")

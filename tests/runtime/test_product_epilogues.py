@@ -1,4 +1,4 @@
-"""Lane groups that follow a product: threads go on with each tile's elements at once."""
+"""Lane groups fused with a preceding product: threads process each tile's elements directly."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def cpu_alone(tf):
 
 @pytest.fixture
 def following(monkeypatch):
-    """How many groups follow another one, for each plan that is made."""
+    """The number of groups fused with another one, for each plan."""
     counts = []
     fill = plans.Plan._fill
 
@@ -60,7 +60,7 @@ def two_readers(m, x, w, b):
 
 
 def layers(m, x, w, b):
-    """Temporaries of one size, each of which is free once the next product has read it."""
+    """Temporaries of one size, each of which is free after the next product."""
     for scale in (0.02, 0.03, 0.05, 0.07):
         x = m.relu((x @ w) * scale + b)
         w = w * 1.5
@@ -145,7 +145,7 @@ def test_random_programs_give_the_same_bits_in_any_order_of_groups(tf, monkeypat
 
 
 def test_interrupted_updates_are_undone_or_whole(tf, monkeypatch):
-    """Whatever line the interrupt comes at, the next look gives what NumPy does."""
+    """After an interrupt at any line, the next evaluation matches NumPy."""
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 1)
     x, w = normal(16, 256, dtype="float32"), normal(256, 256, dtype="float32")

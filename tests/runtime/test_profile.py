@@ -423,11 +423,11 @@ def test_nothing_is_imported_before_it_is_asked_for():
     assert callable(numtape.experimental.profile)
 
 
-# What `paths()` says can be mended.
+# Advice by `paths()`.
 
 
 def paths_of(function):
-    """The text of a function's paths, and what it says can be mended."""
+    """The text of a function's paths, and its advice."""
     text = repr(function.paths())
     return text, [line for line in text.split("\n") if line.startswith("to fix: ")]
 

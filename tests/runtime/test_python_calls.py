@@ -1,4 +1,4 @@
-"""What eager programs call most runs few functions of Python; what it does is NumPy's."""
+"""The most common eager calls run few Python functions, with the same results as NumPy."""
 
 import re
 
@@ -50,7 +50,7 @@ def test_few_functions_run(program):
 
 @pytest.mark.parametrize("recorded", [False, True])
 def test_assigns_one_by_one_are_as_all_at_once(tf, isolated, monkeypatch, recorded):
-    """Every order of assigns, reads and looks; under a tape, which keeps rows, as well."""
+    """Every order of assigns, reads and evaluations, also under a tape, which keeps rows."""
 
     def slow(self, value, read_value):
         assign_all([self], [value])
@@ -163,7 +163,7 @@ def test_few_functions_move_elements():
 
 @pytest.mark.parametrize("again", [1, 2, 3])
 def test_a_known_way_is_for_ints_alone(tf, again):
-    """Whatever equals them: 2 == 2.0, and 1 == True."""
+    """Not for values that equal ints: 2 == 2.0, and 1 == True."""
     value = np.arange(6, dtype="f").reshape(2, 3)
     x = tf.constant(value)
     for shape in ((3, 2), [3, -1], (-1,), (1, 6), (1, 2, 3), x.shape, np.array([3, 2]), 6):
@@ -181,7 +181,7 @@ def test_a_known_way_is_for_ints_alone(tf, again):
     for axis in (3, -4, 1.0, "1"):
         with pytest.raises((tf.errors.InvalidArgumentError, TypeError, ValueError)):
             tf.expand_dims(x, axis)
-    for wrong in ([[3], [2]], ([1, 0], [0, 1])):  # what is told is what was given
+    for wrong in ([[3], [2]], ([1, 0], [0, 1])):  # the message shows the argument as passed
         for move in (tf.reshape, tf.transpose):
             with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(f"got {wrong}")):
                 move(x, wrong)

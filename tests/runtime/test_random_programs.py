@@ -1,11 +1,11 @@
-"""Random programs: every executor, every pattern of looks, with and without a tape, agrees."""
+"""Random programs: all executors and evaluation patterns agree, with and without a tape."""
 
 import pytest
 from devices import SIMULATED
 from random_op_programs import Program, compare
 
 PROGRAMS, BLOCKS = 200, 16
-# Each program has some 80 kernels, of 0.2 s each to compile; the simulator is slower still.
+# Each program compiles some 80 kernels in 0.2 s each; the simulator is even slower.
 ON_CUDA = 16 if SIMULATED else 48
 
 

@@ -1,4 +1,4 @@
-"""At the recursion limit everything works or is a RecursionError, and then nothing has changed."""
+"""At the recursion limit calls succeed, or raise a RecursionError and change nothing."""
 
 import sys
 
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def with_frames(left, call):
-    """Make a call where so many frames of Python are left."""
+    """Make a call with the given number of remaining Python frames."""
 
     def deep(n):
         return call() if n == 0 else deep(n - 1)
@@ -54,7 +54,7 @@ def everywhere(call, state=lambda: None, most=150):
 
 
 class Model:
-    """A variable, an optimizer and methods of theirs."""
+    """A variable, an optimizer, and methods that use them."""
 
     def __init__(self, tf):
         self.tf = tf
@@ -65,7 +65,7 @@ class Model:
         self.guarded = tf.function(lambda x: x * 2.0 if float(x) > 0.0 else x)
 
     def state(self):
-        """What may not be half changed; slots that were just made are zeros, as if not there."""
+        """State that must change atomically; new slots are zeros, equivalent to missing ones."""
         found = map(np.asarray, [self.v, self.w, *self.optimizer.variables])
         return b"".join(x.tobytes() for x in found if x.any())
 
@@ -181,7 +181,7 @@ def test_first_calls(tf, name):
 
 
 def test_inside_a_tape(model, tf):
-    """What was recorded before and after is differentiated."""
+    """Rows recorded before and after the error are differentiated."""
     with tf.GradientTape() as tape:
         y = model.v * model.v
         for left in range(30):
@@ -196,7 +196,7 @@ def test_inside_a_tape(model, tf):
 
 @pytest.mark.filterwarnings("ignore")
 def test_every_op(tf, request):
-    # Each ninth row, others for each seed, unless all are asked for.
+    # Every ninth row, depending on the seed, unless all are requested.
     for case in CASES if request.config.getoption("--slow") else CASES[SEED % 9 :: 9]:
         shapes, options = next(iter(variants(case)))
         operands = draw(case, shapes, case.dtypes[0])
@@ -243,5 +243,5 @@ print(raised > 0)
 
 @CACHES
 def test_first_use_of_a_process(cache, tmp_path):
-    """What is imported and compiled then is imported and compiled wholly."""
+    """Imports and compilations at first use are completed."""
     assert run(COLD, **with_cache(cache, tmp_path)) == "True"

@@ -1,4 +1,4 @@
-"""Looks in machine code, against those that Python carries out."""
+"""Evaluation in machine code, compared with evaluation in Python."""
 
 import gc
 import importlib
@@ -32,14 +32,14 @@ MANY = 4 * repeated_evaluation.TURNS
 
 @pytest.fixture(autouse=True)
 def usual(monkeypatch):
-    """A thread as at first: tests that were interrupted may have left another behind."""
+    """Resets the thread's state, which interrupted tests may have changed."""
     assert repeated_evaluation.describe() == "machine code"
     local.log, local.rule, local.evaluating = Log(), None, ()
     monkeypatch.setattr(settings, "moved", False)
 
 
 def by_machine(log=None):
-    """How many looks at a log machine code has carried out."""
+    """The number of evaluations of a log that machine code has executed."""
     hits, held = repeated_evaluation._LOOK.index("HITS"), (log or local.log).evaluate_fast_paths
     return sum(made.words[hits] for _, made in held)
 
@@ -51,7 +51,7 @@ def arrays():
 
 
 def descend(variables, x, momenta):
-    """A step of a network, some of whose values are held when the loss is looked at."""
+    """A step of a network, some of whose values are alive when the loss is evaluated."""
     w, b, u, c = variables
     with tf.GradientTape() as tape:
         hidden = tf.tanh(x @ w + b)
@@ -65,7 +65,7 @@ def descend(variables, x, momenta):
 
 
 def held(variables, x, momenta):
-    """What holds tensors by other means: weak references, containers, equal rows, a shape."""
+    """Tensors kept alive by other means: weak references, containers, equal rows, a shape."""
     w, _, _, c = variables
     y = x @ w
     same, flat = x @ w, tf.reshape(y, (-1,))
@@ -186,7 +186,7 @@ def while_counted(x, k):
     ids=lambda f: f.__name__,
 )
 def test_what_is_not_as_before_is_left_to_python(unusual, usual):
-    """All of them at once, and among looks that are as before."""
+    """All changes together, and mixed with unchanged evaluations."""
     x = tf.constant(2.0)
     with fresh_log():
         for k in range(MANY):
@@ -219,7 +219,7 @@ def test_looks_in_turn():
 
 
 def test_what_goes_with_the_rows_may_record():
-    """Callbacks of what a look releases."""
+    """Callbacks of objects that an evaluation releases."""
     found = []
 
     def gone(_):
@@ -273,7 +273,7 @@ def test_nothing_is_left_behind():
         assert tracemalloc.get_traced_memory()[0] - memory < 4000
         tracemalloc.stop()
         assert by_machine(log) > 10 * MANY
-        # Of None and the like others have some, too.
+        # None and similar objects have other references, too.
         assert all(abs(a - b) < MANY for a, b in zip(counts(), before, strict=True))
 
 

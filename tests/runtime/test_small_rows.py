@@ -1,4 +1,4 @@
-"""Rows of few elements, which are swept one after the other: the same values as NumPy's."""
+"""Rows of few elements, executed one after the other: the same values as in NumPy."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from numtape.core.values import intern_table
 
 
 class Both:
-    """A random program on small vectors, in numtape and in NumPy at the same time."""
+    """A random program on small vectors, in both numtape and NumPy."""
 
     def __init__(self, tf, seed, dtype="float64"):
         self.tf, self.dtype = tf, dtype
@@ -23,7 +23,7 @@ class Both:
         return self.random.uniform(0.5, 1.5, shape).astype(self.dtype)
 
     def run(self, inputs, numpy):
-        """The inputs, and what each of some steps gives."""
+        """The inputs, and the results of the steps."""
         tf, values = self.tf, list(inputs)
         stack = np.stack if numpy else tf.stack
         concat = np.concatenate if numpy else tf.concat
@@ -120,7 +120,7 @@ def test_a_program_of_small_vectors_is_one_group(tf, monkeypatch):
 @pytest.mark.cpu_only(reason="a GPU has its own groups")
 @pytest.mark.parametrize("shape", [(3, 4), (40, 12)])
 def test_usual_ops_on_arrays_have_kernels(tf, shape):
-    """No step of these is left to Python, in which NumPy would compute it."""
+    """No step of these falls back to NumPy in Python."""
 
     def several(x):
         return (
@@ -171,7 +171,7 @@ def test_a_full_table_of_calls_is_no_error(tf, monkeypatch):
 
 
 class Between(list):
-    """Specs during whose reading something else happens, as in a finalizer or another thread."""
+    """Specs that call a function while they are read, like a finalizer or another thread."""
 
     def __init__(self, specs, happens):
         super().__init__(specs)
@@ -183,7 +183,7 @@ class Between(list):
 
 
 def listed(code):
-    """The kernels in the list of a code; an AssertionError if it has no end."""
+    """The kernels in the linked list of a code; an AssertionError if it is cyclic."""
     found, place = [], int(CALLS.first[code]) - 1
     while place >= 0:
         found.append(int(CALLS.entries[place, 5]))
@@ -198,7 +198,7 @@ def test_calls_that_are_entered_at_once_have_places_of_their_own(tf):
     try:
         CALLS.add(code, Between([1], lambda: CALLS.add(code, [2], 20, None, 0, 0)), 10, None, 0, 0)
         assert listed(code) == [10, 20]
-        CALLS.add(code, Between([3], CALLS.clear), 30, None, 0, 0)  # lost, and asked for again
+        CALLS.add(code, Between([3], CALLS.clear), 30, None, 0, 0)  # dropped, requested again
         assert listed(code) == []
     finally:
         CALLS.clear()

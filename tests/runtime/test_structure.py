@@ -1,4 +1,4 @@
-"""How the source is built: which room may use which, and rules that a search can check."""
+"""The structure of the source: layers of imports, and rules that a text search can check."""
 
 import ast
 import functools
@@ -17,19 +17,19 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
 def place(path):
-    """A source file's name inside its package."""
+    """A source file's path inside its package."""
     package = KERNELS if KERNELS in path.parents else PACKAGE
     return f"{package.name}/{path.relative_to(package).as_posix()}"
 
 
 @functools.cache
 def nodes(path):
-    """The whole tree of a source file, in a list: several tests walk it."""
+    """All nodes of a source file's syntax tree, cached for several tests."""
     return [*ast.walk(ast.parse(path.read_text("utf-8")))]
 
 
 def imported(path, package):
-    """Full names of all that a file imports, wherever in it: modules, or names from modules."""
+    """Full names of all imports in a file, at any level: modules, or names from modules."""
     at = [package.name, *path.relative_to(package).parts[:-1]]
     for node in nodes(path):
         if isinstance(node, ast.Import):
@@ -62,7 +62,7 @@ def test_kernels_import_only_numba_numpy_math_and_siblings():
         assert found <= allowed, place(path)
 
 
-# The rooms, from the ground. A room imports only from rooms below it, and from itself.
+# The layers, from the bottom. A layer imports only from layers below it, and from itself.
 LAYERS = (
     ("settings", "errors", "executor", "kernels"),
     ("values",),
@@ -80,7 +80,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
 
 
 def room(module):
-    """The room of a module: a folder or file of the core, or one of those beside it."""
+    """The layer of a module: a folder or file of the core, or one of its siblings."""
     top, *rest = module.split(".")[1:] or [""]
     if top == "core" and rest:
         return rest[0]
@@ -88,7 +88,7 @@ def room(module):
 
 
 def modules():
-    """All files of the package and its kernels, by the names under which they are imported."""
+    """All files of the package and its kernels, by import name."""
     for folder, name in ((PACKAGE, "numtape"), (KERNELS, "numtape.kernels")):
         for path in sorted(folder.rglob("*.py")):
             if folder is PACKAGE and KERNELS in path.parents:
@@ -99,9 +99,9 @@ def modules():
 
 @functools.cache
 def arrows():
-    """Which module imports which, inside functions too.
+    """The imports of each module, including those inside functions.
 
-    Not those for type checkers alone, which are never carried out.
+    Imports for type checkers only are excluded, because they never run.
     """
     paths = dict(modules())
     found = {}
@@ -143,7 +143,7 @@ def test_no_room_imports_from_one_above_or_beside_it():
 
 
 def circles(found):
-    """Modules that are reached from themselves, each with what it imports of them."""
+    """Modules in import cycles, each with its imports of the others."""
     reached = {name: set(others) for name, others in found.items()}
     for middle in found:
         for others in reached.values():
@@ -154,7 +154,7 @@ def circles(found):
 
 
 def test_no_imports_go_round_in_a_circle():
-    # The API's front door imports all of it.
+    # The top-level package imports everything.
     found = {name: others - {"numtape"} for name, others in arrows().items() if name != "numtape"}
     assert circles(found) == {}
 
@@ -169,7 +169,7 @@ def test_every_import_is_a_declared_dependency_or_of_python():
     for path in SOURCES:
         if KERNELS not in path.parents:
             extra = {"cuda"} if path.parent.name == "runtime" else set()  # of the extra [cuda]
-            extra |= {"tensorboardX"} if path.name == "tensorboard.py" else set()  # of its own
+            extra |= {"tensorboardX"} if path.name == "tensorboard.py" else set()  # optional
             found = {n.partition(".")[0] for n in imported(path, PACKAGE)}
             assert found <= known | extra, place(path)
 
@@ -184,20 +184,20 @@ def test_environment_variables_are_read_in_settings_alone():
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         ]
         assert not [s for s in strings if re.fullmatch(r"NUMTAPE_[A-Z_]+", s)], place(path)
-        # CUDA's own variables say where its toolkit is, and numba-cuda is told by them.
+        # CUDA's own variables locate its toolkit and configure numba-cuda.
         if path.parent.name != "datasets" and path.name != "toolkit.py":
             assert not re.search(r"\bos\.(environ|getenv)\b", path.read_text("utf-8")), place(path)
 
 
 def test_nobody_asks_which_kind_of_log_it_is():
-    """What another kind does otherwise is a method of it: see `core/log/interface.py`."""
+    """Kinds of logs differ in overridden methods; see `core/log/interface.py`."""
     for path in SOURCES:
         asked = re.findall(r"\blog\.(?:tracing|symbolic)\b", path.read_text("utf-8"))
         assert asked == [], place(path)
 
 
 def test_what_a_fork_renews_is_entered_in_one_way():
-    """Through `settings`, but where something is to be done before the fork as well."""
+    """Through `settings`, except for hooks that also run before the fork."""
     asking = [place(p) for p in SOURCES if "os.register_at_fork(" in p.read_text("utf-8")]
     assert asking == ["numtape/core/cpu/fuse.py", "numtape/core/settings.py"]
 

@@ -66,10 +66,10 @@ def test_groups_that_follow_each_other_are_shared(tf, monkeypatch):
 
 
 def test_who_comes_too_late_is_not_waited_for_at_the_next_sweep(tf, monkeypatch):
-    """Nobody is taken for present who is not: else a sweep would go on alone for ever."""
+    """A sweep must not count an absent worker as present, or it would wait forever."""
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 1)
-    monkeypatch.setattr(workers, "_start", lambda count: None)  # there are no more threads
+    monkeypatch.setattr(workers, "_start", lambda count: None)  # no more threads can start
     monkeypatch.setattr(workers, "_queue", queue.SimpleQueue())
     teams = []
     made = workers.Team.__init__
@@ -135,7 +135,7 @@ def test_products_leave_the_threads_of_blas_as_they_were():
 
 
 def test_interrupted_teams_go_home(tf, monkeypatch):
-    """Whatever line the interrupt comes at: nobody waits for what does not come."""
+    """After an interrupt at any line, no worker waits forever."""
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 1)
     x = tf.constant(np.linspace(0.0, 1.0, 70_000))

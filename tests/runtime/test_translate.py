@@ -1,4 +1,4 @@
-"""Passes become machine code without Numba: the same functions, as Python carries them out."""
+"""Passes compiled without Numba, compared with the same functions in Python."""
 
 import ast
 import ctypes
@@ -37,7 +37,7 @@ def word(x):
 
 
 def built(monkeypatch, text, kinds, name="f"):
-    """A function of a kernel module with this text, called with the words of its arguments."""
+    """A function of a kernel module with this source, called with arguments as words."""
     own = f"own{next(unit)}"
     monkeypatch.setattr(kernel_sources, "kernel_source", lambda *modules: HEAD + text)
     written = translate.translate([EntryPoint(own, own, name, kinds)])
@@ -52,7 +52,7 @@ def built(monkeypatch, text, kinds, name="f"):
 
 
 def plain(text, name="f"):
-    """The same function of Python."""
+    """The same function in Python."""
     scope = {"np": np, "jit": lambda f: f, "inline": lambda f: f}
     own = HEAD.replace("from ..jit", "#").replace("numbers, bits", "#")
     exec(own + text, scope)
@@ -184,7 +184,7 @@ def f(word) -> int:
 
 
 class Late:
-    """Something whose finalizer is Python's code: where it runs, another thread may go on."""
+    """An object with a Python finalizer, during which another thread may run."""
 
     def __init__(self):
         self.itself = self
@@ -194,7 +194,7 @@ class Late:
 
 
 def test_threads_build_trees_at_once():
-    """Python 3.11 fails at it, one in ten times."""
+    """Python 3.11's `ast` fails at this once in ten times."""
     text = kernel_sources.kernel_source("passes.repeated_evaluation")
     expected, found = ast.dump(ast.parse(text)), []
     interval, threshold = sys.getswitchinterval(), gc.get_threshold()
@@ -254,7 +254,7 @@ def test_what_is_not_known_is_named(monkeypatch):
 
 
 def test_all_passes_are_known(tmp_path):
-    """So none waits for Numba; and it is not imported to compile one."""
+    """No pass needs Numba, and compiling one does not import it."""
     script = (
         "import sys\nfrom numtape.core.compile import passes\n"
         "passes._start_ahead = lambda unit: None\n"

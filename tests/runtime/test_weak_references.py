@@ -1,4 +1,4 @@
-"""Weak references to tensors: what they give has its value, also when the log releases rows."""
+"""Weak references to tensors: referents keep their values when the log releases rows."""
 
 import gc
 import random
@@ -51,7 +51,7 @@ def test_taken_at_any_time_it_gives_the_value_or_nothing(tf):
 
 @pytest.mark.parametrize("shape", [(), (3,)])
 def test_taken_while_the_log_lets_go_of_its_rows(tf, log, monkeypatch, shape):
-    """Between counting references and dropping rows, a thread or a finalizer takes it."""
+    """A thread or finalizer takes a reference between counting references and dropping rows."""
     x = tf.ones(shape)
     y = x * 5.0
     ref, taken = weakref.ref(y), []

@@ -6,7 +6,7 @@ import numtape
 
 
 def api_modules(module=numtape, path="numtape"):
-    """The modules that users reach from numtape, by name."""
+    """The public modules reachable from numtape, by name."""
     yield path, module
     for name in module.__all__:
         value = getattr(module, name)

@@ -9,19 +9,19 @@ from op_draws import arity, draw
 
 
 class Foreign:
-    """What no function knows."""
+    """A class that no function accepts."""
 
     def __repr__(self):
         return "Foreign()"
 
 
 def refuses(*_):
-    """A function that takes nothing of what it is given."""
+    """A function that rejects all arguments."""
     raise ValueError("this function takes nothing")
 
 
 def bad(tf):
-    """Arguments that hardly any function takes, by what is wrong with them."""
+    """Arguments that hardly any function accepts, by kind of defect."""
     with tf.GradientTape() as closed:
         pass
     return {
@@ -66,12 +66,12 @@ def bad(tf):
 
 
 class TooLong(Exception):
-    """A call that does not come back."""
+    """A call that does not return in time."""
 
 
 @pytest.fixture
 def limited():
-    """A limit of ten seconds for each call."""
+    """Limit each call to ten seconds."""
 
     def late(*_):
         raise TooLong
@@ -83,7 +83,7 @@ def limited():
 
 
 def row(tf, case, random):
-    """A call of a row's function, and which arguments it has."""
+    """A call of a row's function, and its arguments."""
     if case.elementwise:
         shapes, options = [(2, 3)] * arity(case), case.options[0]
     else:
@@ -100,9 +100,9 @@ def seeded(name):
 
 
 def others(tf):
-    """Calls of what makes tensors, holds them, or differentiates."""
+    """Calls of functions that create, hold or differentiate tensors."""
     v = tf.Variable([1.0, 2.0])
-    model = tf.keras.layers.Dense(2, kernel_initializer="zeros")  # nothing to compile
+    model = tf.keras.layers.Dense(2, kernel_initializer="zeros")  # avoids compiling
     model(tf.ones((1, 2)))
     optimizer = tf.keras.optimizers.SGD(0.1)
     return {

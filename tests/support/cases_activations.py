@@ -1,4 +1,4 @@
-"""Rows of activations, quotients towards 0, bits, and functions made of several ops."""
+"""Rows of activations, truncating division, bit operations, and composite functions."""
 
 import math
 import operator
@@ -13,7 +13,7 @@ TWO, WHOLE = ((-2.0, 2.0),) * 2, ((-9.0, 9.0), (0.5, 2.0))
 
 
 def libm(function):
-    """A function of the C library, element by element."""
+    """A function of the C library, applied elementwise."""
     return np.vectorize(function, otypes=["float64"])
 
 

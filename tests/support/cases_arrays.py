@@ -317,5 +317,5 @@ CASES = [
     ),
 ]
 
-# Of shapes, not of tensors: tests/parity/test_arrays_parity.py and their examples have them.
+# Functions of shapes: covered by tests/parity/test_arrays_parity.py and docstring examples.
 MAKERS = {"broadcast_static_shape", "required_space_to_batch_paddings", "embedding_lookup_sparse"}

@@ -1,6 +1,6 @@
-"""Rows of functions of complex numbers: of real and imaginary parts, which are what is drawn.
+"""Rows of complex functions, as functions of their real and imaginary parts.
 
-So the values, and the derivatives to third order, are compared with those of real functions.
+Values and derivatives to third order are compared with those of real functions.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Complex(Case):
     """A row whose operands are pairs of parts, and whose result is a list of both."""
 
     def function(self, tf):
-        """The function of parts."""
+        """The function of real and imaginary parts."""
         found = super().function(tf)
         if self.name == "complex":
             return lambda x, y: [tf.math.real(found(x, y)), tf.math.imag(found(x, y))]
@@ -35,7 +35,7 @@ class Complex(Case):
 
 
 def row(name, reference, *ranges, shapes=((2, 3),), order=2, ulp=4, call=None, **options):
-    """A row: ``reference`` is a function of complex arrays, ``ranges`` those of its operands."""
+    """A row: ``reference`` is a function of complex arrays, ``ranges`` are its operands'."""
 
     def of_parts(*parts, **options):
         pairs = zip(parts[::2], parts[1::2], strict=True)
@@ -54,7 +54,7 @@ def no_nan(function):
 
 
 def adjoint(x):
-    """Of arrays, or of tensors of either library."""
+    """The adjoint of arrays, or of tensors of either library."""
     if isinstance(x, np.ndarray):
         return x.swapaxes(-1, -2).conj()
     module = __import__("numtape" if type(x).__module__.startswith("numtape") else "tensorflow")
@@ -62,19 +62,19 @@ def adjoint(x):
 
 
 def gram(x):
-    """Hermitian matrices of different eigenvalues, from square ones."""
+    """Hermitian matrices with distinct eigenvalues, from square ones."""
     return x @ adjoint(x) + np.diag([1.0, 2.0, 4.0]).astype(
         getattr(x.dtype, "as_numpy_dtype", x.dtype)
     )
 
 
 def shifted(x):
-    """Matrices that can be inverted."""
+    """Invertible matrices."""
     return x + np.diag([3.0, 4.0j, -5.0]).astype(getattr(x.dtype, "as_numpy_dtype", x.dtype))
 
 
 def on(prepared, name, reference, *shapes, **options):
-    """A row of prepared square matrices."""
+    """A row of preprocessed square matrices."""
     return row(
         name,
         lambda x, *rest, **key: reference(prepared(x), *rest, **key),
@@ -86,7 +86,7 @@ def on(prepared, name, reference, *shapes, **options):
 
 
 def taken(prepared, name, choice, numpy=None, shape=(3, 3)):
-    """A row of what is made of a decomposition, on which phases have no influence."""
+    """A row of a function of a decomposition that does not depend on phases."""
     return row(
         name,
         lambda x: choice(numpy(prepared(x))),

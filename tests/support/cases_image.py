@@ -1,4 +1,4 @@
-"""Rows for pictures."""
+"""Rows of image functions."""
 
 import numpy as np
 from op_case import ALL, Case, over
@@ -7,7 +7,7 @@ PICTURE = (4, 6, 2)
 
 
 def resized(x, size, method="bilinear"):
-    """Pixel by pixel."""
+    """Computed pixel by pixel."""
     found = np.zeros((*x.shape[:-3], *size, x.shape[-1]), x.dtype)
     for i in range(size[0]):
         for j in range(size[1]):

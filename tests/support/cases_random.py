@@ -1,4 +1,4 @@
-"""Rows of random numbers that a seed says, against Philox4x32-10 in Python's integers."""
+"""Rows of seeded random numbers, against Philox4x32-10 in Python integers."""
 
 import math
 from importlib import import_module
@@ -68,7 +68,7 @@ def library(function):
 
 
 def slope(function, x, alpha, shape):
-    """The gradient by alpha."""
+    """The gradient with respect to alpha."""
     tf = library(function)
     a = tf.constant(alpha, tf.float64)
     with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Rows of Fourier and cosine transforms and what is made of them."""
+"""Rows of Fourier and cosine transforms and functions based on them."""
 
 import numpy as np
 import scipy.fft
@@ -9,7 +9,7 @@ PARTS = ((-1.0, 1.0),) * 2
 
 
 def half(name, reference, *shapes, **options):
-    """A row of real numbers to complex ones: both parts are compared."""
+    """A row with real operands and a complex result, whose parts are compared."""
 
     def parts(x, fft_length=None):
         found = reference(x, fft_length)
@@ -33,7 +33,7 @@ def mdct(x, frame_length, level, norm=None):
 
 
 def whole(x, norm=None):
-    """The samples that two frames cover come back."""
+    """Samples covered by two frames are reconstructed."""
     return x[..., 4:-4]
 
 

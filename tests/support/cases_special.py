@@ -1,6 +1,6 @@
-"""Rows of special functions: what SciPy computes, and products that are 0 whatever the other is.
+"""Rows of special functions with SciPy references, and products in which 0 times anything is 0.
 
-How near SciPy itself is to the truth, `test_special.py` says.
+`test_special.py` checks the accuracy of SciPy itself.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def log_beta(x):
 
 
 def no_product(function):
-    """A product that is its first operand where that is 0."""
+    """A product that is 0 if its first operand is 0."""
     return lambda x, y: np.where(x == 0, x, function(x, np.where(x == 0, 1, y)))
 
 

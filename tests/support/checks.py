@@ -1,11 +1,11 @@
-"""What the behaviour tests share: comparing, differentiating, listening to the log."""
+"""Helpers for tests of behaviour: comparing, differentiating, capturing log messages."""
 
 import contextlib
 import logging
 
 import numpy as np
 
-# What pytest's `--seed` says: some tests do a part of what there is, another part for each seed.
+# The value of `--seed`: some tests run a part of their cases, depending on the seed.
 SEED = 0
 
 WATCHED_INTEGER = "The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.int32"
@@ -36,7 +36,7 @@ def slope(tf, function, *values, **options):
 
 @contextlib.contextmanager
 def logged(tf):
-    """Yield the list to which every message of the library's logger is added."""
+    """Yield the list to which every message of the library's logger is appended."""
     messages = []
 
     class Listener(logging.Handler):

@@ -1,8 +1,8 @@
-"""Derivatives by complex steps: right to the last digits, as nothing is subtracted.
+"""Derivatives by complex steps, accurate to the last digits because nothing cancels.
 
 For a function ``f`` of real numbers, the imaginary part of ``f(x + ih) / h`` is its derivative. The
-function runs as Python, in a namespace in which comparisons, and what is made of them, go by real
-parts: at ties and kinks as the ops have it.
+function runs as Python, in a namespace in which comparisons, and functions based on them, use real
+parts, with the conventions of the ops at ties and kinks.
 """
 
 import ast
@@ -16,7 +16,7 @@ STEP = 1e-30
 
 
 class ByRealParts(ast.NodeTransformer):
-    """Comparisons are those of real parts."""
+    """A complex number that compares by its real part."""
 
     def visit_Compare(self, node):
         self.generic_visit(node)
@@ -75,7 +75,7 @@ BUILTINS = {
 
 
 def analytic(module):
-    """The functions of a module's text, for complex numbers."""
+    """The functions of a module's source, for complex numbers."""
     tree = ast.fix_missing_locations(ByRealParts().visit(ast.parse(module)))
     scope = {"np": NUMPY, "math": MATH, "__builtins__": BUILTINS}
     exec(compile(tree, "<for complex numbers>", "exec"), scope)
@@ -83,7 +83,7 @@ def analytic(module):
 
 
 def slopes(function, arguments, wanted):
-    """The derivatives of a function by the elements of arguments, one after the other.
+    """The derivatives of a function with respect to the elements of arguments, one by one.
 
     Args:
       function: One of `analytic`; it may write to its arguments.

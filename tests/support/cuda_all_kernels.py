@@ -1,6 +1,6 @@
-"""Every class of kernel once, on little, against NumPy: what compute-sanitizer is given to watch.
+"""Runs every class of kernel once on small inputs, for compute-sanitizer, and compares with NumPy.
 
-Prints what it launched; the docstring of test_cuda.py has the commands.
+Prints the launched kernels; the docstring of test_cuda.py has the commands.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import numtape as tf
 from numtape.core.cuda import launches
 
 SIMULATED = tf.config.simulated()
-LONG = 600 if SIMULATED else 100_000  # elements that several blocks share
+LONG = 600 if SIMULATED else 100_000  # elements shared by several blocks
 ROWS, COLUMNS = (3, 40) if SIMULATED else (37, 1100)  # not multiples of a block's threads
 RANDOM = np.random.default_rng(0)
 
@@ -31,7 +31,7 @@ def normal(*shape, dtype="float32"):
 
 
 def slopes(function, *arrays):
-    """The results, and the derivatives of their sum of squares."""
+    """The results, and the gradients of their sum of squares."""
     tensors = [tf.constant(x) for x in arrays]
     with tf.GradientTape() as tape:
         tape.watch(tensors)
@@ -67,7 +67,7 @@ def along_axes():
 
 
 def rows():
-    """In registers, and too long for these."""
+    """Rows in registers, and longer ones."""
     for count, length in ((ROWS, COLUMNS), (2, 401 if SIMULATED else 9_001)):
         row_kernels(count, length)
     image = RANDOM.random((2, 4, 5, 3)).astype("float32")
@@ -115,7 +115,7 @@ def by_index():
 def moves():
     x = normal(ROWS, COLUMNS)
     close(tf.transpose(tf.constant(x)), x.T)
-    tall = normal(COLUMNS + 30, COLUMNS)  # whole tiles, and parts of some
+    tall = normal(COLUMNS + 30, COLUMNS)  # whole and partial tiles
     close(tf.transpose(tf.constant(tall)), tall.T)
     cube = normal(3, 5, 7)
     close(tf.transpose(tf.constant(cube), (2, 0, 1)), cube.transpose(2, 0, 1))
@@ -143,7 +143,7 @@ def draws():
 
 
 def windows():
-    """Convolutions and pooling, with their gradients, against NumPy's on the host."""
+    """Convolutions and pooling with gradients, compared with NumPy on the host."""
     x, w = normal(1, 4, 3, 4), normal(2, 3, 2, 4)
 
     def network(x, w):
@@ -182,13 +182,13 @@ def replays():
 
 
 def untouched():
-    """Kernels of `numtape.kernels.cuda` that nothing here asked for."""
+    """Kernels of `numtape.kernels.cuda` that this script did not launch."""
     package = importlib.import_module("numtape.kernels.cuda")
     names = set()
     for module in pkgutil.iter_modules(package.__path__):
         found = importlib.import_module(f"{package.__name__}.{module.name}")
         names |= {f"{module.name}_{name}" for name in getattr(found, "KERNELS", ())}
-    # A symbol is a name, then dtypes: the longest name that fits is the kernel's.
+    # A symbol is a kernel's name followed by dtypes; the longest matching name is the kernel.
     asked = {
         max((name for name in names if symbol.startswith(name)), key=len, default="")
         for symbol, *_ in launches._kernels

@@ -15,18 +15,18 @@ MARKS = [
 ]
 
 
-CAPABILITY = (9, 0)  # an H200's
+CAPABILITY = (9, 0)  # H200
 
 
-REGISTERS = 128  # of a thread: two blocks of 256 threads run at once
+REGISTERS = 128  # per thread, so that two blocks of 256 threads fit
 
 
-# What libdevice does on the stack: arguments of sin, cos and tan beyond 105615.
+# Stack usage of libdevice: arguments of sin, cos and tan beyond 105615.
 SLOW_PATHS = "__internal_trig_reduction_slowpath"
 
 
 def report(make, dtypes, symbol):
-    """What the assembler says of a kernel: registers, bytes of stack, bytes spilled."""
+    """The assembler's report on a kernel: registers, bytes of stack, bytes spilled."""
     compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
     code, said = compiler.link(compiler.ptx(make(), dtypes, symbol, CAPABILITY), CAPABILITY)
     assert code[:4] == b"\x7fELF"
@@ -55,7 +55,7 @@ def kernels_of(module):
 
 
 def in_turn_with(first, *others):
-    """All combinations; each first value once with the others in turn, what is left slow."""
+    """All combinations; each first value once with the others in turn, the rest slow."""
     found = []
     for places in itertools.product(*(range(len(values)) for values in (first, *others))):
         rest, usual = places[0], True

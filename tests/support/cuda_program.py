@@ -1,4 +1,4 @@
-"""A program that prints the same on each device."""
+"""A program with the same output on each device."""
 
 import numpy as np
 

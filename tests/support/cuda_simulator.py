@@ -1,4 +1,4 @@
-"""The simulator of a GPU finds what is wrong with kernels; and threads give each other values."""
+"""The GPU simulator detects errors in kernels, and lets threads exchange values."""
 
 import numpy as np
 from numtape.kernels.cuda.simulated import SimulatedKernelError, cuda, launch, shuffle, watch
@@ -21,7 +21,7 @@ def refused(kernel, *words, **options):
 
 
 def values():
-    """What lanes of two warps of four get of each other."""
+    """The values that lanes of two warps of four receive from each other."""
 
     def kernel(out):
         t = cuda.threadIdx.x
@@ -150,7 +150,7 @@ def of_other_blocks(out):
 
 
 def allowed(out):
-    """Barriers, each of which is needed."""
+    """A kernel whose barriers are all needed."""
     shared, t = cuda.shared.array(8, np.float64), cuda.threadIdx.x
     count = cuda.shared.array(1, np.int64)
     if t == 0:
@@ -206,7 +206,7 @@ def reported():
 
 
 def unset(out):
-    """Reads what nobody wrote."""
+    """Reads memory that was never written."""
     out[0] = cuda.local.array(3, np.float64)[1] + cuda.shared.array(3, np.float64)[1]
 
 

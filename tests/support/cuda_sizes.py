@@ -1,7 +1,8 @@
 """Kernels along axes and by index, with sizes around those of warps and blocks, against NumPy.
 
-``python cuda_sizes.py THREADS WARP [SEED COUNT]`` in the simulator, with so many threads of a block
-and of a warp; there are COUNT cases of each class. Of 256, what is sorted is cut as on a GPU.
+``python cuda_sizes.py THREADS WARP [SEED COUNT]`` runs in the simulator, with THREADS threads per
+block, WARP threads per warp, and COUNT cases of each class. With 256 threads, sorting is split as
+on a GPU.
 """
 
 import sys
@@ -13,7 +14,7 @@ import numtape as tf
 from numtape.core.cuda.runtime.simulator import Simulator
 
 threads, warp, seed, count = map(int, (*sys.argv[1:], *("0", "12")[len(sys.argv) - 3 :]))
-# Before the other modules look.
+# Set before the other modules read it.
 simulated.THREADS, simulated.WARP, Simulator.threads = threads, warp, threads
 if threads == 256:
     from numtape.kernels.cuda import scatter as kernels
@@ -29,14 +30,14 @@ SPECIAL = np.nan, np.inf, -np.inf, 0.0, -0.0
 
 
 def size(most=5):
-    """Around a multiple of a warp's or block's threads, or of four times that; or small."""
+    """A size around a multiple of (four times) a warp's or block's threads, or a small one."""
     around = RANDOM.choice([1, 2, warp, 4 * warp, threads, 4 * threads])
     times = int(RANDOM.integers(1, most))
     return max(1, int(around) * times + int(RANDOM.integers(-3, 4)))
 
 
 def drawn(shape, dtype):
-    """Integers over all of their range; floats of some magnitudes, with special ones in some."""
+    """Integers over their whole range, or floats of several magnitudes with special values."""
     if dtype == "bool":
         return RANDOM.random(shape) < RANDOM.choice([0.01, 0.5])
     if dtype in WHOLE:

@@ -1,4 +1,4 @@
-"""Third derivatives on the simulated GPU, of every so many rows of ops: prints how many."""
+"""Checks third derivatives of a sample of op rows on the simulated GPU; prints their number."""
 
 import sys
 

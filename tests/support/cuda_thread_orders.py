@@ -1,9 +1,8 @@
-"""A script's kernels, each launched again with its threads and blocks in other orders.
+"""Runs a script's kernels several times, with threads and blocks in different orders.
 
-``python cuda_thread_orders.py SCRIPT THREADS WARP [SEED ...]`` in the simulator, with so many
-threads of a
-block and of a warp: each time they have to leave the same bits. With no seed, all that they do with
-memory is watched instead.
+``python cuda_thread_orders.py SCRIPT THREADS WARP [SEED ...]`` runs in the simulator, with THREADS
+threads per block and WARP per warp; each order must produce the same bits. Without a seed, it
+checks all memory accesses for races instead.
 """
 
 import runpy
@@ -17,7 +16,7 @@ from numtape.core.cuda.runtime.simulator import Simulator
 launch = simulated.launch
 script, *numbers = sys.argv[1:]
 threads, warp, *seeds = map(int, numbers)
-# Before the other modules look.
+# Set before the other modules read it.
 simulated.THREADS, simulated.WARP, Simulator.threads = threads, warp, threads
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 from op_draws import draw, variants
 
-SMALL = 40  # elements of all operands and of the result, at most
+SMALL = 40  # the maximal number of elements of operands and result
 
 
 def smallest(case):
-    """A small variant with more than one element: its operands and options."""
+    """Operands and options of a small variant with more than one element."""
     if case.elementwise:
         shapes = ((3, 1), (1, 2), (2,))[: len(case.ranges)]
         if case.widest:

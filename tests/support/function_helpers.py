@@ -1,4 +1,4 @@
-"""What tests of `function` share."""
+"""Helpers for tests of `function`."""
 
 import contextlib
 import warnings
@@ -16,9 +16,9 @@ check = pytest.mark.numtape_only("a check of numtape's own")
 
 @contextlib.contextmanager
 def one_warning(match="runs as plain Python for arguments like these from now on"):
-    """Assert that the block gives exactly one warning, a RuntimeWarning.
+    """Assert that the block emits exactly one warning, a RuntimeWarning.
 
-    None where no function is recorded: that is said once in a process.
+    It emits none if functions are not recorded, which is warned about once per process.
     """
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -31,7 +31,7 @@ def one_warning(match="runs as plain Python for arguments like these from now on
 
 @contextlib.contextmanager
 def eagerly(tf):
-    """Functions run as Python."""
+    """Run functions as Python."""
     tf.config.run_functions_eagerly(True)
     try:
         yield
@@ -40,7 +40,7 @@ def eagerly(tf):
 
 
 class _Uncounted(int):
-    """The number of recordings where they do not exist: right for whatever a test expects."""
+    """The number of recordings if functions are not recorded, equal to any number."""
 
     def __eq__(self, other):
         return True
@@ -62,7 +62,7 @@ def bits(*tensors):
 
 
 def agree(tf, program, *calls):
-    """Assert that a recorded function gives what Python does, call by call."""
+    """Assert that a recorded function equals Python, call by call."""
     function = tf.function(program)
     for args in calls:
         found, expected = function(*args), program(*args)

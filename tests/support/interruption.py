@@ -22,10 +22,11 @@ def stretches(path):
 
 
 def interrupted_at_each_line(prepare, act, check):
-    """`act` on something new again and again, interrupted one line later each time.
+    """Run `act` repeatedly on new objects, interrupted one line later each time.
 
-    Only at lines that call something or jump back: where Python looks for signals. What a tracer
-    raises elsewhere, at a ``try`` for instance, can go past what releases locks.
+    Only lines that call something or jump back are interrupted, where Python checks for signals. An
+    exception that a tracer raises elsewhere, at a ``try`` for instance, can skip the code that
+    releases locks.
     """
     at, hit = 0, True
     while hit:
@@ -38,7 +39,7 @@ def interrupted_at_each_line(prepare, act, check):
 
 @functools.cache
 def _calling(code):
-    """Lines of a function at which something is called, or that jump back."""
+    """Lines of a function that contain calls or backward jumps."""
     return {
         step.positions.lineno
         for step in dis.get_instructions(code)
@@ -48,9 +49,9 @@ def _calling(code):
 
 @functools.cache
 def _entering(code):
-    """Lines of ``with`` statements, where their blocks end, too.
+    """Lines of ``with`` statements, also at the end of their blocks.
 
-    What a tracer raises at that end leaves locks taken; a handler of a signal is called behind it.
+    A tracer's exception at that end leaves locks held; signal handlers run after it.
     """
     return {
         step.positions.lineno
@@ -61,7 +62,7 @@ def _entering(code):
 
 @functools.cache
 def _whole(file):
-    """Lines that are one step, for Python looks for signals at none of them."""
+    """Lines of atomic blocks, at which Python does not check for signals."""
     found = stretches(Path(file))
     return {line for start, end in found for line in range(start + 2, end)}
 
@@ -74,7 +75,7 @@ def _interrupted(at, act):
         if not frame.f_code.co_filename.startswith(str(PACKAGE)):
             return None
         line, code = frame.f_lineno, frame.f_code
-        # As above: no line that a comprehension jumps back to.
+        # As above, without lines to which a comprehension jumps back.
         back = lines.get(id(frame)) == line and sys.version_info >= (3, 12)
         lines[id(frame)] = line
         if back or line not in _calling(code) or line in _entering(code):

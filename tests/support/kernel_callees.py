@@ -1,4 +1,4 @@
-"""What kernels call that are tested in another file: each fails in its own line."""
+"""Functions that kernels of another file call; each fails at its own line."""
 
 import math
 
@@ -29,7 +29,7 @@ def deeper(x, n):
     return math.sin(x) * deep(x, n)
 
 
-# Each with the number of its line that fails, and what is raised.
+# Each with its failing line number and its exception.
 FAILING = [
     (full, 1, "stack is full"),
     (negative, 1, "negative dimensions"),

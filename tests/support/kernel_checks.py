@@ -1,4 +1,4 @@
-"""What tests of kernels share: functions of a text, dtypes of arguments, central differences."""
+"""Helpers for kernel tests: functions from source, dtypes of arguments, central differences."""
 
 import itertools
 import linecache
@@ -14,7 +14,7 @@ _numbers = itertools.count()
 
 
 def function_of(text, **names):
-    """The function that a text defines, with its source where `inspect` looks for it."""
+    """The function that a source text defines, with its source visible to `inspect`."""
     file = f"<kernel test {next(_numbers)}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
     scope = {"np": np, "math": math, **names}
@@ -24,12 +24,12 @@ def function_of(text, **names):
 
 
 def fresh(arguments):
-    """The same arguments in their own arrays."""
+    """Copies of the arguments."""
     return [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
 
 
 def plain(function, arguments, wanted):
-    """Value and adjoints by the text of the sweeps, run as Python."""
+    """Value and adjoints by the generated sweeps, run as Python."""
     made = program(function, list(kinds_of(tuple(arguments))), list(wanted))
     status, value, found = run(made, arguments)
     assert status == 0
@@ -37,7 +37,7 @@ def plain(function, arguments, wanted):
 
 
 def differences(function, arguments, wanted, step=1e-6):
-    """Central differences of a function's result, by each of the arguments that are wanted."""
+    """Central differences of a function's result by each requested argument."""
     found = []
     for j in wanted:
         slope = np.zeros(np.shape(arguments[j]))

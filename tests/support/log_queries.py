@@ -1,4 +1,4 @@
-"""What tests ask the log itself: what has a value, how often something was computed."""
+"""Queries of the log for tests: known values, and counts of sweeps and computations."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from numtape.core.log.op import CODES
 
 @contextlib.contextmanager
 def fresh_log():
-    """its own log for a ``with`` block."""
+    """Use a new log in a ``with`` block."""
     before, local.log = local.log, Log()
     try:
         yield local.log
@@ -20,7 +20,7 @@ def fresh_log():
 
 
 def computed(tensor):
-    """Whether a tensor's value is known, without looking at it."""
+    """Whether a tensor's value is known, without evaluating it."""
     tensor = getattr(tensor, "_value", tensor)
     home = tensor._home
     if not isinstance(home, Log):  # an array, on the host or on a GPU
@@ -30,7 +30,7 @@ def computed(tensor):
 
 @contextlib.contextmanager
 def sweeps():
-    """The list to which each sweep adds the rows it was asked for."""
+    """The list to which each sweep appends its requested rows."""
     executor, asked = evaluate.executor(), []
     compute = executor.compute
 
@@ -47,12 +47,12 @@ def sweeps():
 
 @contextlib.contextmanager
 def by_hand(name):
-    """The whole-array op `name`, computed with NumPy as if there were no kernel for it."""
+    """Compute the whole-array op `name` with NumPy, as if it had no kernel."""
     (op,) = (op for op in CODES.ops if op.name == name and op.compute)
     native, op.native = op.native, None
     _forget_kernels()
     try:
-        with fresh_log():  # it remembers no plan
+        with fresh_log():  # without cached plans
             yield op
     finally:
         op.native = native
@@ -60,14 +60,14 @@ def by_hand(name):
 
 
 def _forget_kernels():
-    """What was found for rows, of few elements and of more."""
+    """Clear the caches of kernels for small and other rows."""
     array_kernels._calls.clear()
     CALLS.clear()
 
 
 @contextlib.contextmanager
 def computes(name):
-    """The list to which each computation of the whole-array op `name` adds its shape."""
+    """The list to which each computation of the whole-array op `name` appends its shape."""
     with by_hand(name) as op:
         yield from _counted(op)
 

@@ -1,4 +1,4 @@
-"""What a row of the op table is: what an op computes, on what, and how exactly."""
+"""The type of a row of the op table: an op's reference, inputs and accuracy."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ F = ("float32", "float64")
 INTEGERS = ("int32", "int64", "uint8")
 FI = F + INTEGERS
 ALL = (*FI, "bool")
-# What `order` says of an op through which no gradient flows, and of one that has none.
+# Values of `order` for an op that stops gradients, and for one without a derivative.
 STOP, MISSING = 0, -1
 
 
@@ -35,19 +35,19 @@ class Case:
       name: The public name, such as "math.sin"; operators are those of Python's `operator`.
       reference: The same on NumPy arrays: of the operands' dtype where `ulp` is 0, else floats
         in extended precision (float64 where it is not elementwise).
-      ranges: Where the elements of each operand come from; ``bool`` for one of booleans.
-      ints: Also, for operands of integer dtype.
+      ranges: The range of each operand's elements; ``bool`` for booleans.
+      ints: The same for operands of integer dtype.
       variants: For an op that is not elementwise, pairs of operand shapes and keyword arguments.
       options: For an elementwise op, the keyword arguments to try.
-      call: ``call(function, *operands, **options)``, where that is not the function itself.
-      dtypes: What it takes.
+      call: ``call(function, *operands, **options)``, if not the function itself.
+      dtypes: The supported dtypes.
       ulp: The largest error in units of the last place of the exact value (where it is not
         elementwise, of the largest element). 0 means the same bits.
       order: The highest derivative to check, STOP or MISSING.
       special: Pairs of operands and keyword arguments to try besides; None stands for every
         combination of special numbers, if it is elementwise.
-      exact: The name of mpmath's function, if it has one.
-      widest: Whether the first operand has to have the result's shape.
+      exact: The name of mpmath's function, if any.
+      widest: Whether the first operand must have the result's shape.
     """
 
     name: str
@@ -66,16 +66,16 @@ class Case:
 
     @property
     def tensors(self) -> bool:
-        """Whether operands are given as tensors."""
+        """Whether operands are tensors."""
         return self.name in SINGLE
 
     @property
     def elementwise(self) -> bool:
-        """Whether it is computed element by element."""
+        """Whether the op is elementwise."""
         return not self.variants
 
     def function(self, tf: Any) -> Callable[..., Any]:
-        """The function of NumPy or numtape values that the row is about."""
+        """The function of a library that the row describes."""
         module, _, name = self.name.rpartition(".")
         found = operator if module == "operator" else tf
         for part in (*([] if found is operator else filter(None, module.split("."))), name):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from devices import SIMULATED
 
-# Around the widths of the blocks in which lane groups run.
+# Sizes around the block widths of lane groups.
 BORDERS = [1, 7, 301] if SIMULATED else [1, 7, 63, 64, 65, 1023, 1024, 1025, 5000]
 
 
@@ -59,12 +59,12 @@ def arity(case):
 
 
 def widened(case, shapes):
-    """The shapes, the first one that of the result where the row wants that."""
+    """The shapes; the first is replaced by the result's if the row requires it."""
     return (np.broadcast_shapes(*shapes), *shapes[1:]) if case.widest else shapes
 
 
 def variants(case):
-    """Shapes and options that the row is tried with."""
+    """Shapes and options with which the row is tested."""
     if not case.elementwise:
         return [variant for variant in case.variants if largest(variant[0]) <= LARGEST]
     shapes = [*SHAPES[arity(case)], *(((n,),) * arity(case) for n in BORDERS)]
@@ -125,11 +125,11 @@ def special(case, dtype):
     return [(operands, options) for options in case.options]
 
 
-SMALL = 12 if SIMULATED else 100  # elements that central differences are taken of
+SMALL = 12 if SIMULATED else 100  # elements for central differences
 
 
 def smooth(case):
-    """Shapes and options to differentiate with."""
+    """Shapes and options for derivatives."""
     if not case.elementwise:
         least = min(filter(None, (largest(shapes) for shapes, _ in case.variants)), default=0)
         return [(s, o) for s, o in case.variants if largest(s) <= max(SMALL, least)]

@@ -1,4 +1,4 @@
-"""Optimizers and schedules as their papers and Keras's documentation write them, in NumPy."""
+"""Optimizers and schedules in NumPy, as in their papers and Keras's documentation."""
 
 import math
 
@@ -152,7 +152,7 @@ FORMULAS = {
 
 
 def clipped(gradients, o):
-    """Gradients that are not longer than wanted."""
+    """Clips gradients to the given norm."""
     if o["clipnorm"]:
         return [g * min(1.0, o["clipnorm"] / np.linalg.norm(g)) for g in gradients]
     if o["global_clipnorm"]:
@@ -164,7 +164,7 @@ def clipped(gradients, o):
 
 
 def positions(name, options, start, steps, rate=None):
-    """Where variables are after each step; ``rate`` gives the step size of a step."""
+    """The values of variables after each step; ``rate`` maps a step to its step size."""
     o = {**BASE, **DEFAULTS[name], **options}
     every, variables = o["gradient_accumulation_steps"] or 1, [x.astype("f8") for x in start]
     states, waiting, averages = [{} for _ in variables], [], None

@@ -1,10 +1,10 @@
-"""Threads that do the same at once."""
+"""Threads that run the same function in parallel."""
 
 import threading
 
 
 def run_in_threads(count, work):
-    """Run `work(k)` in `count` threads that start at once. Returns results or raises the first."""
+    """Run `work(k)` in `count` parallel threads. Returns results or raises the first error."""
     results, errors, gate = [None] * count, [], threading.Barrier(count)
 
     def body(k):

@@ -1,15 +1,15 @@
-"""What random calls are made of, and where numtape differs from TensorFlow in them, and why."""
+"""Ingredients of random calls, and known differences from TensorFlow, with reasons."""
 
 import numpy as np
 from cases_complex import CASES as COMPLEX
 
 SHAPES = [(), (1,), (3,), (2, 3), (3, 1), (2, 1, 3), (0, 3), (2, 0), (1, 2, 2, 2)]
 DTYPES = ["float32", "float64", "float32", "float64", "int32", "int64", "uint8", "bool"]
-# Of the largest element, in the value; in a derivative there are a few operations more.
+# Relative to the largest element, for values; derivatives take a few more operations.
 NEAR = {"float32": 3e-6, "float64": 3e-14, "complex64": 3e-6, "complex128": 3e-14}
 NEARER = {"float32": 2e-4, "float64": 1e-10, "complex64": 2e-4, "complex128": 1e-10}
 
-# Where numtape differs, and why: what is not compared.
+# Differences from TensorFlow, which are not compared, with reasons.
 SKIPPED = {
     "keras.layers.LayerNormalization": "made of other ops there",
     "keras.activations.sparsemax": "does not add up to 1 there where more than one element is left",
@@ -31,7 +31,7 @@ ONE_ORDER = {
     "math.cumulative_logsumexp": "of nothing TensorFlow has a second derivative, which is empty",
     "nn.ctc_loss": "TensorFlow's second derivative is NaN",
 }
-# TensorFlow computes these in float32, or in its precision, whatever the dtype.
+# TensorFlow computes these in float32 for every dtype.
 SINGLE = {
     "histogram_fixed_width_bins",
     "image.adjust_brightness",
@@ -42,7 +42,7 @@ SINGLE = {
     "nn.ctc_loss",
     "nn.gelu",
 }
-# How far from TensorFlow's these may be, because it is that far from the truth.
+# Tolerances for results of TensorFlow that are themselves this inaccurate.
 LOOSE = {
     "nn.leaky_relu": "its slope is a float32",
     "math.digamma": "near its root it loses digits there",
@@ -52,110 +52,110 @@ LOOSE = {
 
 
 def _repeated(call):
-    """Of several slices that go to one place TensorFlow gives each the derivative."""
+    """If several slices go to one index, TensorFlow gives each of them the derivative."""
     places = np.concatenate(call.options["indices"])
     return len(set(places.tolist())) < places.size
 
 
 def _first_not_followed(call):
-    """`identity_n` is one op there, whose results are all followed if one operand is."""
+    """In TensorFlow `identity_n` is one op: if one operand is watched, all results are."""
     return not (call.watched[0] and call.arguments[0].followed)
 
 
 def _complex(call):
-    """TensorFlow forgets to conjugate."""
+    """TensorFlow omits a conjugation."""
     return len(call.arguments) > 2
 
 
 def _complex_of_one(call):
-    """TensorFlow forgets to conjugate, here or in the second derivative; differences show it."""
+    """TensorFlow omits a conjugation, here or in the second derivative, as differences show."""
     return len(call.arguments) > 1
 
 
 def _no_order(call):
-    """Eigenvalues of matrices that are not symmetric come in any order."""
+    """Eigenvalues of nonsymmetric matrices have no defined order."""
     return True
 
 
 def _not_single(call):
-    """`tf.image` takes floats and keeps float64; TensorFlow's is float32, of integers too."""
+    """`tf.image` takes floats and keeps float64; TensorFlow returns float32, also for ints."""
     return any(argument.value.dtype != np.float32 for argument in call.arguments)
 
 
 def _infinite(call):
-    """At infinity this is the limit; there it is NaN, or the largest finite number."""
+    """At infinity numtape returns the limit; TensorFlow NaN or the largest finite number."""
     return any(np.isinf(argument.value).any() for argument in call.arguments)
 
 
 def _both_infinite(call):
-    """Where there is no limit this is NaN; there it is 0, and its complement as well."""
+    """Without a limit numtape returns NaN; TensorFlow 0, also for the complement."""
     a, x = (np.isposinf(argument.value) for argument in call.arguments)
     return a.any() and x.any()
 
 
 def _negative(call):
-    """A negative place is refused here; there it becomes indices that are none."""
+    """numtape refuses a negative index; TensorFlow converts it to invalid indices."""
     return (call.arguments[0].value < 0).any()
 
 
 def _far(call):
-    """NaN and infinity stay in the sums that follow; in TensorFlow they are forgotten."""
+    """NaN and infinity propagate to later sums; in TensorFlow they do not."""
     return any(not (abs(argument.value) < 1e9).all() for argument in call.arguments)
 
 
 def _followed(call):
-    """An index has no derivative here, even where a gradient is given; there it has one, of 0."""
+    """An index has no derivative in numtape, even with a seed; TensorFlow returns 0."""
     return any(call.watched)
 
 
 def _equal(call):
-    """Of equal elements the first has the derivative; there each of them has it."""
+    """The first of equal elements gets the derivative; in TensorFlow each of them does."""
     x = call.arguments[0].value
     return np.unique(x).size < x.size
 
 
 def _zero(call):
-    """What a `where` leaves out is 0; there 0 times infinity is left in the gradient, NaN."""
+    """The unused branch of a `where` has gradient 0; in TensorFlow 0 times infinity is NaN."""
     return (call.arguments[0].value == 0).any()
 
 
 def _of_pool(call):
-    """And an array of float64 stays one; there it does in the first call of a process alone."""
+    """A float64 array stays float64; in TensorFlow only in a process's first call."""
     return _infinite(call) or call.arguments[0].form == "array"
 
 
 def _of_pool3d(call):
-    """And minus infinity counts; there the lowest finite number is in its place."""
+    """Minus infinity counts; TensorFlow uses the lowest finite number instead."""
     return _equal(call) or _infinite(call)
 
 
 def _no_number(call):
-    """NaN is the largest and the smallest; there it is left out."""
+    """NaN is both maximum and minimum; TensorFlow skips it."""
     return np.isnan(call.arguments[0].value.astype("float64")).any()
 
 
 def _tridiagonal(call):
-    """The derivative of eigenvalues; there it is of something else, as differences show."""
+    """TensorFlow's derivative of these eigenvalues is wrong, as differences show."""
     return any(call.watched)
 
 
 def _near_singular(call):
-    """In float32 what solves these systems is half rounding, and its derivatives are all of it."""
+    """In float32 half of these solutions' digits are rounding errors; derivatives have none."""
     return call.arguments[0].value.dtype == np.float32
 
 
 def _integers(call):
-    """Of floats alone; there of integers as well."""
+    """Defined for floats only; in TensorFlow also for integers."""
     return call.arguments[0].value.dtype.kind in "iu"
 
 
 def _cancelling(call):
-    """What is left of large numbers of both signs hangs on the order in which they are added."""
+    """Large terms of both signs cancel, so the result depends on the order of summation."""
     return any((abs(argument.value) > 1e9).any() for argument in call.arguments)
 
 
 def _bytes(call):
-    """Squares of uint8 wrap around there."""
+    """In TensorFlow squares of uint8 wrap around."""
     return any(argument.value.dtype == np.uint8 for argument in call.arguments)
 
 
@@ -222,11 +222,11 @@ NOT_THERE = (
     "grouped convolutions are not supported",
     "do not yet support dilation rates",
 )
-# What a function says of dtypes that do not go together is one error here, and several there.
+# Incompatible dtypes are one kind of error in numtape, and several in TensorFlow.
 OF_DTYPES = ("InvalidArgumentError", "TypeError", "ValueError", "NotFoundError")
 LOGICAL = ("logical_not", "logical_and", "logical_or", "math.logical_xor")
 
-# Elements at the edge of what there is, for what is computed element by element.
+# Extreme elements, for elementwise functions.
 EDGES = {
     "f": lambda dtype: np.array(
         [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 2.0, 1e30, -1e30, 1e-30, 0.5], dtype
@@ -251,14 +251,14 @@ _FAR = (
 
 
 def refused_there(call, error):
-    """Whether this is an error of TensorFlow's that is no difference."""
+    """Whether an error of TensorFlow does not count as a difference."""
     said = str(error)
-    if call.case.name.startswith("signal."):  # the derivative with another `fft_length`
+    if call.case.name.startswith("signal."):  # derivatives with another `fft_length`
         return any(
             text in said
             for text in ("Incompatible shapes", "size-incompatible", "Cannot convert 0.0")
         )
-    if call.case.name in ("random.split", "random.fold_in"):  # each dtype has its own error
+    if call.case.name in ("random.split", "random.fold_in"):  # errors depend on the dtype
         return "invalid value" in said or "unsupported type" in said
     if call.case.name == "nn.sufficient_statistics":  # its shift is a float32
         return "but is a float tensor" in said
@@ -266,5 +266,5 @@ def refused_there(call, error):
 
 
 def at_edges(case):
-    """Whether elements are computed one by one, or added up: no matrices, no windows."""
+    """Whether the function is elementwise or a sum, without matrices and windows."""
     return not case.name.startswith(_FAR) and not any(case is row for row in COMPLEX)

@@ -1,4 +1,4 @@
-"""Python in its own process: for what a test must not do to the test run's process."""
+"""Child processes, for code that must not run in the process of the tests."""
 
 import os
 import shutil
@@ -12,26 +12,26 @@ import numtape
 from numtape.core import settings
 from numtape.core.replay.observe.frames import unsupported_reason
 
-# The child imports the numtape that this process has imported, installed or checked out.
+# The child imports the same numtape as this process, installed or from the checkout.
 PACKAGE = Path(numtape.__file__).resolve().parent
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = Path(__file__).resolve().parent
-# Errors, but for what is said wherever the first function is called in a Python that is not known.
+# Warnings are errors, except the one at the first function call in an unknown Python.
 STRICT = ["-W", "error"]
 if unsupported_reason():
     STRICT += ["-W", "ignore:numtape.function records nothing here:RuntimeWarning"]
 
 
 def environment(folder=PACKAGE.parent, **variables):
-    """The environment of a child that imports from `folder`; a value of None unsets a name."""
-    # Packages may live in folders that only this variable names.
+    """The environment of a child that imports from `folder`; None unsets a variable."""
+    # Packages may be in folders that only this variable names.
     paths = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     found = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **variables}
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def start(script, *arguments, **options):
-    """A child that runs `script`, a program's text."""
+    """A child that runs `script`, the source of a program."""
     return subprocess.Popen(
         [sys.executable, "-P", *STRICT, "-c", script, *map(str, arguments)],
         env=environment(**options),
@@ -42,7 +42,7 @@ def start(script, *arguments, **options):
 
 
 def output(child, timeout=120):
-    """What a child printed, once it has ended well."""
+    """The output of a child, which must succeed."""
     try:
         printed, errors = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -54,7 +54,7 @@ def output(child, timeout=120):
 
 
 def run(script, *arguments, timeout=120, **options):
-    """What `script` prints in its own process."""
+    """The output of `script` in its own process."""
     return output(start(script, *arguments, **options), timeout)
 
 

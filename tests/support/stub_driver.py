@@ -1,4 +1,4 @@
-"""A driver of a GPU whose memory is the host's; it copies for real, and notes what it is asked."""
+"""A stub of the GPU driver with host memory, which performs copies and records all calls."""
 
 import ctypes
 import enum
@@ -12,7 +12,7 @@ class CUresult(enum.IntEnum):
 
 
 PRIMARY = 7000  # the context that libraries share
-IN_CONTEXT = (  # how the names of functions begin that need it
+IN_CONTEXT = (  # prefixes of functions that need a context
     "cuEvent",
     "cuGraph",
     "cuLaunch",
@@ -24,11 +24,11 @@ IN_CONTEXT = (  # how the names of functions begin that need it
 )
 
 
-MOST = 1 << 30  # bytes that it gives at once
+MOST = 1 << 30  # bytes of the largest allocation
 
 
 class Names:
-    """Any attribute: its name."""
+    """An object whose attributes are their names."""
 
     def __getattr__(self, name):
         return name
@@ -40,10 +40,10 @@ class OfThread(threading.local):
 
 
 class StubDriver:
-    """What `cuda.bindings.driver` has.
+    """The interface of `cuda.bindings.driver`.
 
-    Transfers from and to page-locked memory are made at once, or, if `late`, only when a caller
-    waits for them. A driver may do either.
+    Transfers from and to page-locked memory happen immediately or, if `late`, only when a caller
+    waits for them. Real drivers may do either.
     """
 
     CUresult = CUresult
@@ -55,13 +55,13 @@ class StubDriver:
     def __init__(self, late=False, pinned=True):
         self.late, self.pinned = late, pinned
         self.calls, self.memory, self.events = [], {}, {}
-        self.queue, self.done = [], 0  # all that was asked for, and how much of it is done
+        self.queue, self.done = [], 0  # all requests, and the number of completed ones
         self.lock = threading.RLock()
         self.of_thread = OfThread()
 
     @property
     def contexts(self):
-        """This thread's, the current one last."""
+        """This thread's context stack, the current one last."""
         return self.of_thread.contexts
 
     def __getattr__(self, name):
@@ -80,7 +80,7 @@ class StubDriver:
         return call
 
     def named(self, *names):
-        """The calls of these functions."""
+        """The recorded calls of these functions."""
         return [call for call in self.calls if call[0] in names]
 
     def work(self, until):
@@ -104,7 +104,7 @@ class StubDriver:
 
     locked = ()
 
-    # What it does, by the driver's names; all else it only notes.
+    # Implemented functions, by the driver's names; all others are only recorded.
 
     def do_cuDriverGetVersion(self):
         return 13000
@@ -187,7 +187,7 @@ class StubDriver:
 
 
 def stub_gpu(monkeypatch, **options):
-    """A `Driver` on a stub, which is in its attribute `_driver`."""
+    """A `Driver` with a stub in its attribute `_driver`."""
     from numtape.core.cuda.runtime import driver
 
     monkeypatch.setattr(driver, "_bindings", lambda: StubDriver(**options))
@@ -195,7 +195,7 @@ def stub_gpu(monkeypatch, **options):
 
 
 class StubBlas:
-    """Notes products with what else the driver is asked."""
+    """Records products together with the driver's calls."""
 
     def __init__(self, memory):
         from numtape.core.cuda.runtime.device import device
@@ -203,7 +203,7 @@ class StubBlas:
         self._asked = device()._driver
 
     def use(self, stream, tensor_float):
-        """Any stream will do."""
+        """Accept any stream."""
 
     def gemm(self, *arguments):
         self._asked.calls.append(("gemm", *arguments))
@@ -226,5 +226,5 @@ def on_stub():
     exec(compile(Path(__file__).read_text("utf-8"), str(file), "exec"), inside)
     driver._bindings, blas.Blas = inside["StubDriver"], inside["StubBlas"]
     driver.disk = SimpleNamespace(load_or_compile=lambda *_, **__: (b"", [], []))
-    compiler.key = lambda *_: ""  # which asks the packages that compile for their versions
+    compiler.key = lambda *_: ""  # which would query the versions of compiler packages
     return device()._driver

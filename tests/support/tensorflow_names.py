@@ -1,4 +1,4 @@
-"""Public names of the TensorFlow that is installed, with their parameters, one a line.
+"""Public names of an installed TensorFlow with their parameters, one per line.
 
 `python tests/support/tensorflow_names.py > numtape/tensorflow_names.txt` writes the file that
 `python -m numtape parity` and the hints of missing names read.
@@ -8,7 +8,7 @@ import inspect
 import os
 import warnings
 
-# Modules of which numtape has a part. Of others only the module itself is a name.
+# Modules that numtape implements in part. Other modules count as a single name.
 MODULES = """
 autodiff bitwise config config.experimental config.optimizer config.threading data debugging dtypes
 errors experimental experimental.dlpack image initializers keras keras.activations keras.callbacks
@@ -20,7 +20,7 @@ optimizers.schedules random random.experimental sets signal train version
 
 
 def parameters(value):
-    """The names of the arguments of a function or class; none if they cannot be known."""
+    """The parameter names of a function or class; empty if unknown."""
     try:
         found = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):

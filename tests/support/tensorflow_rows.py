@@ -1,6 +1,6 @@
-"""Rows of `op_cases.py` whose tests TensorFlow itself does not pass, and why.
+"""Rows of `op_cases.py` that TensorFlow itself fails, with reasons.
 
-A row is named by its function, or by its function and one dtype.
+Keys are function names, or pairs of a function name and a dtype.
 """
 
 UNSIGNED = "TensorFlow has no such kernel for uint8"
@@ -36,7 +36,7 @@ ROWS = {
 
 
 def reason(case, dtype):
-    """Why TensorFlow does not pass a row; "" if it does."""
+    """The reason why TensorFlow fails a row; "" if it passes."""
     if case.name == "nn.max_pool" and any("data_format" in said for _, said in case.variants):
         return "its CPU kernel has no channels first"
     return ROWS.get((case.name, dtype), "") or ROWS.get(case.name, "")

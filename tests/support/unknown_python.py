@@ -1,6 +1,6 @@
-"""A plugin of pytest's: numtape takes this Python for one whose internals it does not know.
+"""A pytest plugin that makes numtape treat this Python as one with unknown internals.
 
-``pytest -p unknown_python`` runs the tests as they run under the next version of Python.
+``pytest -p unknown_python`` runs the tests as under a future version of Python.
 """
 
 from numtape.core.native import layout

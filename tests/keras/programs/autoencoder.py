@@ -1,4 +1,4 @@
-"""An autoencoder: curves of two parameters, said with two numbers."""
+"""An autoencoder that compresses curves of two parameters to two numbers."""
 
 import numpy as np
 import tensorflow as tf

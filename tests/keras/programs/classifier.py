@@ -1,4 +1,4 @@
-"""A stack of layers that tells four clouds of points apart."""
+"""A sequential model that classifies four clusters of points."""
 
 import numpy as np
 import tensorflow as tf

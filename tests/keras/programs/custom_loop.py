@@ -1,4 +1,4 @@
-"""A training loop by hand: a replayed step, metrics, batches, an early look at the gradients."""
+"""A custom training loop: a replayed step, metrics, batches, early access to gradients."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""A generative adversarial network with a train step of its own: points around a place."""
+"""A generative adversarial network with a custom train step, which generates points."""
 
 import numpy as np
 import tensorflow as tf

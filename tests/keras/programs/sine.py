@@ -1,4 +1,4 @@
-"""A small LSTM that says how a sine wave goes on."""
+"""A small LSTM that predicts the continuation of a sine wave."""
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +21,7 @@ history = model.fit(x_train, y_train, epochs=8, batch_size=20, verbose=0)
 assert history.history["loss"][-1] < 0.02 < history.history["loss"][0]
 assert model.evaluate(x_test, y_test, verbose=0) < 0.02
 
-# One step after the other, each from what was said before.
+# Predict step by step, each from the previous predictions.
 said = list(x_test[0, :, 0])
 for _ in range(5):
     window = np.array(said[-length:], "float32").reshape(1, length, 1)

@@ -1,4 +1,4 @@
-"""A model written as a class, with a layer of its own, that learns a curve."""
+"""A subclassed model with a custom layer that learns a curve."""
 
 import numpy as np
 import tensorflow as tf
@@ -6,7 +6,7 @@ from tensorflow import keras
 
 
 class Bend(keras.layers.Layer):
-    """A dense layer by hand."""
+    """A custom dense layer."""
 
     def __init__(self, units=8, **kwargs):
         super().__init__(**kwargs)
@@ -28,7 +28,7 @@ class Bend(keras.layers.Layer):
 
 
 class Curve(keras.Model):
-    """Two bends, a normalization, and a line."""
+    """Two `Bend` layers, a normalization, and a linear layer."""
 
     def __init__(self, units=32):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A graph with two inputs and two outputs, one of which reads padded sequences."""
+"""A functional model with two inputs, one of them padded sequences, and two outputs."""
 
 import numpy as np
 from tensorflow import keras
@@ -39,7 +39,7 @@ history = model.fit(
 assert history.history["loss"][-1] < 0.35 * history.history["loss"][0]
 assert history.history["found_accuracy"][-1] > 0.9
 
-# What is behind the end of a sequence does not matter.
+# Values after the end of a sequence have no effect.
 longer = np.concatenate([words, np.zeros((256, 4), "int32")], 1)
 one = model({"words": words, "numbers": numbers})
 other = model({"words": longer, "numbers": numbers})
