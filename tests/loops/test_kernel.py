@@ -295,7 +295,7 @@ def f_gradient(x_at, d_x_at, SP, END, OUT, MARK, SEED):
 def test_a_kernel_stands_for_its_function():
     assert smooth.__name__ == "smooth"
     assert inspect.signature(smooth) == inspect.signature(smooth.python_function)
-    assert smooth.__doc__ == "Writes to x, and sums it up."
+    assert smooth.__doc__ == "Writes to x and returns its sum."
     assert pickle.loads(pickle.dumps(smooth)) is smooth
     assert repr(smooth) == "<Kernel smooth>"
     assert tf.grad(smooth).__name__ == "smooth"

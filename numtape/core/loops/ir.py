@@ -1,7 +1,7 @@
 """The intermediate representation of a kernel: steps, branches and loops.
 
 An operand is a name or the text of a constant. Arrays have one axis here: steps before a `load`
-have made one index of several.
+compute the flat index from several indices.
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-ELSEWHERE = 1 << 20  # the number of the first place that is not in the kernel itself
+ELSEWHERE = 1 << 20  # the number of the first position outside the kernel itself
 
 
 class Line(int):
-    """The line of a kernel that calls a function, for what that function does.
+    """The line of a call in a kernel, for an operation of an inlined function.
 
     Attributes:
-      number: That of the place where it stands, for statuses.
+      number: The number of the operation's own position, for statuses.
     """
 
     number: int
 
 
 class Lines:
-    """Where things stand that a status names by a number.
+    """The source positions that statuses refer to by number.
 
-    Those in the kernel itself are lines, counted from its first: their text is the same if the
-    kernel is moved. Those in functions that it calls have numbers from `ELSEWHERE` on.
+    Positions in the kernel itself are lines counted from its first line, so that the generated
+    text does not change when the kernel moves. Positions in functions that it calls have numbers
+    from `ELSEWHERE` on.
 
     Args:
-      file, line: Where the kernel stands.
+      file, line: The source position of the kernel.
     """
 
     def __init__(self, file: str, line: int) -> None:
@@ -39,7 +40,7 @@ class Lines:
         self._found: list[tuple[str, int]] = []
 
     def of_call(self, line: int, file: str, own: int) -> Line:
-        """The line of a call, for what is done at another place."""
+        """Return the line of a call, numbered for a position in the called function."""
         if (file, own) not in self._found:
             self._found.append((file, own))
         call_line = Line(line)
@@ -47,7 +48,7 @@ class Lines:
         return call_line
 
     def of(self, number: int) -> tuple[str, int]:
-        """The file and the line of a node's ``line``, or of a status' number."""
+        """Return the file and line of a node's ``line``, or of a number in a status."""
         number = getattr(number, "number", number)
         if number >= ELSEWHERE:
             return self._found[number - ELSEWHERE]
@@ -59,18 +60,18 @@ class Assign:
     """One operation.
 
     Attributes:
-      out: The name that it assigns; "" if it writes to an array, or checks something.
-      op: Its name: an operator, a function of `rules.FUNCTIONS`, or one of ``load`` (an element of
-        ``array`` at ``args[0]``), ``store`` and ``acc`` (``args[1]`` is put there, or added),
-        ``copy``, ``compare``, ``whole`` (to an int), ``wrap``, ``check``, ``raise`` (of
-        ``Body.raised`` the exception whose number ``dtype`` is).
-      args: Operands.
+      out: The name that it assigns; "" if it writes to an array or is a check.
+      op: Its name: an operator, a function of `rules.FUNCTIONS`, or one of ``load`` (read the
+        element of ``array`` at ``args[0]``), ``store``, ``acc`` and ``sub`` (write ``args[1]``
+        there, add it, subtract it), ``copy``, ``compare``, ``whole`` (to an int), ``wrap``,
+        ``check``, ``raise`` (the exception of ``Body.raised`` whose number is ``dtype``).
+      args: The operands.
       text: The operation as text, with ``{0}`` for the first operand.
-      line: The line of the user's source, counted from that of the function.
+      line: The source line, counted from the function's first line.
       array: The array that is read or written.
-      dtype: For a conversion, to what ("int" is Python's); "ufunc" for what NumPy does, whose
+      dtype: The target of a conversion ("int" is Python's); "ufunc" for a NumPy ufunc, whose
         ints keep their dtype.
-      first: For a ``store`` or ``acc``: it makes the array, before anything reads it.
+      first: Whether a ``store`` or ``acc`` initializes the array, before anything reads it.
     """
 
     out: str
@@ -107,9 +108,9 @@ class ForRange:
 
 @dataclass(eq=False, slots=True)
 class While:
-    """``while`` the steps of ``head`` give a true ``test``, the body; the head only computes it.
+    """``while test: body``, where the steps of ``head`` compute ``test`` before each iteration.
 
-    ``count`` is the name that holds the number of the round in the body; "" if nothing reads it.
+    ``count`` is the name of the iteration number in the body; "" if nothing reads it.
     """
 
     head: list[Node]
@@ -121,7 +122,7 @@ class While:
 
 @dataclass(eq=False, slots=True)
 class Alloc:
-    """A local array: ``size`` elements, filled with ``fill`` ("" for nothing), or a copy."""
+    """A local array of ``size`` elements: filled with ``fill``, a copy, or uninitialized."""
 
     array: str
     size: str
@@ -135,17 +136,17 @@ Kinds = tuple[tuple[str, int], ...]  # dtype and number of axes of each argument
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """A call of a function that is transformed by itself.
+    """A call of a function that has separate sweeps.
 
     Attributes:
       out: The name that it assigns; "" if the function returns nothing.
       function: The function.
-      names: Its arguments: operands, and arrays as a whole.
-      axes: For each of them the lengths of its axes.
-      recompute: Whether the reverse sweep does it again.
-      functions: All functions that the kernel calls apart.
-      rule: The custom VJP for the adjoints of its arguments, or None.
-      array: The array that it makes; "" if it returns a number, or nothing.
+      names: Its arguments: operands and whole arrays.
+      axes: The lengths of the axes of each argument.
+      recompute: Whether the reverse sweep repeats the call.
+      functions: All functions that the kernel calls without inlining.
+      rule: The custom VJP, or None.
+      array: The array that it creates; "" if it returns a number or nothing.
     """
 
     out: str
@@ -159,14 +160,14 @@ class Call:
     array: str = ""
 
     def assigned_names(self, ndim: int) -> set[str]:
-        """The names that it assigns, if it makes an array of so many axes."""
+        """Return the names that it assigns, if its array has ``ndim`` axes."""
         if not self.array:
             return {self.out} - {""}
         axes = {f"{self.array}_n{k}" for k in range(ndim)}
         return {address(self.array), shadow(self.array), *axes}
 
     def kinds(self, body: Body) -> Kinds:
-        """The dtypes of its arguments in a function, as far as they are known."""
+        """Return the dtype and rank of each argument in the caller ``body``; "" if unknown."""
         kinds: list[tuple[str, int]] = []
         for name, axes in zip(self.names, self.axes, strict=True):
             if name in body.arrays:
@@ -176,7 +177,7 @@ class Call:
         return tuple(kinds)
 
     def operands(self) -> list[str]:
-        """The names that it reads."""
+        """Return the operands that it reads."""
         return [*self.names, *(x for axes in self.axes for x in axes)]
 
 
@@ -185,11 +186,11 @@ class Array:
     """The description of an array.
 
     Attributes:
-      dtype: Of its elements; "" until `types` finds it from what is stored there.
-      ndim: How many axes it has.
-      argument: Whether it is an argument, which is reached by a pointer of its name.
-      addressed: Whether other names may hold where an argument lies.
-      like: The array whose dtype it has, if that is not known yet.
+      dtype: The dtype of its elements; "" until `types` infers it from the stored values.
+      ndim: The number of axes.
+      argument: Whether it is an argument, which the text accesses by a pointer of its name.
+      addressed: Whether other names may hold the address of the argument.
+      like: The array whose dtype it shares, if that is not known yet.
     """
 
     dtype: str
@@ -205,9 +206,9 @@ Node = Assign | Branch | ForRange | While | Alloc | Call
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception that a kernel raises: its class, its arguments, and from where.
+    """An exception that a kernel raises: its class, its arguments and its source position.
 
-    Arguments are None if they are not constants. Then Numba's version of the function raises it.
+    Arguments are None if they are not constants. Numba's version of the function then raises it.
     """
 
     kind: type[BaseException]
@@ -233,22 +234,22 @@ class Body:
     """A function in normal form.
 
     Attributes:
-      name: The function's.
-      scalars: The dtypes of arguments that are numbers, by name.
+      name: The name of the function.
+      scalars: The dtypes of the number arguments, by name.
       arrays: All arrays, by name; an argument's axes are ``name_n0``, ``name_n1`` ...
-      parameters: Names of the arguments in the user's order.
-      nodes: Its statements.
+      parameters: The names of the arguments, in the order of the signature.
+      nodes: The statements.
       result: The name or constant that it returns; "" for nothing, and for several results.
       file, line: Its source position.
       standing: Source positions of its nodes, by their ``line``.
-      begin: Its first line, as the line of a node.
+      begin: The function's first line, as the line of a node.
       raised: The exceptions that it raises.
-      names: The dtypes of all names that are numbers.
-      same: Pairs of arrays that may share their memory.
-      outs: Its results: names of numbers and arrays, and constants.
-      axes: For each result the lengths of its axes.
+      names: The dtypes of all names of numbers.
+      outputs: The results: names of numbers and arrays, and constants.
+      axes: The lengths of the axes of each result.
       form: The structure of the result: an index of ``outputs``, or a tuple; None for nothing.
-      functions: Functions that are called instead of inlined.
+      functions: The functions that are called without inlining.
+      same: Pairs of arrays that may share memory.
     """
 
     name: str
@@ -275,11 +276,11 @@ class Body:
         return self.form == 0 and not self.axes[0]
 
     def result_operands(self) -> list[str]:
-        """The operands that are read when all is done: those of the results."""
+        """Return the operands of the results, which are read after the last statement."""
         return [*self.outputs, *(x for axes in self.axes for x in axes)]
 
     def argument_names(self) -> set[str]:
-        """The names of numbers that are there from the beginning."""
+        """Return the names of numbers that have a value from the beginning."""
         names = set(self.scalars)
         for name, array in self.arrays.items():
             if array.argument:
@@ -290,7 +291,7 @@ class Body:
 
 
 def dtype_of(operand: str, names: dict[str, str]) -> str:
-    """The dtype of an operand; "" while it is not known."""
+    """Return the dtype of an operand; "" while it is not known."""
     if not is_constant(operand):
         return names.get(operand, "")
     if operand in ("True", "False"):
@@ -299,19 +300,19 @@ def dtype_of(operand: str, names: dict[str, str]) -> str:
 
 
 def is_constant(operand: str) -> bool:
-    """Whether an operand is a constant's text."""
+    """Whether an operand is the text of a constant."""
     return not operand.isidentifier() or operand in ("True", "False")
 
 
 def steps(nodes: list[Node]) -> Iterator[Assign]:
-    """All steps, in the order of the text."""
+    """Yield all steps, in source order."""
     for node in walk(nodes):
         if isinstance(node, Assign):
             yield node
 
 
 def walk(nodes: list[Node]) -> Iterator[Node]:
-    """All nodes, in the order of the text."""
+    """Yield all nodes, in source order."""
     for node in nodes:
         yield node
         if isinstance(node, Branch):
@@ -325,7 +326,7 @@ def walk(nodes: list[Node]) -> Iterator[Node]:
 
 
 def assigned_in(nodes: list[Node]) -> set[str]:
-    """The names that are assigned in nodes."""
+    """Return the names that nodes assign."""
     names: set[str] = set()
     for node in walk(nodes):
         if isinstance(node, Assign):
@@ -342,20 +343,20 @@ def assigned_in(nodes: list[Node]) -> set[str]:
 
 
 def address(array: str) -> str:
-    """The name that holds where a local array lies."""
+    """Return the name that holds the address of a local array."""
     return f"{array}_at"
 
 
 def shadow(array: str) -> str:
-    """The name that holds where the adjoints of a local array lie."""
+    """Return the name that holds the address of a local array's adjoints."""
     return f"d_{array}_at"
 
 
 def straight(node: Node) -> bool:
-    """Whether a node has neither a loop nor a new array nor a call in it."""
+    """Whether a node contains no loop, no allocation and no call."""
     return not any(isinstance(inner, ForRange | While | Alloc | Call) for inner in walk([node]))
 
 
 def calls(body: Body) -> list[Call]:
-    """All calls in a function."""
+    """Return all calls in a function."""
     return [node for node in walk(body.nodes) if isinstance(node, Call)]

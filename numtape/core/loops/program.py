@@ -22,23 +22,24 @@ from .ir import Body, Lines, Raised, calls, is_constant
 
 @dataclass
 class LoopProgram:
-    """A function's sweeps.
+    """The forward and reverse sweep of a function.
 
     Attributes:
-      source: The text of both.
+      source: The text of both sweeps.
       name: The prefix of their names: ``name_forward``, ``name_reverse``, and ``name_gradient``,
         which runs one after the other.
-      parameters: Their arguments: kinds are ``array``, ``axis`` (with its number), ``number``,
-        ``adjoint`` of an array or number; with the argument's number and dtype. Behind these come
-        SP, END, ``OUT`` and ``MARK``; of the reverse sweep SP and ``SEED``; of both all five.
-      written: Numbers of the arguments that are arrays and written to.
-      result: The result's dtype.
+      parameters: Their parameters, as kind, argument number, dtype and axis. Kinds are ``array``,
+        ``axis``, ``number``, and ``adjoint`` of an array or number. These are followed by SP, END,
+        ``OUT`` and ``MARK`` in the forward sweep, SP and ``SEED`` in the reverse sweep, and all
+        five in the gradient.
+      written: The numbers of the array arguments that the function writes to.
+      result: The dtype of the result if it is one number; "" otherwise.
       file, line: The function's source position.
-      standing: Source positions of operations that fail, by the numbers in statuses.
-      raised: The exceptions that it raises.
-      outs: The results, if there may be several.
+      standing: Source positions of operations that may fail, by the numbers in statuses.
+      raised: The exceptions that the function raises.
+      outputs: The results.
       form: The structure of the function's result: an index of ``outputs``, or a tuple.
-      functions: The number of functions that it calls without inlining: their sweeps are
+      functions: The number of variants that are called without inlining: their sweeps are
         ``F_1``, ``R_1`` and so on.
       grows: Whether the reverse sweep needs stack space, because it recomputes calls.
     """
@@ -73,16 +74,20 @@ def program(
     several: bool = False,
     rule: FunctionType | None = None,
 ) -> LoopProgram:
-    """The sweeps of a function.
+    """Generate the sweeps of a function.
 
     Args:
       function: The differentiated function.
-      kinds: For each argument its dtype, and its number of axes: -1 of a number.
-      wanted: The numbers of the arguments whose derivatives are wanted.
+      kinds: The dtype and number of axes of each argument; -1 axes for a number.
+      argnums: The numbers of the arguments to differentiate with respect to.
       boundscheck: Whether an index out of bounds is an error.
-      divisions: Whether a division by 0 is.
-      several: Whether it may return several values and arrays. The reverse sweep can then be run
-        again and again.
+      divisions: Whether a division by 0 is an error.
+      several: Whether the function may return several values and arrays. The reverse sweep can
+        then run repeatedly.
+      rule: The custom VJP of the function, or None.
+
+    Raises:
+      KernelError: If the function cannot be differentiated.
     """
     body = normal(function, kinds, rule=rule)
     infer(body)
@@ -116,7 +121,7 @@ def program(
     ]
     count = 0
     variants = body.functions.variants
-    while count < len(variants):  # each may need others
+    while count < len(variants):  # generating one may add others
         variant = list(variants.values())[count]
         count += 1
         begin = [
@@ -160,9 +165,9 @@ def _sweeps(
     options: tuple[bool, bool, bool],
     called: bool,
 ) -> list[str]:
-    """The text of both sweeps of a function.
+    """Return the text of both sweeps of a function.
 
-    The reverse one of what is ``called`` gives where its stack began.
+    The reverse sweep of a ``called`` function returns where its stack begins.
     """
     boundscheck, divisions, several = options
     forward = Forward(body, activity, boundscheck, divisions)
@@ -180,7 +185,7 @@ def _sweeps(
     results = [f"OUT[0] = {body.result}"] if body.result else leave_text(body)
     for line in (*results, "MARK[0] = SP", "return 0"):
         ahead.put(line)
-    if called:  # never so, but Numba has to know what a function gives that calls itself
+    if called:  # never true, but lets Numba infer the return type of a recursive function
         back.put("if SP < 0: return SP")
     for line in (*face.loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
         back.put(line)
@@ -201,7 +206,7 @@ def _sweeps(
 
 
 def _describe_results(body: Body) -> str:
-    """A description of a function's result."""
+    """Describe a function's result, for an error message."""
     if body.form is None:
         return "nothing"
     if isinstance(body.form, tuple):
@@ -211,7 +216,7 @@ def _describe_results(body: Body) -> str:
 
 
 def _initial(body: Body) -> list[str]:
-    """Lines that initialize names which a program may leave unassigned."""
+    """Return lines that initialize the names that the function may leave unassigned."""
     zeros = {"bool": "False", "float32": "np.float32(0)", "float64": "0.0"}
     zeros |= {name: f"np.{name}(0)" for name in UNSIGNED}
     arguments = body.argument_names()

@@ -16,24 +16,24 @@ from .analysis.types import SIZES
 from .emit.text import LINES, NO_ROOM
 from .program import LoopProgram
 
-FAR = 1 << 40  # beyond the stack: what counts as the address of an argument
+FAR = 1 << 40  # addresses from here on, beyond any stack, stand for arguments
 Array = np.ndarray[Any, Any]
 
 
 def run(
     program: LoopProgram, arguments: list[Any], stack: int = 1 << 20, count: Any = None
 ) -> tuple[int, Any, list[Any]]:
-    """Both sweeps, as Python.
+    """Run both sweeps as plain Python.
 
     Args:
       program: The sweeps.
-      arguments: The function's arguments, arrays C-contiguous; they are not changed.
+      arguments: The function's arguments; arrays are C-contiguous. They are not changed.
       stack: The stack's size in bytes.
-      count: If given, it is called with the bytes of all values that the forward sweep stores and
-        with their source lines, and the reverse sweep is not run.
+      count: If given, it is called with the size in bytes and the source lines of each value that
+        the forward sweep stores, and the reverse sweep does not run.
 
     Returns:
-      The status, the value, and what the adjoints are of those arguments that have one, by number.
+      The status, the value, and the adjoint of each argument; None for arguments without one.
     """
     arguments = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     memory = np.zeros(stack, np.uint8)
@@ -41,14 +41,14 @@ def run(
     scope: dict[str, Any] = {"math": math, "np": np}
     functions = importlib.import_module("numtape.kernels.loops.functions")
     scope |= {function.__name__: function for function in functions.NAMED}
-    others: list[Array] = []  # arguments that the text has the address of
+    others: list[Array] = []  # arguments whose address the text takes
 
     def address_of(array: Array) -> int:
         others.append(array)
         return len(others) * FAR
 
     def at(place: int, memory: Array, size: int) -> Array:
-        place = int(place)  # what comes off the stack may be an int32
+        place = int(place)  # a value from the stack may be an int32
         return (others[place // FAR - 1] if place >= FAR else memory)[place % FAR // size :]
 
     scope["address_of"] = address_of
@@ -73,7 +73,7 @@ def run(
             adjoints[j] = np.zeros(shape, dtype)
             argument_values.append(adjoints[j].reshape(-1))
     out, mark = [0.0], [0]
-    with np.errstate(over="ignore"):  # ints without a sign wrap around, as they are to
+    with np.errstate(over="ignore"):  # unsigned ints wrap around, as intended
         status = scope[f"{program.name}_forward"](*argument_values, 0, stack, out, mark)
         if not status and count is None:
             status = scope[f"{program.name}_reverse"](*argument_values, mark[0], [1.0])
@@ -84,7 +84,7 @@ _STORED = re.compile(r"( *)SP \+= (.*?)  # for ([\d ]+)")
 
 
 def _counting(source: str) -> str:
-    """The text with a call of COUNT after each line that takes room on the stack."""
+    """Insert a call of COUNT after each line that takes stack space."""
     lines = []
     for line in source.splitlines():
         lines.append(line)
@@ -98,11 +98,11 @@ _AGAIN = re.compile(r" *(.*?)  # again (\d+)")
 
 
 class Adjoint:
-    """The sweeps of a kernel, as `Kernel.adjoint` gives them.
+    """The sweeps of a kernel, as `Kernel.adjoint` returns them.
 
     Attributes:
-      source: Their text, which runs without Numba. Lines ``# line 3`` in it say which of the
-        kernel's lines follow, counted from its first.
+      source: Their text, which runs without Numba. A line ``# line 3`` in it marks the code of
+        the kernel's line 3, counted from its first.
     """
 
     def __init__(self, program: LoopProgram, arguments: tuple[Any, ...]) -> None:
@@ -114,7 +114,7 @@ class Adjoint:
     def stored(self) -> dict[int, int]:
         """Bytes on the stack after the forward sweep for these arguments, by line of the file.
 
-        To count them, the forward sweep runs as Python once.
+        The first access runs the forward sweep as Python to count them.
         """
         if self._stored is None:
             self._stored = self._count_stored()

@@ -1,7 +1,7 @@
 """The functions and operators that kernels know, with the derivatives of the op records.
 
-The rule of a record runs on placeholders, as for every tape; the rows that it records become text,
-row by row from the bodies of their ops. There is so one table of derivatives.
+The rule of a record runs on placeholders, as for every tape. The rows that it records become text,
+row by row, from the bodies of their ops. So there is one table of derivatives.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class RuleFunction(NamedTuple):
 
     Attributes:
       text: The expression that computes it, with ``{0}`` for the first operand.
-      op: The record that has its derivative; None: it may not depend on what is differentiated.
-      result: "float", or "same" for the dtype that its operands have together, "whole" for int64,
-        "truth" for bool.
+      op: The record that has its derivative; None if its operands may not be active.
+      result: "float", "same" for the common dtype of the operands, "whole" for int64, or "truth"
+        for bool.
       cheap: Whether the reverse sweep recomputes it instead of loading it.
     """
 
@@ -186,7 +186,7 @@ _NUMPY |= {
     )
 }
 
-# Functions that a program calls, and their names above.
+# Functions that users call, and their names in `FUNCTIONS`.
 CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "math.pow"}
 CALLED[ops.stop_gradient] = "stop_gradient"
 CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
@@ -201,21 +201,21 @@ ARITY = {
 
 
 def differentiable(name: str) -> bool:
-    """Whether there is a derivative, or none flows through."""
+    """Whether active operands are allowed: the derivative is known, or zero."""
     return FUNCTIONS[name].op is not None
 
 
 def operands(name: str) -> str:
-    """The names of a function's operands in its derivative."""
+    """Return the names of a function's operands in its derivative."""
     return ("x", "xy", "cxy")[ARITY[name] - 1]
 
 
 @cache
 def derivative(name: str) -> tuple[str, ...]:
-    """The adjoints of a function's operands, as text.
+    """Return the adjoints of a function's operands, as text.
 
-    The names in it are ``g`` for the incoming adjoint, ``z`` for the result, ``x`` and ``y``, of
-    three operands ``c``, ``x`` and ``y``; text for an operand that no gradient flows to is "".
+    The text uses ``g`` for the incoming adjoint, ``z`` for the result, and ``x`` and ``y`` for the
+    operands (``c``, ``x`` and ``y`` if there are three). It is "" for an operand without gradient.
     """
     count = ARITY[name]
     if name == "copy":
@@ -237,7 +237,7 @@ def derivative(name: str) -> tuple[str, ...]:
     )
 
 
-# Ops that are called by a name.
+# Ops that the text calls by name.
 _WRITTEN = {
     "Hypot": "math.hypot",
     "Digamma": "digamma",
@@ -249,7 +249,7 @@ _WRITTEN = {
 
 
 def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.expr]) -> ast.expr:
-    """A row as an expression."""
+    """Convert a row to an expression."""
     arity = CODES.arity[scratch.code[row]]
     if row < len(places) and scratch.code[row] == LEAF_CODE and row not in known:
         known[row] = ast.Name(places[row])
@@ -272,7 +272,7 @@ def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.
 
 
 class _Filled(ast.NodeTransformer):
-    """An op's body with expressions for x, y and z, and Python's names for its functions."""
+    """Substitutes expressions for x, y and z in an op's body, and Python's function names."""
 
     def __init__(self, operands: list[ast.expr]) -> None:
         self._operands = dict(zip("xyz", operands, strict=False))

@@ -1,6 +1,7 @@
 """Activity analysis: values that depend on differentiated arguments and reach the result.
 
-By name, over the whole function: a name is active if it is in one place.
+The analysis is by name, over the whole function: a name that is active in one place is active
+everywhere. Start with `analyse`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ class Activity:
     """The results of activity analysis for a function's names.
 
     Attributes:
-      active: Names and arrays that have adjoints.
-      written: Arrays that are written to.
-      fixed: Names that are assigned once, before any loop or branch, and arguments that nobody
-        assigns: the reverse sweep has them from its beginning.
+      active: The names and arrays that have adjoints.
+      written: The arrays that are written to.
+      fixed: Names that are assigned once, outside of loops and branches, and arguments that are
+        never assigned: the reverse sweep has them from its beginning.
     """
 
     active: set[str]
@@ -44,9 +45,9 @@ class Activity:
 
 
 def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> Activity:
-    """Find what depends on the arguments ``wanted``.
+    """Find the names that depend on the ``differentiated`` arguments and reach the result.
 
-    Of a function that is called ``apart``, what it writes to arguments may be used by its caller.
+    The caller of a callee (``is_callee``) may also use what it writes to its arguments.
     """
     names, arrays = body.names, body.arrays
     edges: list[tuple[list[str], str]] = []
@@ -91,7 +92,7 @@ def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> A
 
 
 def written_arrays(body: Body) -> set[str]:
-    """The arrays that a function writes to, itself or by what it calls."""
+    """Return the arrays that a function writes to, itself or through calls."""
     arrays = {s.array for s in steps(body.nodes) if s.op in WRITES and not s.first}
     for call in calls(body):
         arrays |= {call.names[j] for j in call.functions.writes(call, body)}
@@ -99,7 +100,7 @@ def written_arrays(body: Body) -> set[str]:
 
 
 def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
-    """Where derivatives go through a call: from each float to the result and to what it writes."""
+    """Return the edges of a call: from its float arguments to its result and to what it writes."""
     arrays, names = body.arrays, body.names
     if call.rule is not None and call.functions.writes(call, body):
         raise KernelError(
@@ -129,7 +130,7 @@ def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
 
 
 def _outside(body: Body, is_callee: bool) -> set[str]:
-    """Arrays that another caller may look at: those that calls write to, and the caller's."""
+    """Return the float arrays that calls write to and, in a callee, its written arguments."""
     names = {
         x
         for call in calls(body)
@@ -146,7 +147,7 @@ def _outside(body: Body, is_callee: bool) -> set[str]:
 
 
 def with_aliases(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
-    """Arrays, with those that may share memory with them."""
+    """Return arrays together with all that may share memory with them."""
     connected = set(arrays)
     while more := {x for pair in same if not connected.isdisjoint(pair) for x in pair} - connected:
         connected |= more
@@ -154,7 +155,7 @@ def with_aliases(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
 
 
 def _edge(step: Assign) -> tuple[str, list[str]]:
-    """Where a step's value goes, and where derivatives come from."""
+    """Return the target of a step, and the sources that its derivative flows to."""
     if step.op == "load":
         return step.out, [step.array]
     if step.op in WRITES:
@@ -171,7 +172,7 @@ def _edge(step: Assign) -> tuple[str, list[str]]:
 def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
     """Refuse constructs whose derivative would be silently wrong."""
     names = body.names
-    cut: set[str] = set()  # ints, and arrays of them, made from what is differentiated
+    cut: set[str] = set()  # ints, and arrays of ints, that are computed from active floats
     while True:
         before = len(cut)
         for step in steps(body.nodes):

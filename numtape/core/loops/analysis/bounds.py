@@ -1,12 +1,13 @@
 """Index checks of derivatives: which are proved, and which are hoisted in front of a loop.
 
-A gradient writes to the adjoints of what the function reads, so an index out of bounds would write
-to memory of something else. Each ``check`` step is therefore part of the forward sweep, unless
+A gradient writes to the adjoints of the elements that the function reads, so an index out of bounds
+would corrupt other memory. Each ``check`` step is therefore part of the forward sweep, unless
 
-- it is *proved*: ints are linear forms of symbols, and the ranges of loops, conditions and earlier
-  checks bound these; or
-- it is *hoisted*: in a loop that makes it in every round, for an index that is linear in the loop's
-  variable, the first and the last round are checked before the loop, which can then be vectorized.
+- it is *proved*: ints are linear forms of symbols, which loop ranges, conditions and earlier checks
+  bound; or
+- it is *hoisted*: if a loop makes the check in every iteration and the index is linear in the loop
+  variable, only the first and last iteration are checked, before the loop. The loop can then be
+  vectorized.
 
 Start with `Bounds`. The method is affine bounds-check elimination, as in Würthinger et al., "Array
 bounds check elimination for the Java HotSpot client compiler", PPPJ 2007.
@@ -47,14 +48,14 @@ def _sum(one: Form, other: Form, factor: int = 1) -> Form:
 
 @dataclass
 class Hoisted:
-    """A check that is made before a loop.
+    """A check that is hoisted out of a loop.
 
     Attributes:
       step: The check.
-      factor: The factor of the loop's variable in the index.
+      factor: The coefficient of the loop variable in the index.
       rest: The other terms of the index, as text.
       length: The length, as text.
-      low: The lowest index that is allowed, as text: 0, or minus the length.
+      low: The lowest valid index, as text: 0, or minus the length.
     """
 
     step: Assign
@@ -70,7 +71,7 @@ class _Scope:
 
     Attributes:
       forms: The values of names.
-      tests: Comparisons that names hold the results of: ``left - right`` and the operator.
+      tests: The comparison that each bool name holds: ``left - right`` and the operator.
       facts: Forms that are not negative.
     """
 
@@ -89,7 +90,7 @@ class _Scope:
 
 @dataclass
 class _Loop:
-    """The range of a loop's variable: from ``low`` to ``high``, both included."""
+    """The range of a loop variable: from ``low`` to ``high``, both included."""
 
     low: Form
     high: Form
@@ -102,9 +103,9 @@ class Bounds:
     Attributes:
       body: The function.
       left_out: The ids of ``check`` steps that are proved or hoisted.
-      hoisted: By the id of a loop, the checks that are made before it.
-      highest: By the id of a check of a constant index, the highest one that it is made for: it
-        stands for the checks of other constants that follow it.
+      hoisted: The checks that are made before a loop, by the id of the loop.
+      highest: The index that a merged check tests, by the id of the check: the highest of the
+        constant indices whose checks it replaces.
     """
 
     body: Body
@@ -117,7 +118,7 @@ class Bounds:
         self._loops: dict[int, _Loop] = {}  # by symbol
         self._natural: set[int] = set()  # symbols that are not negative
         self._wrapped: dict[int, tuple[Form, Form]] = {}  # an index from the end, and the length
-        self._fixed_forms: dict[str, Form] = {}  # names that nothing assigns
+        self._fixed_forms: dict[str, Form] = {}  # forms of names that are never assigned
         self._assigned = assigned_in(self.body.nodes)
         self._lengths = {f"{x}_n{k}" for x, a in self.body.arrays.items() for k in range(a.ndim)}
         self._nodes(self.body.nodes, _Scope({}, {}, []), None, [])
@@ -131,7 +132,7 @@ class Bounds:
         return {self._count: 1}
 
     def _form(self, operand: str, scope: _Scope) -> Form | None:
-        """The value of an operand; None if it is not an int."""
+        """Return the value of an operand; None if it is not an int."""
         operand = operand[1:-1] if operand.startswith("(") and operand.endswith(")") else operand
         if is_constant(operand):
             value = constant(operand)
@@ -145,7 +146,7 @@ class Bounds:
         return forms[operand]
 
     def _is_natural(self, form: Form, scope: _Scope) -> bool:
-        """Whether a form is proved not to be negative."""
+        """Whether a form is proved to be non-negative."""
         lowest = self._lowest(form)
         return self._sign(lowest) or any(
             self._sign(_sum(lowest, fact, -1)) or self._sign(self._lowest(_sum(form, fact, -1)))
@@ -153,7 +154,7 @@ class Bounds:
         )
 
     def _lowest(self, form: Form) -> Form:
-        """The form with each loop's variable at the end of its range that makes it least."""
+        """Return the form with each loop variable at the end of its range that minimizes it."""
         while loops := [symbol for symbol in form if symbol in self._loops]:
             symbol = max(loops)  # the innermost: its range may depend on the others
             coefficient, loop = form[symbol], self._loops[symbol]
@@ -162,7 +163,7 @@ class Bounds:
         return form
 
     def _sign(self, form: Form) -> bool:
-        """Whether all terms of a form are known not to be negative."""
+        """Whether all terms of a form are known to be non-negative."""
         return all(c > 0 and (s == ONE or s in self._natural) for s, c in form.items())
 
     # Nodes.
@@ -170,10 +171,10 @@ class Bounds:
     def _nodes(
         self, nodes: list[Node], scope: _Scope, loop: ForRange | None, outer: list[str]
     ) -> None:
-        """Go through nodes in their order.
+        """Visit nodes in order.
 
-        ``loop`` is the one that they are the body of, if it makes its checks in every round, and
-        ``outer`` the names that have their values before it.
+        ``loop`` is the loop whose body they are, if each iteration makes all of its checks, or
+        None. ``outer`` are the names whose values are known before the loop.
         """
         self._join_constants(nodes)
         for node in nodes:
@@ -201,11 +202,11 @@ class Bounds:
                 scope.forget(node.assigned_names(3))
 
     def _join_constants(self, nodes: list[Node]) -> None:
-        """Make the checks of constant indices into one argument, in a run of steps, at once.
+        """Merge the checks of constant indices against one argument's length in a run of steps.
 
         Each check is a branch, and Numba's analysis of many branches in a row recurses deeply.
         """
-        checks: dict[str, Assign] = {}  # the check that others are joined with, by the length
+        checks: dict[str, Assign] = {}  # the check that others are merged into, by length
         for node in nodes:
             if not isinstance(node, Assign) or node.op == "raise":
                 checks.clear()
@@ -235,7 +236,7 @@ class Bounds:
         scope.forget(names)
 
     def _count_up(self, node: While, scope: _Scope) -> None:
-        """The values of induction variables in the loop's head; see `counters`."""
+        """Set the values of induction variables in the loop's head; see `counters`."""
         steps = [x for x in node.body if isinstance(x, Assign)]
         for counter in [x for x in steps if x.op == "counter" and len(x.args) == 3]:
             form = self._value(counter, scope)
@@ -251,7 +252,7 @@ class Bounds:
     def _loop(self, node: ForRange, scope: _Scope) -> None:
         names = assigned_in(node.body) | {node.name}
         low, high = self._form(node.low, scope), self._form(node.high, scope)
-        for name in reads(node.body, self.body):  # what has its value before the loop
+        for name in reads(node.body, self.body):  # names that have a value before the loop
             if name not in names:
                 self._form(name, scope)
         inner = scope.copy()
@@ -261,7 +262,7 @@ class Bounds:
             one: Form = {ONE: 1}
             ends = (low, _sum(high, one, -1)) if node.step > 0 else (_sum(high, one), low)
             self._loops[next(iter(variable))] = _Loop(*ends)
-            inner.facts.append(_sum(ends[1], ends[0], -1))  # there is a round
+            inner.facts.append(_sum(ends[1], ends[0], -1))  # in the body, there is an iteration
         ends_early = any(isinstance(x, Assign) and x.op == "raise" for x in walk(node.body))
         outer = [name for name in scope.forms if name not in names]
         self._nodes(node.body, inner, None if ends_early else node, [*outer, *self._fixed_forms])
@@ -281,7 +282,7 @@ class Bounds:
             scope.forms[step.out] = self._value(step, scope)
 
     def _value(self, step: Assign, scope: _Scope) -> Form:
-        """The value of a step."""
+        """Return the value of a step."""
         forms = [self._form(x, scope) for x in step.args]
         if step.array or any(form is None for form in forms):
             return self._symbol()
@@ -326,7 +327,7 @@ class Bounds:
         return value
 
     def _assume(self, test: str, holds: bool, scope: _Scope) -> None:
-        """A comparison holds, or does not."""
+        """Add the fact that a comparison holds, or does not hold."""
         difference, operator = scope.tests.get(test, ({}, ""))
         opposite = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
         operator = operator if holds else opposite.get(operator, "")
@@ -354,7 +355,7 @@ class Bounds:
             self.left_out.add(id(step))
         elif loop is not None:
             self._hoist(step, index, length, bool(lowest), loop, scope, outer)
-        scope.facts += [room, _sum(index, lowest, -1)]  # it raises otherwise
+        scope.facts += [room, _sum(index, lowest, -1)]  # otherwise the check raises
 
     def _hoist(
         self,
@@ -366,7 +367,7 @@ class Bounds:
         scope: _Scope,
         outer: list[str],
     ) -> None:
-        """Check before the loop, if index and length are known there but for the variable."""
+        """Hoist a check if its operands, the loop variable aside, are known before the loop."""
         variable = next(iter(scope.forms[loop.name]))
         factor = index.get(variable, 0)
         names: dict[int, str] = {}
@@ -384,7 +385,7 @@ class Bounds:
 
 
 def _text(form: Form, names: dict[int, str]) -> str | None:
-    """A form as an expression; None if a symbol has no name."""
+    """Return a form as an expression; None if a symbol has no name."""
     terms = []
     for symbol, coefficient in form.items():
         if symbol != ONE and symbol not in names:

@@ -16,17 +16,17 @@ class Interface:
     """The signature of both sweeps of a function.
 
     Attributes:
-      taken: The names of their parameters.
-      parameters: Their descriptions; see `Program`.
-      loads: Lines that read them.
-      stores: Lines at the end of the reverse sweep, which give adjoints of numbers.
+      taken: The names of the parameters.
+      parameters: The descriptions of the parameters; see `LoopProgram`.
+      loads: Lines that read the parameters.
+      stores: Lines at the end of the reverse sweep that write the adjoints of numbers.
 
     Args:
       body: The function.
-      kinds: Dtype and axes of each argument.
-      wanted: The numbers of the arguments that have adjoints.
-      activity: The differentiated function.
-      by_value: Whether they take numbers themselves, and not where these are.
+      kinds: The dtype and number of axes of each argument.
+      argnums: The numbers of the arguments that have adjoints.
+      activity: The activity analysis of the function.
+      by_value: Whether the sweeps take numbers by value instead of by pointer.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class Interface:
         self.parameters.append((kind, j, dtype, k))
 
 
-DEEPEST = 10_000  # calls within calls: more might not have room on the thread's own stack
+DEEPEST = 10_000  # nested calls: more might overflow the thread's own stack
 
 
 @dataclass
 class Variant:
-    """A function for some arguments, of which some are differentiated.
+    """A function, specialized for the kinds of its arguments and for those that are active.
 
     Attributes:
-      number: The suffix of its names: ``F_1`` is its forward sweep, ``R_1`` its reverse.
+      number: The suffix of its names: ``F_1`` is its forward sweep, ``R_1`` its reverse sweep.
     """
 
     number: int
@@ -89,24 +89,25 @@ class Variant:
     name: str
 
     def call(self, inputs: list[str], room: str) -> str:
-        """The text of a call of the forward sweep; ``room``: its stack's ends, OUT and MARK."""
+        """Return a call of the forward sweep, as text; ``room``: SP, END, OUT and MARK."""
         return f"STATUS = F_{self.number}({', '.join([*inputs, room])})"
 
     def back(self, inputs: list[str], top: str, seed: str) -> str:
-        """The text of a call of the reverse sweep, which gives where the stack began."""
+        """Return a call of the reverse sweep, as text; it sets SP to where its stack begins."""
         return f"SP = R_{self.number}({', '.join([*inputs, top, seed])})"
 
 
 class Functions:
-    """All functions that one kernel calls apart.
+    """The functions that one kernel calls without inlining.
 
     Args:
-      write: Gives a function in normal form.
+      file, line: The source position of the kernel.
+      write: Lowers a function to normal form.
 
     Attributes:
       standing: Source positions of operations that can fail.
-      raised: The exceptions that all of them raise.
-      variants: The called variants.
+      raised: The exceptions that the kernel and these functions raise.
+      variants: The variants that are called.
     """
 
     def __init__(
@@ -124,16 +125,16 @@ class Functions:
 
     @property
     def has_rules(self) -> bool:
-        """Whether there are rules, which may fail in the reverse sweep."""
+        """Whether any function has a custom rule, which may fail in the reverse sweep."""
         return bool(self._axes)
 
     @property
     def bodies(self) -> list[Body]:
-        """All that are called, in normal form."""
+        """The called functions, in normal form."""
         return list(self._bodies.values())
 
     def body(self, call: Call, caller: Body) -> Body:
-        """The called function, lowered."""
+        """Return the called function in normal form."""
         return self._lower((call.function, call.kinds(caller)))
 
     def _lower(self, key: tuple[FunctionType, Kinds]) -> Body:
@@ -143,7 +144,7 @@ class Functions:
         return self._bodies[key]
 
     def result(self, call: Call, caller: Body) -> str:
-        """The dtype of what a call returns; "" if it is not known yet."""
+        """Return the dtype of a call's result; "" if it is not known yet."""
         kinds = call.kinds(caller)
         if any(not dtype for dtype, _ in kinds):
             return ""
@@ -152,7 +153,7 @@ class Functions:
         return self._results[call.function, kinds] if array == bool(call.array) else ""
 
     def settle(self, kernel: Body, infer: Callable[[Body], None]) -> list[Body]:
-        """Find all dtypes: what a function returns may depend on itself. Returns what is called."""
+        """Infer all dtypes, to a fixed point because of recursion. Return all reachable bodies."""
         while True:
             before = dict(self._results)
             infer(kernel)
@@ -161,11 +162,11 @@ class Functions:
                 self._results[key] = _result(body)
             if self._results == before:
                 bodies = self._reachable(kernel)
-                if self._results == before:  # no rule has come to it
+                if self._results == before:  # no rule was added
                     return bodies
 
     def _reachable(self, kernel: Body) -> list[Body]:
-        """A kernel and all that it calls, rules as well."""
+        """Return a kernel and all functions that it calls, including rules."""
         bodies: list[Body] = [kernel]
         for body in bodies:
             for call in calls(body):
@@ -176,17 +177,17 @@ class Functions:
         return bodies
 
     def _rule_arguments(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
-        """The inputs of a call's rule: the adjoint of the result, the result, the arguments."""
+        """Return a call's rule and its inputs: the result's adjoint, the result, the arguments."""
         known = caller.arrays.get(call.array)
         kind = (known.dtype, known.ndim) if known is not None else (caller.names[call.out], -1)
         assert call.rule is not None
         return call.rule, (kind, kind, *call.kinds(caller))
 
     def rule(self, call: Call, caller: Body) -> Variant:
-        """The rule of a call.
+        """Return the rule of a call.
 
         Raises:
-          KernelError: If it writes to what it is given.
+          KernelError: If the rule writes to its arguments.
         """
         key = self._rule_arguments(call, caller)
         body = self._lower(key)
@@ -197,24 +198,24 @@ class Functions:
         return self._variant(key, ())
 
     def axes(self, function: FunctionType, kinds: tuple[int, ...]) -> int:
-        """How many axes a function's result has; -1 of a number.
+        """Return the number of axes of a function's result; -1 for a number.
 
         Args:
-          function: The function, which has its own rule.
-          kinds: The axes of its arguments; -1 of a number.
+          function: The function, which has a custom rule.
+          kinds: The number of axes of each argument; -1 for a number.
 
         Raises:
-          KernelError: If it has several results, or returns an argument.
+          KernelError: If it has several results, or returns an array argument.
         """
         key = function, kinds
         if key not in self._axes:
-            self._axes[key] = -1  # while it is asked: one that calls itself
+            self._axes[key] = -1  # provisional, for a function that calls itself
             inner = Functions(self.standing.file, self.standing.line, self._write)
             inner._axes = self._axes
             body = self._write(function, tuple([("float64", ndim) for ndim in kinds]), inner)
             if body.form != 0 or (body.axes[0] and body.outputs[0] in body.parameters):
                 raise KernelError(
-                    "its own rule, and other results than one number or new array",
+                    "a custom rule and other results than one number or new array",
                     body.file,
                     body.line,
                     "Return one result, and a copy of an argument.",
@@ -223,7 +224,7 @@ class Functions:
         return self._axes[key]
 
     def writes(self, call: Call, caller: Body) -> set[int]:
-        """The numbers of the arguments that a call writes to."""
+        """Return the numbers of the arguments that a call writes to."""
         key = call.function, call.kinds(caller)
         if key not in self._writes:
             body = self.body(call, caller)
@@ -237,10 +238,10 @@ class Functions:
         return self._writes[key]
 
     def variant(self, call: Call, caller: Body, active: set[str], changed: set[str]) -> Variant:
-        """The variant for a call in which some of the caller's names are active.
+        """Return the variant for a call in which some of the caller's names are active.
 
-        Arrays that the caller has ``changed`` when the reverse sweep comes may not be read again in
-        it; a call that is done again has copies of these.
+        The variant's reverse sweep must not reread arrays that the caller has ``changed`` by then.
+        A call that is recomputed has copies of them.
         """
         kinds = call.kinds(caller)
         active_arguments = tuple(
@@ -274,7 +275,7 @@ class Functions:
 
 
 def _result(body: Body) -> str:
-    """The dtype of what a function returns; "" if that is not known, or more than one."""
+    """Return the dtype of a function's result; "" if it is unknown or there are several."""
     if body.result:
         return of(body.result, body.names)
     known = body.arrays.get(body.outputs[0]) if body.form == 0 else None
@@ -282,21 +283,23 @@ def _result(body: Body) -> str:
 
 
 class CalleeFrame:
-    """The cells of a call, as text for both sweeps.
+    """The stack cells of a call, as text for both sweeps.
 
     Attributes:
-      words: The number of words.
-      fill: The text that fills them in the forward sweep.
-      copies: Copies of arrays that are written to: source, dtype, size, the name of the offset.
+      words: The number of cells, of one word each.
+      fill: The lines that fill them in the forward sweep.
+      copies: Copies of arrays that are written to: source, dtype, size, name of the address.
       ahead: The arguments of the forward sweep.
       inputs: The arguments of the reverse sweep.
-      again: The arguments of both, if the call is recomputed.
-      seed, result, axes: Of a call with a rule: the adjoint of its result, the result, its axes.
-      held: The inputs of a rule, by kind, number of the argument and axis.
-      over: Cells with where adjoints of local arrays lie, by number of the argument.
+      reloads: The arguments of both sweeps in the reverse sweep, if the call is recomputed.
+      slopes: The cells of the adjoints of numbers, by argument number.
+      seed, result, axes: The cells of a call with a rule: the adjoint of the result, the result,
+        its axes.
+      held: The inputs of a rule, by kind, argument number and axis.
+      over: The cells with the addresses of local arrays' adjoints, by argument number.
 
     Args:
-      have: Says whether the reverse sweep has an operand anyway, so that it needs no cell.
+      have: Whether the reverse sweep has an operand without a cell.
     """
 
     def __init__(
@@ -342,7 +345,7 @@ class CalleeFrame:
                     text = self.read("int64", self._cell("int64", ahead))
             elif kind == "adjoint" and name not in body.arrays:
                 self.slopes[j] = self._cell()
-                ahead, text = "OUT", self.at("float64", self.slopes[j])  # it is not used ahead
+                ahead, text = "OUT", self.at("float64", self.slopes[j])  # unused in the forward
             else:
                 ahead = text = name if kind == "array" else f"d_{name}"
                 if local:
@@ -371,10 +374,10 @@ class CalleeFrame:
         return self.words - 1
 
     def at(self, dtype: str, cell: int) -> str:
-        """A pointer to a cell."""
+        """Return a pointer to a cell, as text."""
         return f"{dtype}_at({self._base} + {8 * cell})" if cell else f"{dtype}_at({self._base})"
 
     def read(self, dtype: str, cell: int) -> str:
-        """The contents of a closure cell."""
+        """Return the contents of a cell, as text."""
         text = f"{self.at(dtype, cell)}[0]"
         return f"({text} != 0)" if dtype == "bool" else text

@@ -1,8 +1,8 @@
 """Induction variables: names that each iteration changes by the same amount, as ``k += 2``.
 
-The value of such a name in an iteration follows from the iteration's number. So each iteration
-computes it under a new name from the initial value: the reverse sweep stores nothing for it, and no
-iteration depends on the previous one.
+The value of such a name follows from the iteration number. So each iteration computes it under a
+new name from the initial value: nothing is stored for it, and no iteration depends on the previous
+one. Start with `unroll`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .types import INTS, of
 
 
 def unroll(body: Body) -> None:
-    """Rewrite the loops of a function whose dtypes are known."""
+    """Rewrite the induction variables in the loops of a function whose dtypes are known."""
     _block(body.nodes, body)
 
 
@@ -48,7 +48,7 @@ def _inside(node: Node) -> list[list[Node]]:
 
 
 def _rewrite(loop: ForRange | While, step: Assign, nodes: list[Node], body: Body) -> None:
-    """Replace an induction variable that ``step`` changes by a name per iteration, if it is one."""
+    """If ``step`` updates an induction variable, compute it from the iteration number instead."""
     name, place = step.out, loop.body.index(step)
     changed = assigned_in([loop])
     if name not in step.args or body.names.get(name) != _dtype(step, body):
@@ -97,7 +97,7 @@ def _rewrite(loop: ForRange | While, step: Assign, nodes: list[Node], body: Body
 
 
 def _dtype(step: Assign, body: Body) -> str:
-    """The dtype of what the step makes of operands of one dtype; "" if it could be another one."""
+    """Return the dtype of the result if it equals that of all operands; "" otherwise."""
     kinds = {of(a, body.names) for a in step.args}
     kind = kinds.pop() if len(kinds) == 1 else ""
     return "" if kind in INTS and kind != "int64" else kind
@@ -112,7 +112,7 @@ def _assigns(node: Node, name: str) -> bool:
 
 
 def _start(name: str, before: list[Node], body: Body) -> str:
-    """The constant that a name holds in front of a loop; "" if it is none, or not known here."""
+    """Return the constant that a name holds before a loop; "" if unknown."""
     for node in reversed(before):
         if name in assigned_in([node]):
             if isinstance(node, Assign) and node.op == "copy" and is_constant(node.args[0]):
@@ -137,7 +137,7 @@ def _fresh(body: Body, kind: str, dtype: str) -> str:
 
 
 def _rename(nodes: list[Node], name: str, own: str) -> None:
-    """Read another name."""
+    """Make nodes read ``own`` instead of ``name``."""
 
     def read(operand: str) -> str:
         return own if operand == name else operand

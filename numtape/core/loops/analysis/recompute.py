@@ -1,12 +1,12 @@
 """Recomputation: values that the reverse sweep recomputes instead of loading from the stack.
 
-These are assigned once in the whole function, in the block itself, by a cheap step from what the
-reverse sweep has there: indices, bounds of inner loops, arguments of calls, conditions of ints,
-elements of arrays that are never written. The block and the loops in it then need no copies.
+Such a value is assigned once in the whole function, in the block itself, by a cheap step from
+operands that the reverse sweep has there: indices, bounds of inner loops, arguments of calls, int
+conditions, elements of arrays that are never written. The block and its loops then store no copies.
 
-The reverse sweep may add in another order than the forward one, and so round otherwise. An int or a
-condition decides which element is meant and which way is taken: it is computed again only from
-floats that come out bit by bit.
+The reverse sweep may add in another order than the forward sweep, and so round differently. An int
+or a condition selects an element or a branch, so it is recomputed only from floats that are
+reproduced bit for bit. Start with `Recompute.block`.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from ..rules import FUNCTIONS
 from .activity import Activity
 from .types import INTS, of
 
-DEEPEST = 16  # steps that are done again for one name
-_MOVED = ("load", "copy", "stop_gradient", "negative", "abs", "weak")  # round nothing
+DEEPEST = 16  # steps that are repeated for one name
+_MOVED = ("load", "copy", "stop_gradient", "negative", "abs", "weak")  # do not round
 
 
 def cheap(step: Assign, body: Body, written: Set[str]) -> bool:
-    """Whether a step is done again rather than stored."""
+    """Whether repeating a step is cheaper than storing its result."""
     if step.op in FUNCTIONS:
         return FUNCTIONS[step.op].cheap or (step.op in ("//", "%") and body.names[step.out] in INTS)
     return step.op != "load" or step.array not in written
 
 
 def moves(step: Assign) -> bool:
-    """Whether a step only takes a value elsewhere, or changes its sign: nothing is rounded."""
+    """Whether a step only copies a value or changes its sign, without rounding."""
     return step.op in _MOVED
 
 
 def reads(nodes: list[Node], body: Body) -> set[str]:
-    """The names of numbers that nodes read."""
+    """Return the names of numbers that nodes read."""
     names: set[str] = set()
     for node in walk(nodes):
         if isinstance(node, Assign):
@@ -71,10 +71,10 @@ def reads(nodes: list[Node], body: Body) -> set[str]:
 
 
 class Recompute:
-    """Finds the names of one function.
+    """Finds the recomputed names of one function.
 
     Attributes:
-      rounded: Floats whose rounding may differ from the forward sweep.
+      rounded: Floats whose recomputed value may be rounded differently.
     """
 
     def __init__(self, body: Body, activity: Activity) -> None:
@@ -93,19 +93,19 @@ class Recompute:
             )
 
     def exact(self, operand: str) -> bool:
-        """Whether an operand that the reverse sweep has is what it was, bit by bit."""
+        """Whether the reverse sweep reproduces an operand bit for bit."""
         return operand not in self.rounded
 
     def block(self, nodes: list[Node], known: Set[str]) -> dict[str, Assign]:
-        """The steps that are recomputed at the beginning of a block's reverse, in order.
+        """Return the steps that the reverse of a block repeats at its beginning, in order.
 
         Args:
           nodes: The block.
-          known: The names that its reverse has from elsewhere.
+          known: The names that are already available in the block's reverse.
         """
         steps_: dict[str, Assign] = {}
         deep: dict[str, int] = {}
-        before: set[str] = set()  # what was read so far: maybe what the last round left
+        before: set[str] = set()  # names read so far: values may be of the previous iteration
         for node in nodes:
             before |= reads([node], self.body)
             if not isinstance(node, Assign) or not node.out or node.out in known | before:
@@ -126,7 +126,7 @@ class Recompute:
         return steps_
 
     def needs(self, step: Assign) -> list[str]:
-        """The operands of a step, with where an array lies."""
+        """Return the operands of a step, including the address of a local array."""
         if step.op == "load" and not self.body.arrays[step.array].argument:
             return [*step.args, address(step.array)]
         return step.args

@@ -1,9 +1,9 @@
 """The dtype of every name, by Numba's rules for numbers.
 
-A name that holds ints in one place and floats in another one is a float. Numba types the text of
-the sweeps again when it is compiled; each value that goes onto the stack is checked there to be of
-the dtype that is said here (`kernels.loops.stack`), so that a difference is an error and no wrong
-number.
+A name that holds ints in one place and floats in another is a float. Numba infers types again when
+it compiles the sweeps. Each store to the stack checks that Numba's dtype is the one inferred here
+(`kernels.loops.stack`), so that a difference is an error instead of a wrong number. Start with
+`infer`.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ SIZES = {
     "uint64": 8,
 }
 TINY = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
-_NARROWER = ("int8", "int16", "int32", *UNSIGNED)  # what Numba widens, or has no sign
+_NARROWER = ("int8", "int16", "int32", *UNSIGNED)  # dtypes that Numba widens, or that are unsigned
 
-# Operations that Numba does in 64 bits: with numbers whose type says so, Python does them as well.
+# Operations that Numba does in 64 bits. So that Python does too, `_widen` casts the operands.
 _WIDE = ("+", "-", "*", "//", "%", "**", "&", "|", "^", "<<", ">>", "negative")
-# Those that NumPy does in the dtype of its operands.
+# Operations that NumPy does in the dtype of the operands.
 _NARROW = ("+", "-", "*", "//", "%", "**", "negative", "square", "fmax", "fmin")
 
-# Those that give one of their operands as it is: there is nothing to compute in another dtype.
+# Operations that return one of their operands unchanged: no arithmetic, so no dtype to choose.
 _CHOOSING = ("max", "min", "maximum", "minimum", "where", "copy")
 
 _STARTS = {
@@ -66,7 +66,7 @@ _STARTS = {
 
 
 def common_dtype(x: str, y: str) -> str:
-    """The dtype that holds what two others hold; "" is none yet."""
+    """Return the dtype that holds the values of two others; "" stands for unknown."""
     if x == y or not y:
         return x
     if not x:
@@ -79,7 +79,7 @@ def common_dtype(x: str, y: str) -> str:
     if "bool" in (x, y) or (x in UNSIGNED) == (y in UNSIGNED):
         return max(x, y, key=INTS.index)
     bits, other = (x, y) if x in UNSIGNED else (y, x)
-    least = UNSIGNED.index(bits) + 2  # the first signed one that holds them
+    least = UNSIGNED.index(bits) + 2  # the first signed dtype that holds them
     return SIGNED[max(least, SIGNED.index(other))] if least < len(SIGNED) else "float64"
 
 
@@ -91,7 +91,7 @@ def infer(body: Body) -> None:
 
 
 def infer_names(body: Body) -> None:
-    """Find the dtypes of names, as far as those of what is called are known."""
+    """Infer the dtypes of names, as far as the result dtypes of calls are known."""
     names = body.names
     names |= body.scalars
     for name, array in body.arrays.items():
@@ -133,7 +133,7 @@ def infer_names(body: Body) -> None:
 
 
 def finish(body: Body) -> None:
-    """Check the dtypes of all names, when they are known, and write what depends on them."""
+    """Check the inferred dtypes, and fill in the texts that depend on them."""
     _check(body)
     for node in walk(body.nodes):
         if isinstance(node, Assign) and node.op == "start":
@@ -151,7 +151,7 @@ def finish(body: Body) -> None:
 
 
 def _widen(step: Assign, kinds: list[str]) -> None:
-    """Write what Numba makes of ints, so that the text means the same to Python."""
+    """Make Numba's conversions of ints explicit, so that Python computes the same."""
     if "uint16" in kinds and "float32" in kinds and step.op not in _CHOOSING:
         for k, kind in enumerate(kinds):  # Numba computes in float64, NumPy in float32
             if kind == "uint16":
@@ -169,7 +169,7 @@ def _widen(step: Assign, kinds: list[str]) -> None:
 
 
 def _result_of_ints(op: str, kinds: list[str]) -> str:
-    """The dtype of an operation of ints: it has 64 bits, and no sign if none of them has one."""
+    """Return the dtype of an operation of ints: uint64 if all are unsigned, otherwise int64."""
     if op in ("&", "|", "^") and kinds == ["bool", "bool"]:
         return "bool"
     own = kinds[:1] if op in ("<<", ">>") else kinds
@@ -181,17 +181,17 @@ def _result(step: Assign, names: dict[str, str], arrays: dict[str, Array]) -> st
     op = step.op
     if op == "load":
         return arrays[step.array].dtype
-    if op == "cast" and step.dtype == "int":  # Python's, which Numba leaves without a sign
+    if op == "cast" and step.dtype == "int":  # in Numba, int(...) keeps unsigned ints
         return kinds[0] if kinds[0] in UNSIGNED else "int64"
     if op == "cast" and step.dtype == "real":
         return "float64" if kinds[0] in INTS else kinds[0]
     if op == "cast":
         return step.dtype
-    if op == "weak":  # an int beside elements of float32 is one
+    if op == "weak":  # an int beside elements of float32 is a float32
         if "" in kinds:
             return ""
         return "float32" if kinds[1] == "float32" and kinds[0] in INTS else kinds[0]
-    if op == "start":  # of the dtype of what is added to it
+    if op == "start":  # takes the dtype of the values that are added to it
         return ""
     if op in ("compare", "not", "truth"):
         return "bool"
@@ -200,7 +200,7 @@ def _result(step: Assign, names: dict[str, str], arrays: dict[str, Array]) -> st
     if op == "where":
         return common_dtype(kinds[1], kinds[2])
     if op in FUNCTIONS and FUNCTIONS[op].result == "same" and any(kinds):
-        kinds = [kind for kind in kinds if kind]  # what is not known yet can only make it wider
+        kinds = [kind for kind in kinds if kind]  # unknown dtypes can only widen the result
     if "" in kinds:
         return ""
     if op in ("copy", "max", "min", "maximum", "minimum"):
@@ -208,7 +208,7 @@ def _result(step: Assign, names: dict[str, str], arrays: dict[str, Array]) -> st
         for kind in kinds[1:]:
             dtype = common_dtype(dtype, kind)
         return dtype
-    if op not in FUNCTIONS:  # of bits
+    if op not in FUNCTIONS:  # bitwise operators
         return _result_of_ints(op, kinds)
     result = FUNCTIONS[op].result
     if result == "whole":
@@ -224,7 +224,7 @@ def _result(step: Assign, names: dict[str, str], arrays: dict[str, Array]) -> st
 
 
 def _differs(op: str, kinds: list[str]) -> bool:
-    """Whether NumPy's function has another dtype of ints than Numba's operator."""
+    """Whether NumPy's function gives ints another dtype than Numba's operator."""
     if not {*kinds} <= {*INTS}:
         return False
     if op in ("<<", ">>"):
@@ -250,7 +250,7 @@ def _check(body: Body) -> None:
                 f"an unsigned int as the argument `{name}`, which holds another number later",
                 body.file,
                 body.line,
-                "Take its own name.",
+                "Use another name for it.",
             )
     for one, other in body.same:
         if body.arrays[one].dtype != body.arrays[other].dtype:
@@ -258,7 +258,7 @@ def _check(body: Body) -> None:
                 "arrays of two dtypes under one name",
                 body.file,
                 body.line,
-                "Take its own name for each.",
+                "Use a separate name for each.",
             )
     for node in walk(body.nodes):
         if isinstance(node, ForRange):
@@ -285,7 +285,7 @@ def _check(body: Body) -> None:
                     if axis
                     else "an unsigned int under a name that holds another number elsewhere",
                     node,
-                    "Take np.int64(...) of it, or its own name.",
+                    "Use np.int64(...) of it, or another name.",
                 )
             if node.op == "negative" and of(node.args[0], names) in ("uint8", "uint16", "uint32"):
                 refuse("minus an unsigned int", node, "Take np.int64(...) of it.")
@@ -322,7 +322,7 @@ def _check(body: Body) -> None:
                 refuse(
                     "recursion whose result has no dtype",
                     node,
-                    "Return a number on a way that calls nothing.",
+                    "Return a number on a path without calls.",
                 )
         elif isinstance(node, Branch | While):
             if not of(node.test, names):

@@ -2,8 +2,8 @@
 
 Values that are cheap to recompute are not stored: sums and products, comparisons, integers,
 elements of arrays that are never written, and loop invariants. Results of functions and divisions
-are stored, as are elements of arrays that are written to, and values from before the piece. Names
-of a piece get a number for each assignment.
+are stored, as are elements of arrays that are written to, and values from before the piece. Each
+assignment of a name in a piece is a numbered version (SSA form). Start with `StraightReverse`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ..ir import (
 )
 from ..rules import FUNCTIONS, derivative, operands
 
-Version = tuple[str, int]  # a name, and how often it was assigned in this piece before
+Version = tuple[str, int]  # a name, and the number of its assignments in this piece so far
 Operand = Version | str  # or the text of a constant
-DEEPEST = 12  # steps that are done again for one value
+DEEPEST = 12  # steps that are repeated for one value
 KINKED = ("max", "min", "maximum", "minimum")
 
 
@@ -42,10 +42,10 @@ class Piece:
     """A piece and its reverse.
 
     Attributes:
-      stored: Names to store, dtypes, and the number of the step that defines each; -1 for values
-        from before.
-      back: The text of the reverse but for reading what is stored.
-      names: The name in the reverse of each value that is stored.
+      stored: The name, dtype and defining step of each value to store; step -1 for values from
+        before the piece.
+      back: The lines of the reverse, after those that load the stored values.
+      names: The name of each stored value in the reverse.
     """
 
     stored: list[tuple[str, str, int]]
@@ -54,12 +54,12 @@ class Piece:
 
 
 def operand_text(operand: str) -> str:
-    """An operand as it stands in an expression."""
+    """Return an operand as text for an expression: negative constants in parentheses."""
     return f"({operand})" if operand.startswith("-") else operand
 
 
 def element(body: Body, array: str, place: str, base: str, adjoint: bool = False) -> str:
-    """The text of an element, or of its adjoint; ``base`` holds where a local array lies."""
+    """Return the text of an element or its adjoint; ``base``: the address of a local array."""
     known = body.arrays[array]
     name = f"d_{array}" if adjoint else array
     array_text = name if known.argument else f"{known.dtype}_at({base})"
@@ -68,7 +68,7 @@ def element(body: Body, array: str, place: str, base: str, adjoint: bool = False
 
 
 def outside(nodes: list[Node], outputs: list[str]) -> set[str]:
-    """The names that are read outside of the piece that assigns them, or before it does."""
+    """Return the names that are read outside of the assigning piece, or before the assignment."""
     names = set(outputs)
 
     def survey(nodes: list[Node]) -> None:
@@ -100,7 +100,7 @@ def outside(nodes: list[Node], outputs: list[str]) -> set[str]:
 
 
 class StraightReverse:
-    """Works out one piece."""
+    """Builds the reverse of one piece."""
 
     def __init__(
         self,
@@ -125,7 +125,8 @@ class StraightReverse:
             return a if is_constant(a) else (a, counts.get(a, 0))
 
         ssa: list[tuple[Assign, Version | None, list[Operand]]] = []
-        self._bases: dict[int, tuple[Version, Version]] = {}  # of a step: where arrays lie then
+        # The names of an array's address and of its adjoints' address, by the id of a step.
+        self._bases: dict[int, tuple[Version, Version]] = {}
         for k, step in enumerate(steps):
             args = [now(a) for a in step.args]
             if step.array:
@@ -140,7 +141,7 @@ class StraightReverse:
         active = activity.active
         self.lines: list[str] = []
         self.live: set[Version] = set()
-        self.fresh: set[Version] = set()  # assigned here, so what came before has a new adjoint
+        self.fresh: set[Version] = set()  # assigned here: versions 0 get new adjoints
         for name, count in counts.items():
             if name in active and name in read:
                 self.lines.append(f"d_{name}__{count} = d_{name}")
@@ -160,14 +161,14 @@ class StraightReverse:
         )
 
     def _place(self, v: Version) -> tuple[str, str, int]:
-        """The values to store for recomputing a value, their dtypes, and the defining steps."""
+        """Return the name or text, dtype and defining step of a value to store."""
         k, step, _ = self.defs.get(v, (-1, None, []))
         if step is None or step.out:
             return v[0], self.body.names[v[0]], k
         return step.text.format(*map(operand_text, step.args)), "bool", k
 
     def _extreme_rule(self, v: Version, rule: str) -> str:
-        """The derivative of a maximum or minimum: which operand it took is its own value."""
+        """Return a rule of a maximum or minimum that recomputes or stores its comparison."""
         comparison = re.search(r"x [<>]= y", rule)
         if not comparison:
             return rule
@@ -184,7 +185,7 @@ class StraightReverse:
         return f"d_{v[0]}" if v[1] == 0 else f"d_{v[0]}__{v[1]}"
 
     def _here(self, v: Version) -> bool:
-        """Whether the reverse sweep has a value anyway."""
+        """Whether the reverse sweep has a value without storing or recomputing it."""
         return v[0] in self.known and (v[1] == 0 or v[0] in self.activity.fixed)
 
     def _name(self, v: Operand) -> str:
@@ -193,7 +194,7 @@ class StraightReverse:
         return v[0] if self._here(v) else f"{v[0]}__{v[1]}"
 
     def _steady(self, v: Operand) -> bool:
-        """Whether it is the same in every round, as far as one sees here."""
+        """Whether a value is known to be the same in every iteration."""
         if isinstance(v, str):
             return True
         if v not in self.defs:
@@ -205,7 +206,7 @@ class StraightReverse:
         return cheap(step, self.body, self.activity.written)
 
     def _roundings(self, v: Operand) -> int:
-        """How often a value is rounded on its way from what is there. Once gives the same bits."""
+        """Count the roundings in recomputing a value. With at most one the bits are the same."""
         if isinstance(v, str) or self.body.names.get(v[0], "bool") in INTS:
             return 0
         if v not in self.defs:
@@ -214,7 +215,7 @@ class StraightReverse:
         return sum(map(self._roundings, args)) + (not moves(step))
 
     def _needs(self, v: Operand, deep: int = 0) -> set[Version]:
-        """The values to store for recomputing a value: at worst the value itself."""
+        """Return the values to store for recomputing a value: at worst the value itself."""
         if isinstance(v, str) or v in self.stored or self._here(v):
             return set()
         if v not in self.defs:
@@ -245,13 +246,13 @@ class StraightReverse:
         return versions
 
     def _base(self, step: Assign, which: object) -> Version | None:
-        """The name that holds the address of a local array."""
+        """Return the version of the name that holds a local array's address; None for arguments."""
         if self.body.arrays[step.array].argument:
             return None
         return self._bases[id(step)][0 if which is address else 1]
 
     def _need(self, v: Operand) -> str:
-        """Have a value in the reverse; its name there."""
+        """Make a value available in the reverse, and return its name there."""
         if isinstance(v, str):
             return operand_text(v)
         if self._here(v):
@@ -317,7 +318,7 @@ class StraightReverse:
             values = dict(zip(operands(step.op), args, strict=True)) | {"z": out}
             for a, rule in zip(args, derivative(step.op), strict=True):
                 if rule and not isinstance(a, str) and a[0] in active:
-                    # Before the adjoint of `a` is written, which may be that of the result.
+                    # Format the rule first: `_add` may overwrite the adjoint of the result.
                     text = re.sub(
                         r"\b[cgxyz]\b",
                         lambda m: self._adjoint(out) if m[0] == "g" else self._need(values[m[0]]),

@@ -1,8 +1,9 @@
 """Calls of kernels that have a custom VJP: their text in both sweeps.
 
 The forward sweep calls the function, and keeps its arguments and its result. The reverse sweep
-calls the rule with the adjoint of the result, the result and the arguments, and adds what it gives
-to the adjoints of the arguments. Neither is transformed: nothing in them has adjoints.
+calls the rule with the adjoint of the result, the result and the arguments, and adds the results of
+the rule to the adjoints of the arguments. Neither function is differentiated itself. Start with
+`back`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from .text import NO_ROOM, RULE, failure_status, room, take_text
 
 
 def keep_lines(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) -> list[str]:
-    """The forward sweep's lines after a call that creates an array.
+    """Return the forward sweep's lines after a call that creates an array.
 
-    The array stays, with room for its adjoint, and with a copy if it is written to later.
+    They keep the array, reserve space for its adjoint, and copy it if it is written to later.
     """
     name, known = call.array, body.arrays[call.array]
-    count = 2 + known.ndim  # words that the result takes, behind all else
+    count = 2 + known.ndim  # words of the result, at the top of the stack
     axes = [f"{name}_n{i}" for i in range(known.ndim)]
     lines = ["SP = MARK[0]", f"{address(name)} = int64_at(SP - {8 * count})[0]"]
     for i, axis in enumerate(axes):
@@ -60,9 +61,9 @@ def back(
     recomputes: bool,
     called: bool,
 ) -> list[str]:
-    """The reverse sweep's lines: the rule, and sums.
+    """Return the reverse sweep's lines: the call of the rule, and the sums of adjoints.
 
-    A function that is ``called`` returns the begin of its stack; a status is negative.
+    A ``called`` function returns where its stack begins, or minus a status.
     """
     lines: list[str] = []
     known = body.arrays.get(call.array)
@@ -114,14 +115,14 @@ def back(
 
 
 def _read(out: Out, k: int) -> str:
-    """Where a word of a rule's results is."""
+    """Return a pointer to a word of a rule's results, as text."""
     return f"{out.dtype}_at(T{k} + {8 * out.word})"
 
 
 def _add_lines(call: Call, j: int, out: Out, frame: CalleeFrame, body: Body, k: int) -> list[str]:
-    """Add an array to the adjoint of an argument, if it has its shape."""
+    """Return lines that check an array's shape and add it to an argument's adjoint."""
     name = call.names[j]
-    if out.argument >= 0:  # what the rule was given
+    if out.argument >= 0:  # the rule returns one of its arguments
         kind = "array", out.argument - 2, 0
         source = (
             frame.held[kind]
@@ -151,7 +152,7 @@ def _add_lines(call: Call, j: int, out: Out, frame: CalleeFrame, body: Body, k: 
 
 
 def _places(call: Call, rule: Body) -> list[int | None]:
-    """Which of a rule's results are the adjoints of the arguments; None for one that it has not."""
+    """Return the result of a rule that is the adjoint of each argument; None for no adjoint."""
     form = rule.form if isinstance(rule.form, tuple) else (rule.form,)
     if rule.form is None or len(form) != len(call.names) or any(isinstance(x, tuple) for x in form):
         count = 0 if rule.form is None else len(form)
@@ -164,7 +165,7 @@ def _places(call: Call, rule: Body) -> list[int | None]:
 
 
 def _check(call: Call, j: int, out: Out, body: Body, rule: Body) -> None:
-    """Refuse an adjoint that no argument of its kind can have."""
+    """Raise KernelError if an adjoint has another rank than its argument, or an int dtype."""
     ndim = len(call.axes[j]) if call.names[j] in body.arrays else -1
     if out.ndim != ndim:
         kinds = ["a number" if n < 0 else f"an array of {n} axes" for n in (out.ndim, ndim)]

@@ -1,4 +1,7 @@
-"""The text of the forward sweep: the function, and what it stores on the stack."""
+"""The text of the forward sweep: the function, with stores of values to the stack.
+
+Start with `Forward`.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ from .text import (
 
 
 class Steps(Text):
-    """Writes steps, and loops and branches of nothing else."""
+    """Writes steps, and loops and branches that store nothing."""
 
     def __init__(self, body: Body, checked: bool, divisions: bool) -> None:
         super().__init__()
@@ -64,7 +67,7 @@ class Steps(Text):
         self.bounds = Bounds(body) if checked else None
 
     def step(self, step: Assign) -> None:
-        """One step."""
+        """Write one step."""
         line, arrays = step.line, self.body.arrays
         names = [operand_text(a) for a in step.args]
         if step.op == "check":
@@ -99,7 +102,7 @@ class Steps(Text):
         self.put(f"{base}[{names[0]}] {sign} {names[1]}")
 
     def check_before(self, loop: ForRange, k: int) -> None:
-        """The checks of indices in all rounds, before the loop with a number."""
+        """Write the index checks that are hoisted out of loop ``k``."""
         written = set()
         for check in [] if self.bounds is None else self.bounds.hoisted.get(id(loop), []):
             indices = [check.rest]
@@ -116,7 +119,7 @@ class Steps(Text):
                 self.put(f"if N{k} > 0 and not ({test}): return {status}")
 
     def plain(self, nodes: list[Node]) -> None:
-        """Statements that only compute a condition, for which nothing is stored."""
+        """Write statements that only compute a condition, without storing values."""
         for node in nodes:
             if isinstance(node, Assign):
                 self.step(node)
@@ -151,11 +154,11 @@ class Forward(Steps):
     """Writes the forward sweep.
 
     Attributes:
-      plans: For `reverse`, by the id of a node.
-      frames: The same for calls.
-      ways: The same for branches: the condition of the branch that was taken, if it is not stored.
-      starts: The same for blocks: the steps recomputed at the beginning of their reverse.
-      last: The values stored at the end, for all of the reverse sweep.
+      plans: The plans for `Reverse`, by the id of a node.
+      frames: The frames of calls, by the id of a node.
+      ways: The tests of branches that need not be stored, by the id of a node.
+      starts: The lines that a block recomputes at the beginning of its reverse, by the block's id.
+      last: The values that are stored at the end, for all of the reverse sweep.
     """
 
     def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
@@ -178,7 +181,7 @@ class Forward(Steps):
         return f"if SP{{}} > END: return {failure_status(NO_ROOM, line)}"
 
     def _push(self, names: list[str], line: int) -> None:
-        """Store names."""
+        """Write stores of names."""
         if not names:
             return
         self.put(self._room(line).format(f" + {8 * len(names)}"))
@@ -190,7 +193,7 @@ class Forward(Steps):
 
     @contextmanager
     def _begin_block(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
-        """A block, whose reverse computes names again before all else. Gives all that it knows."""
+        """Enter a block, whose reverse starts by recomputing names. Yield the names it has."""
         recomputed = self.again.block(nodes, known)
         before, self.used = self.used, set()
         yield known | set(recomputed)
@@ -213,7 +216,7 @@ class Forward(Steps):
             self.nodes(nodes, inner)
 
     def _have(self, operand: str, known: set[str]) -> bool:
-        """Whether the reverse sweep has an operand as it was, without storing it."""
+        """Whether the reverse sweep has an operand, bit for bit, without storing it."""
         if is_constant(operand):
             return True
         if operand not in known or not self.again.exact(operand):
@@ -224,13 +227,16 @@ class Forward(Steps):
     # The stored values.
 
     def _way(self, node: Branch) -> str:
-        """Which way a branch goes, as a bool: its test may be any number."""
+        """Return a branch's test as a bool, as text: the test may be any number."""
         return node.test if self.body.names[node.test] == "bool" else f"bool({node.test})"
 
     def straight_piece(
         self, nodes: list[Node], slots: Slots, known: set[str], stored_slots: dict[str, Slot]
     ) -> list[Any]:
-        """A stretch; ``held`` is what it has stored. Returns what its reverse is made of."""
+        """Write a stretch, and return the parts of its reverse.
+
+        ``stored_slots`` are the slots of names whose current values are stored already.
+        """
         parts: list[Any] = []
         line = -1
         for piece in pieces(nodes):
@@ -256,7 +262,7 @@ class Forward(Steps):
                     test = piece.test if slot is None else slot.read()
                     self.used |= {piece.test} if there else set()
                     parts.append(BranchPlan(test, *ways))
-                elif slot is not None:  # no need to know which way it went
+                elif slot is not None:  # the reverse does not need the test
                     slots.drop()
                     del self.lines[mark]
                 continue
@@ -298,7 +304,7 @@ class Forward(Steps):
         return parts
 
     def nodes(self, nodes: list[Node], known: set[str]) -> None:
-        """All of a block."""
+        """Write a block."""
         for group in groups(nodes):
             first = group[0]
             if straight(first):
@@ -317,7 +323,7 @@ class Forward(Steps):
                 self._make(first)
             elif isinstance(first, Call):
                 self._call(first, known)
-            else:  # loops inside: which way was taken goes on the stack behind them
+            else:  # with loops inside: the test is stored after them
                 assert isinstance(first, Branch)
                 for head, body in ((f"if {first.test}:", first.body), ("else:", first.other)):
                     self.put(head)
@@ -365,7 +371,7 @@ class Forward(Steps):
         self.plans[id(loop)] = ReversePlan(k, keep, slots, parts)
 
     def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
-        """The lines that reserve stack space for the values of an innermost loop."""
+        """Return lines that reserve stack space for the values of an innermost loop."""
         lines = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
         for j, dtype in enumerate(slots.dtypes):
             lines.append(f"S{k}_{j} = {dtype}_at(SP)")
@@ -373,7 +379,7 @@ class Forward(Steps):
         return lines
 
     def _much(self, size: str, line: int) -> str:
-        """The lines that check the stack space for some bytes, which may exceed an int64."""
+        """Return a check for stack space; as a float, since the size may exceed an int64."""
         return f"if {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, line)}"
 
     def _repeat(self, loop: While, known: set[str]) -> None:
@@ -401,7 +407,7 @@ class Forward(Steps):
         self.plans[id(loop)] = ReversePlan(k, keep)
 
     def _make(self, node: Alloc) -> None:
-        """A local array, its adjoints behind it, and what takes both away again."""
+        """Write a local array, its adjoints, and the words with which the reverse frees both."""
         self._loops += 1
         k = self._loops
         name, known = node.array, self.body.arrays[node.array]
@@ -438,7 +444,7 @@ class Forward(Steps):
         self.plans[id(node)] = ReversePlan(k)
 
     def _call(self, node: Call, known: set[str]) -> None:
-        """A call of a function that has a separate frame."""
+        """Write a call of a function that has separate sweeps."""
         self._loops += 1
         k = self._loops
         active, written = self.activity.active, self.activity.written
@@ -456,7 +462,7 @@ class Forward(Steps):
             self.put(f"    {dtype}_at(SP)[K{k}] = {source}[K{k}]")
             self.put(take_text(room(f"({count})", dtype), [node.line]))
         self.put("MARK[0] = DEPTH + 1")
-        end = f"END - {size}" if node.recompute else "END"  # the frame is below it the next time
+        end = f"END - {size}" if node.recompute else "END"  # recomputing starts above the frame
         self.put(variant.call(frame.ahead, f"SP, {end}, OUT, MARK"))
         self.put("if STATUS: return STATUS")
         if not node.recompute:

@@ -1,7 +1,7 @@
-"""Several results of a kernel: their place on the stack after a forward sweep.
+"""Several results of a kernel: their layout on the stack after a forward sweep.
 
-A number takes a word. A local array takes one for its address, one for that of its adjoints, and
-one for each axis. An array that is an argument takes none: the caller has it.
+A number takes one word. A local array takes one word for its address, one for the address of its
+adjoints, and one for each axis. An argument takes none: the caller has it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Out:
 
     Attributes:
       dtype: Its dtype.
-      ndim: How many axes it has; -1 of a number.
-      argument: The number of the argument that it is; -1 if it is none.
-      word: Where it lies, counted in words from the first result's.
+      ndim: The number of axes; -1 for a number.
+      argument: The number of the argument that it is, or -1.
+      word: Its offset from the first result, in words.
       active: Whether it has adjoints.
     """
 
@@ -35,7 +35,7 @@ class Out:
 
 
 def outputs_of(body: Body, activity: Activity) -> list[Out]:
-    """All results."""
+    """Return all results of a function."""
     outputs: list[Out] = []
     word = 0
     for name, axes in zip(body.outputs, body.axes, strict=True):
@@ -53,17 +53,17 @@ def outputs_of(body: Body, activity: Activity) -> list[Out]:
 
 
 def words_of(results: list[Out]) -> int:
-    """How many words results take."""
+    """Return the number of words that results take."""
     return sum(1 if out.ndim < 0 else 2 + out.ndim for out in results if out.argument < 0)
 
 
 def places(form: Any) -> list[int]:
-    """The numbers of the results, as they stand in what a function returns."""
+    """Return the indices of the results, in the order of the flattened return value."""
     return [place for x in form for place in places(x)] if isinstance(form, tuple) else [form]
 
 
 def words(body: Body) -> int:
-    """How many words all results take."""
+    """Return the number of words that all results of a function take."""
     count = 0
     for name, axes in zip(body.outputs, body.axes, strict=True):
         known = body.arrays.get(name)
@@ -72,7 +72,7 @@ def words(body: Body) -> int:
 
 
 def leave_text(body: Body) -> list[str]:
-    """The text that leaves results on the stack."""
+    """Return the lines that leave results on the stack."""
     lines: list[str] = []
     for name, axes in zip(body.outputs, body.axes, strict=True):
         known = body.arrays.get(name)

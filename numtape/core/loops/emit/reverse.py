@@ -36,7 +36,7 @@ class Reverse(Text):
         self.nodes(self.body.nodes)
 
     def _results(self) -> None:
-        """The seeds of several results; those of arrays are there already."""
+        """Add the seeds of several number results; the caller writes those of arrays."""
         size = words(self.body)
         if size:
             self.put(f"SP -= {8 * size}")
@@ -45,7 +45,7 @@ class Reverse(Text):
                 self.put(f"d_{name} += SEED[{k}]")
 
     def _pop(self, names: list[str]) -> None:
-        """Have names again that were stored together."""
+        """Restore names that were stored together."""
         if names:
             self.put(f"SP -= {8 * len(names)}")
         for j, name in enumerate(names):
@@ -69,7 +69,7 @@ class Reverse(Text):
                     self.put(line)
 
     def nodes(self, nodes: list[Node]) -> None:
-        """All of a block, backwards."""
+        """Write the reverse of a block."""
         self._start(nodes)
         for group in reversed(list(groups(nodes))):
             first = group[0]
@@ -100,7 +100,7 @@ class Reverse(Text):
                 self._make(first, plan)
 
     def _start(self, nodes: list[Node]) -> None:
-        """The values that a block recomputes."""
+        """Write the values that a block recomputes."""
         for line in self.forward.starts[id(nodes)]:
             self.put(line)
 

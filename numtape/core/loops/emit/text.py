@@ -1,8 +1,8 @@
 """The stack layout that both sweeps share, as text, and plans for branches and loops.
 
 The stack grows upwards from ``SP``. A single value takes eight bytes; in an innermost loop a value
-is a vector over the iterations, so that both sweeps can be vectorized. All begin at multiples of
-eight bytes.
+is a vector over the iterations, so that both sweeps can be vectorized. Words and vectors are
+aligned to eight bytes; up to eight bools share a word.
 """
 
 from __future__ import annotations
@@ -14,44 +14,44 @@ from typing import Any
 from ..analysis.types import SIZES
 from ..ir import Assign, Branch, ForRange, Line, Node, straight
 
-# The status of a forward sweep; 0: it is done.
+# The status of a sweep that failed; 0 is success.
 NO_ROOM, INDEX, DIVISION, NEGATIVE, SHAPES, EMPTY, DEEP, RULE, RAISED = 1, 2, 3, 4, 5, 6, 7, 8, 99
-LINES = 8  # bits below the place in a status, or below the number of an exception
+LINES = 8  # bits of the kind in a status; above them is the position, or an exception's number
 
 
 def failure_status(kind: int, line: int) -> int:
-    """The status of what fails at a node's line."""
+    """Return the status of a failure at a node's line."""
     return kind + ((line.number if isinstance(line, Line) else line) << LINES)
 
 
 @dataclass
 class Slot:
-    """A place for a value: the text of where it is, and its dtype."""
+    """A place for a value: the text of its lvalue, and its dtype."""
 
     place: str
     dtype: str
 
     def write(self, value: str) -> str:
-        """The line that stores a value there."""
+        """Return the line that stores a value there."""
         return f"{self.place} = {self.dtype}_of({value})"
 
     def read(self) -> str:
-        """The value."""
+        """Return the value, as text."""
         return f"({self.place} != 0)" if self.dtype == "bool" else self.place
 
 
 def once(j: int, dtype: str) -> Slot:
-    """A value that is stored once, ``j`` words above ``SP``."""
+    """Return the slot of a single value, ``j`` words above ``SP``."""
     return Slot(f"{dtype}_at(SP + {8 * j})[0]" if j else f"{dtype}_at(SP)[0]", dtype)
 
 
 def take_text(size: str, lines: list[int]) -> str:
-    """The text that takes room, and for which of the user's lines: a share for each."""
+    """Return the line that takes stack space, with the source lines that share it."""
     return f"SP += {size}  # for {' '.join(map(str, lines))}"
 
 
 def room(count: str, dtype: str) -> str:
-    """The bytes that so many elements take."""
+    """Return the size in bytes of so many elements, as text."""
     size = SIZES[dtype]
     return f"{count} * 8" if size == 8 else f"(({count} * {size} + 7) & -8)"
 
@@ -61,10 +61,10 @@ class Slots:
     """The slots of a stretch without loops.
 
     Attributes:
-      loop: The number of the innermost loop that it is the body of; 0: it runs once.
-      dtypes: Of each slot.
-      lines: The user's line that it is for.
-      words: How many words they take, if it runs once. Up to eight bools share one.
+      loop: The number of the innermost loop whose body it is; 0 outside of loops.
+      dtypes: The dtype of each slot.
+      lines: The source line of each slot.
+      words: The number of words that they take outside of loops. Up to eight bools share one.
     """
 
     loop: int = 0
@@ -75,7 +75,7 @@ class Slots:
     _before: list[tuple[int, list[int]]] = field(default_factory=list)
 
     def new(self, dtype: str, line: int) -> Slot:
-        """One more."""
+        """Add a slot."""
         j = len(self.dtypes)
         self.dtypes.append(dtype)
         self.lines.append(line)
@@ -90,7 +90,7 @@ class Slots:
         return once(self.words - 1, dtype)
 
     def drop(self) -> None:
-        """One less: the last."""
+        """Remove the last slot."""
         self.dtypes.pop()
         self.lines.pop()
         self.words, self._free_bytes = self._before.pop()
@@ -100,20 +100,20 @@ class Slots:
 
 
 def rounds(loop: ForRange, k: int) -> str:
-    """How often a loop runs."""
+    """Return the line that computes a loop's number of iterations."""
     if loop.step == 1:
         return f"N{k} = max({loop.high} - ({loop.low}), 0)"
     return f"N{k} = len(range({loop.low}, {loop.high}, {loop.step}))"
 
 
 def number(loop: ForRange, k: int) -> str:
-    """The loop's number in round K."""
+    """Return the line that computes the loop variable in iteration K."""
     start = "" if loop.low == "0" else f"{loop.low} + "
     return f"{loop.name} = {start}K{k}" + (f" * ({loop.step})" if loop.step != 1 else "")
 
 
 class Text:
-    """Lines of a function, with their depth."""
+    """The lines of a function, and the current indentation depth."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -124,13 +124,13 @@ class Text:
         self.lines.append("    " * self.depth + line)
 
     def insert(self, at: int, lines: list[str]) -> None:
-        """Add lines before others."""
+        """Insert lines at an index."""
         self.lines[at:at] = ["    " * self.depth + line for line in lines]
 
 
 @dataclass
 class BranchPlan:
-    """The reverse of a branch in a stretch: which way it went, and the reverse of both."""
+    """The reverse of a branch in a stretch: its test, and the reverse of both sides."""
 
     test: str
     body: list[Any]
@@ -139,13 +139,13 @@ class BranchPlan:
 
 @dataclass
 class ReversePlan:
-    """The plan of a straight piece or a loop, which its reverse needs.
+    """The forward sweep's notes on a stretch, loop, array or call, for its reverse.
 
     Attributes:
-      k: The number of a loop.
-      keep: The values that are restored before it, in the order in which they were stored.
-      slots: The slots of a straight piece or an innermost loop; None for other loops.
-      parts: The text of the reverse of each piece and branch, in the order of the forward sweep.
+      k: The number of the loop, array or call.
+      keep: The values that are restored before a loop, in the order in which they were stored.
+      slots: The slots of a stretch or an innermost loop; None for others.
+      parts: The reverse of each piece and branch, in the order of the forward sweep.
     """
 
     k: int = 0
@@ -155,7 +155,7 @@ class ReversePlan:
 
 
 def groups(nodes: list[Node]) -> Iterator[list[Node]]:
-    """Stretches, and loops and others by themselves."""
+    """Yield runs of straight nodes (stretches), and each other node by itself."""
     run: list[Node] = []
     for node in nodes:
         if straight(node):
@@ -170,7 +170,7 @@ def groups(nodes: list[Node]) -> Iterator[list[Node]]:
 
 
 def pieces(nodes: list[Node]) -> Iterator[list[Assign] | Branch]:
-    """The straight pieces of a stretch, and its branches."""
+    """Yield the straight pieces of a stretch, and its branches."""
     run: list[Assign] = []
     for node in nodes:
         if isinstance(node, Assign):

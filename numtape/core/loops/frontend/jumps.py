@@ -1,6 +1,7 @@
-"""Loops over iterables as loops over ranges; ``break``, ``continue``, early ``return`` as flags.
+"""Jump elimination: iterables become ranges; ``break``, ``continue``, early ``return`` flags.
 
 ``for i, v in enumerate(x)`` becomes ``for at in range(len(x))`` with ``i = at``, ``v = x[at]``.
+Start with `JumpElimination`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from .source import FunctionSource
 
 
 class Iterables:
-    """Rewrites one loop.
+    """Rewrites one loop over an iterable to a loop over a range.
 
     Attributes:
-      before: Statements before the loop.
-      inside: Statements at the beginning of its body.
+      before: The statements before the loop.
+      inside: The statements at the beginning of its body.
+      loop: The rewritten loop.
     """
 
     def __init__(self, source: FunctionSource, loop: ast.For, new: Callable[[str], str]) -> None:
@@ -32,7 +34,7 @@ class Iterables:
         self.loop = copy.copy(loop)
         self.loop.target = ast.Name(self._at, ast.Store(), lineno=loop.lineno)
         counts: Any = _name("range")
-        counts.meaning = range  # whatever the function calls so itself
+        counts.meaning = range  # even if the function shadows the name `range`
         self.loop.iter = ast.Call(counts, [_name(name)], [])
         self.loop.body = [*self.inside, *loop.body]
 
@@ -41,7 +43,7 @@ class Iterables:
         return ast.fix_missing_locations(ast.copy_location(assignment, self._loop))
 
     def _keep_value(self, value: ast.expr, kind: str) -> ast.expr:
-        """An expression's value under a name that nothing else assigns, before the loop."""
+        """Assign an expression to a fresh name before the loop, and return the name."""
         if isinstance(value, ast.Constant):
             return value
         name = self._new(kind)
@@ -49,7 +51,7 @@ class Iterables:
         return _name(name)
 
     def _walk(self, target: ast.expr, iterable: ast.expr) -> ast.expr:
-        """Assign a target in each round. Returns how many rounds there are."""
+        """Assign a target in each iteration. Return the number of iterations."""
         called = self._source.value(iterable.func) if isinstance(iterable, ast.Call) else None
         if isinstance(iterable, ast.Call) and called is enumerate:
             return self._enumerate(target, iterable)
@@ -76,14 +78,14 @@ class Iterables:
         else:
             array = self._keep_value(iterable, "of")
         element: Any = ast.Subscript(array, _name(self._at), ast.Load())
-        element.inside = True  # of a tuple: there is such an element
+        element.inside = True  # the index is always within a tuple's bounds
         self.inside.append(self._put(target, element))
         length: Any = _name("len")
         length.meaning = len
         return ast.Call(length, [array], [])
 
     def _display(self, target: ast.expr, display: Any) -> ast.expr:
-        """The elements of a tuple that is written out, which are computed before."""
+        """Loop over a tuple display, whose elements are computed before the loop."""
         if not display.elts or any(isinstance(x, ast.Starred) for x in ast.walk(display)):
             self._source.refuse(
                 f"a loop over `{ast.unparse(display)}`", display, "Write its elements out."
@@ -99,7 +101,7 @@ class Iterables:
     def _assign_element(
         self, target: ast.expr, elements: list[ast.expr], display: ast.expr
     ) -> None:
-        """Assign that one of some elements whose round it is."""
+        """Assign the element of the current iteration."""
         if isinstance(target, ast.Tuple):
             parts = [x.elts if isinstance(x, ast.Tuple) else [] for x in elements]
             if any(len(x) != len(target.elts) for x in parts):
@@ -175,15 +177,17 @@ def _names(target: ast.expr) -> set[str]:
 
 DONE, RESULT = "done_0_", "result_0_"
 Jump = (ast.Break, ast.Continue)
-DEEPEST = 20  # what follows a way that leaves is put into the other way so often, one in the other
+DEEPEST = 20  # nested `if`s whose following statements move into a branch; deeper ones use flags
 
 
 class JumpElimination:
     """The statements of one function, without jumps.
 
     Attributes:
-      returns: Whether the function gives a value.
-      made: The names that it adds.
+      body: The rewritten statements.
+      early: Whether the function returns before its last statement.
+      returns: Whether the function returns a value.
+      flag_names: The names that the rewriting adds.
     """
 
     def __init__(self, source: FunctionSource) -> None:
@@ -197,9 +201,7 @@ class JumpElimination:
         values = [node.value for node in _returns(body)]
         self.returns = any(value is not None for value in values)
         if self.returns and (not _ends(body) or None in values):
-            source.refuse(
-                "a way through it that returns nothing", None, "Return a number on each way."
-            )
+            source.refuse("a path that returns nothing", None, "Return a number on each path.")
         several = self.early and isinstance(values[0], ast.Tuple)
         self._form = self._result_names(values[0]) if several else RESULT
         self.body = self._block(body, None)
@@ -222,13 +224,13 @@ class JumpElimination:
         return name
 
     def _result_names(self, value: Any) -> Any:
-        """Names for the parts of a result: a name, or a tuple of them."""
+        """Create names for the parts of a result: a name, or a tuple of names."""
         if isinstance(value, ast.Tuple):
             return tuple([self._result_names(x) for x in value.elts])
         return self._new("result")
 
     def _results(self, value: ast.expr, form: Any, node: ast.stmt) -> list[ast.stmt]:
-        """Assign what is returned to the names for it."""
+        """Assign a returned value to the result names."""
         if isinstance(form, str) and not isinstance(value, ast.Tuple):
             return [_put(form, value, node)]
         if (
@@ -246,7 +248,7 @@ class JumpElimination:
         ]
 
     def _block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
-        """Statements; ``loop`` names the flags of the loop around: go on at all, skip the rest."""
+        """Rewrite statements; ``loop``: the names of the enclosing loop's go and skip flags."""
         statements: list[ast.stmt] = []
         for k, node in enumerate(nodes):
             if isinstance(node, ast.Break | ast.Continue):
@@ -266,7 +268,7 @@ class JumpElimination:
                 body, other, rest = node.body, node.orelse, nodes[k + 1 :]
                 exits = _has(node, (ast.Return, *Jump), True)
                 moved = exits and bool(rest) and self._deep < DEEPEST
-                if moved and _leaves(body):  # what follows is the other way: it needs no flag
+                if moved and _leaves(body):  # the rest is the other branch: no flag is needed
                     other = [*other, *rest]
                 elif moved and _leaves(other):
                     body = [*body, *rest]
@@ -298,7 +300,7 @@ class JumpElimination:
 
     def _loop(self, node: Any) -> list[ast.stmt]:
         if node.orelse:
-            self.source.refuse("`else` of a loop", node, "Set a flag in the loop and look at it.")
+            self.source.refuse("`else` of a loop", node, "Set a flag in the loop and test it.")
         if isinstance(node, ast.For) and not self._counts(node):
             iterables = Iterables(self.source, node, self._new)
             return [*iterables.before, *self._loop(iterables.loop)]
@@ -317,7 +319,7 @@ class JumpElimination:
             body.append(ast.If(_name(DONE), [_set(go, False, node)], [], lineno=node.lineno))
         before: list[ast.stmt] = [_set(go, True, node)]
         if isinstance(node, ast.For):
-            # `normal` translates this to the next number of a range, if there is one.
+            # `Lowering.leaving` lowers this to a `while` over the numbers of the range.
             new.body, new.go = body, go
             return [*before, new]
         test = ast.If(node.test, body, [_set(go, False, node)], lineno=node.lineno)
@@ -325,7 +327,7 @@ class JumpElimination:
 
 
 def _leaves(nodes: list[ast.stmt]) -> bool:
-    """Whether statements never go on to what follows them."""
+    """Whether control never reaches the end of the statements."""
     last = nodes[-1] if nodes else None
     if isinstance(last, ast.If):
         return _leaves(last.body) and _leaves(last.orelse)
@@ -348,7 +350,7 @@ def _set(name: str, value: bool, like: Any = None) -> ast.stmt:
 
 
 def _has(node: ast.AST, kinds: Any, into: bool) -> bool:
-    """Whether there is such a statement in a node; ``into`` other loops, too."""
+    """Whether a node contains such a statement; ``into``: also search nested loops."""
     if isinstance(node, kinds):
         return True
     if isinstance(node, ast.For | ast.While) and not into:
@@ -369,7 +371,7 @@ def _returns(nodes: list[ast.stmt]) -> list[ast.Return]:
 
 
 def _ends(nodes: list[ast.stmt]) -> bool:
-    """Whether statements return on each way."""
+    """Whether statements return or raise on every path."""
     last = nodes[-1] if nodes else None
     if isinstance(last, ast.If):
         return _ends(last.body) and _ends(last.orelse)

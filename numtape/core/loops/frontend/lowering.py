@@ -1,7 +1,8 @@
 """Lowering: from a function's syntax tree to statements of one operation each.
 
-`normal` takes a `FunctionSource` and returns a `Body` of `core.loops.ir`: helpers are inlined, and
-there is one exit. Start reading at `Lowering.function`, the first method of the last section.
+`normal` takes a function and the kinds of its arguments, and returns a `Body` of `core.loops.ir`:
+helpers are inlined, and there is one exit. Start reading at `Lowering.function`, the first method
+of the last section.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from .jumps import JumpElimination
 from .scope import ExpressionValue, Frame, Grid, Lazy, Places, View
 from .source import MISSING, FunctionSource
 
-# The text of steps that are no functions.
+# The text of steps that are not in `FUNCTIONS`.
 _TEXTS = {
     "not": "not {0}",
     "truth": "bool({0})",
@@ -61,7 +62,7 @@ _TEXTS = {
 
 
 def constant(operand: str) -> int | float | None:
-    """The number that an operand's text is; None of a name."""
+    """Return the number that an operand is the text of; None for a name."""
     if not is_constant(operand) or operand in ("True", "False"):
         return None
     if operand.lstrip("-").startswith("math."):
@@ -81,7 +82,7 @@ _FOLDED: dict[type, Any] = {
 
 
 def fold_constants(node: ast.expr) -> int | float | None:
-    """The number that Python itself makes of numbers: ``2 ** -1`` is 0.5 before Numba sees it."""
+    """Fold constants like Python, which makes 0.5 of ``2 ** -1`` before Numba sees it."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, int | float) else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -97,7 +98,7 @@ def fold_constants(node: ast.expr) -> int | float | None:
         and isinstance(left, int)
         and isinstance(right, int)
         and (
-            left.bit_length() * right > 128  # more than Python computes in advance
+            left.bit_length() * right > 128  # Python does not fold larger powers
         )
     ):
         return None
@@ -116,7 +117,7 @@ def is_none(node: Any) -> bool:
 
 
 def is_dots(node: Any) -> bool:
-    """Whether an index stands for the axes between others."""
+    """Whether an index is ``...``."""
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
@@ -145,7 +146,7 @@ COMPARED = {
     ast.Eq: "==",
     ast.NotEq: "!=",
 }
-MOST_CONSTANTS = 100  # elements of an array that is a constant
+MOST_CONSTANTS = 100  # elements of a constant array
 
 
 REDUCED: dict[Any, str] = {
@@ -191,7 +192,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-# The function's name below, and how many arguments it takes.
+# The suffix of the `_make_` method, and the least and most arguments.
 MADE: dict[Any, tuple[str, int, int]] = {
     np.dot: ("dot", 2, 2),
     np.vdot: ("dot", 2, 2),
@@ -225,7 +226,7 @@ MADE: dict[Any, tuple[str, int, int]] = {
     np.flatnonzero: ("flatnonzero", 1, 1),
     np.take: ("take", 2, 2),
 }
-BUILTIN: dict[Any, str] = {sum: "sum", max: "max", min: "min"}  # of one array
+BUILTIN: dict[Any, str] = {sum: "sum", max: "max", min: "min"}  # with one array as argument
 OF_ARRAYS = {
     "copy": 0,
     "dot": 1,
@@ -248,13 +249,16 @@ def normal(
     functions: Functions | None = None,
     rule: FunctionType | None = None,
 ) -> Body:
-    """A function in normal form.
+    """Lower a function to normal form.
 
     Args:
       function: The function to lower.
-      kinds: For each argument its dtype and its number of axes; -1 for a number.
+      kinds: The dtype and number of axes of each argument; -1 axes for a number.
       functions: The functions that a kernel calls, if this is one of them; None for a kernel.
-      rule: A kernel's custom VJP. Then the result is only a call of it.
+      rule: A kernel's custom VJP, or None. With one, the body is a single call of the function.
+
+    Raises:
+      KernelError: If the function contains an unsupported construct.
     """
     source = FunctionSource(function)
     writer = Lowering()
@@ -317,7 +321,7 @@ class Lowering:
         self.count = self._names = self._helpers = 0
         self.once: set[str] = set()
         self.callee_names: dict[str, str] = {}
-        self._read: dict[Any, str] = {}  # elements that a loop has read
+        self._read: dict[Any, str] = {}  # names of the elements that the current loop has read
         self.raised: list[Raised] = []
         self.outputs: list[str] = []
         self.axes: list[list[str]] = []
@@ -325,17 +329,17 @@ class Lowering:
         self.functions: Any = None
 
     def prefix(self, source: FunctionSource) -> str:
-        """The prefix of a helper's local names."""
+        """Return a new prefix for a helper's local names; "" for the first function."""
         self._helpers += 1
         return f"h{self._helpers - 1}_" if self._helpers > 1 else ""
 
     def fresh(self) -> str:
-        """A name that nothing else has."""
+        """Return a fresh name."""
         self._names += 1
         return f"_{self._names}"
 
     def line(self, node: Any) -> int:
-        """Where a node stands, from the first line of the kernel on."""
+        """Return a node's line, counted from the first line of the kernel."""
         source, standing = self.frames[-1].source, self.standing
         own = getattr(node, "lineno", source.line)
         if len(self.frames) > 1:
@@ -344,11 +348,11 @@ class Lowering:
         return line if self.kernel else standing.of_call(line, source.file, own)
 
     _call_line = 0
-    kernel = True  # whether it is the kernel that is written, and not what it calls apart
+    kernel = True  # False for a function that the kernel calls without inlining
     standing: Lines
 
     def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
-        """Say what a kernel cannot have; see `FunctionSource.refuse`."""
+        """Raise KernelError; see `FunctionSource.refuse`."""
         frame = self.frames[-1]
         for x in ast.walk(node) if isinstance(node, ast.AST) else ():
             name = frame.rename(x.id) if isinstance(x, ast.Name) else ""
@@ -365,11 +369,11 @@ class Lowering:
         self.out.append(node)
 
     def single(self, name: str) -> bool:
-        """Whether a name is assigned in one place, before all others that read it."""
+        """Whether a name is assigned in one place, before all of its reads."""
         return name in self.once or name.endswith(("_n0", "_n1", "_n2"))
 
     def put(self, out: str, op: str, args: list[str], node: Any, dtype: str = "") -> str:
-        """Write a step; its result goes to a fresh name unless there is one."""
+        """Write a step, and return the name of its result: ``out``, or a fresh one."""
         if not out:
             out = self.fresh()
             self.once.add(out)
@@ -390,7 +394,7 @@ class Lowering:
         return out
 
     def _lowest(self, op: str, args: list[str]) -> int | None:
-        """A bound below which an int is not, if there is one that is known."""
+        """Return a lower bound of an int, if one is known."""
         known: list[Any] = [self.low.get(a, constant(a)) for a in args]
         if any(isinstance(k, float) for k in known):
             return None
@@ -413,7 +417,7 @@ class Lowering:
 
     @contextmanager
     def inside(self) -> Iterator[list[Node]]:
-        """Collect the nodes that are written in this block in a new list."""
+        """Collect the nodes that this block writes in a new list."""
         outer, self.out = self.out, []
         try:
             yield self.out
@@ -421,7 +425,7 @@ class Lowering:
             self.out = outer
 
     def int_op(self, op: str, x: str, y: str, node: Any) -> str:
-        """Write an operation of ints, unless its result is known."""
+        """Write an operation of ints, or fold it if its result is known."""
         one, other = constant(x), constant(y)
         if isinstance(one, int) and isinstance(other, int):
             folded_forms = {
@@ -444,16 +448,16 @@ class Lowering:
     # Views: parts of arrays that share the memory of the array.
 
     def all_of(self, array: str) -> ExpressionValue:
-        """An array as a whole."""
+        """Return the value of a whole array."""
         axes = [f"{array}_n{k}" for k in range(self.arrays[array].ndim)]
         return ExpressionValue(array=array, grid=View(array, axes))
 
     def of(self, view: View) -> ExpressionValue:
-        """A view as what an expression is."""
+        """Return a view as the value of an expression."""
         return ExpressionValue(array=view.array, grid=view)
 
     def place(self, view: View, indices: list[str], node: Any) -> str:
-        """The index in memory of an element, whose indices count from the front."""
+        """Write the flat index of an element, whose indices are not negative."""
         if view.strides is None:
             offset = "0"
             for index, length in zip(indices, view.shape, strict=True):
@@ -465,14 +469,14 @@ class Lowering:
         return offset
 
     def load(self, view: View, indices: list[str], node: Any, to: str = "") -> str:
-        """Read an element."""
+        """Write a load of an element."""
         out = to or self.fresh()
         place = self.place(view, indices, node)
         self.write(Assign(out, "load", [place], "", self.line(node), view.array))
         return out
 
     def position(self, index: str, length: str, node: Any) -> str:
-        """An index that is counted from the front."""
+        """Write a non-negative version of an index, and its check."""
         value = constant(index)
         if isinstance(value, int):
             position = index if value >= 0 else self.put("", "+", [length, index], node)
@@ -484,14 +488,14 @@ class Lowering:
         return position
 
     def size(self, shape: list[str], node: Any) -> str:
-        """How many elements there are."""
+        """Write the number of elements of a shape."""
         size = "1"
         for length in shape:
             size = self.int_op("*", size, length, node)
         return size
 
     def steps_of(self, view: View, node: Any) -> list[str]:
-        """The strides of a view."""
+        """Write the strides of a view, in elements."""
         if view.strides is not None:
             return view.strides
         steps = ["1"]
@@ -502,7 +506,7 @@ class Lowering:
     # Parts.
 
     def spread(self, view: View, indices: list[Any], node: Any) -> list[Any]:
-        """The subscripts, with slices for missing axes."""
+        """Return the subscripts, with full slices for ``...`` and missing axes."""
         taken = sum(not is_none(x) and not is_dots(x) for x in indices)
         dots = [k for k, x in enumerate(indices) if is_dots(x)]
         if taken > len(view.shape) or len(dots) > 1:
@@ -516,7 +520,7 @@ class Lowering:
         return [*indices[:at], *rest, *indices[at + len(dots) :]]
 
     def part(self, view: View, indices: list[Any], node: Any) -> View:
-        """The view that ints, slices, ``...`` and ``None`` select; ints may be names."""
+        """Write the view that ints, slices, ``...`` and ``None`` select; ints may be names."""
         indices = self.spread(view, indices, node)
         strides = self.steps_of(view, node)
         offset = view.offset
@@ -547,7 +551,7 @@ class Lowering:
         return View(view.array, shape, offset, None if ordered else steps, self.rows(view, indices))
 
     def rows(self, view: View, indices: list[Any]) -> tuple[object, ...] | None:
-        """How a part is picked from an array, for `View.rows`."""
+        """Return the `View.rows` of a part."""
         before = view.rows
         if view.offset == "0" and view.strides is None and view.array not in self.moving:
             before = view.array, tuple(view.shape)
@@ -569,7 +573,7 @@ class Lowering:
         )
 
     def slice(self, node: ast.Slice, length: str) -> tuple[str, str, str]:
-        """Where a slice begins, how many elements it has, and its step."""
+        """Write a slice's start and number of elements, and return them with its step."""
         step = 1 if node.step is None else constant(self.number(node.step))
         if not isinstance(step, int) or not step:
             self.refuse(
@@ -606,17 +610,17 @@ class Lowering:
         if constant(count) is None:
             self.low[count] = 0
         if constant(start) is None:
-            self.low[start] = 0  # of an empty slice it is not read
+            self.low[start] = 0  # may be negative for an empty slice, which reads nothing
         return start, count, str(step)
 
     def reverse_axes(self, view: View, node: Any) -> View:
-        """A view with its axes in reverse."""
+        """Return a view with its axes reversed."""
         if len(view.shape) < 2:
             return view
         return View(view.array, view.shape[::-1], view.offset, self.steps_of(view, node)[::-1])
 
     def reshape(self, view: View, shape: list[str], node: Any) -> View:
-        """The same elements, in order, in other axes; -1 stands for what is left."""
+        """Return a contiguous view with another shape; -1 stands for the remaining length."""
         if view.strides is not None:
             self.refuse(
                 f"`{ast.unparse(node)}` of elements that do not lie in order",
@@ -634,7 +638,7 @@ class Lowering:
         return View(view.array, shape, view.offset)
 
     def match(self, x: str, y: str, node: Any) -> None:
-        """Have it checked that two lengths are the same."""
+        """Write a check that two lengths are equal."""
         if x == y:
             return
         if constant(x) is not None and constant(y) is not None:
@@ -646,14 +650,14 @@ class Lowering:
     # Names of arrays.
 
     def bind(self, local: str, view: View, node: Any) -> None:
-        """Give a view a name."""
+        """Bind a local name to a view."""
         frame = self.frames[-1]
         known = frame.bound.get(local)
         if known is not None and known.grid is None:
             self.refuse(
                 f"an array under the name `{local}`, which has another value elsewhere",
                 node,
-                "Take its own name for it.",
+                "Use another name for it.",
             )
         self.has(local, node)
         if frame.rebound(local):
@@ -663,13 +667,13 @@ class Lowering:
             frame.bound[local] = ExpressionValue(array=frozen.array, grid=frozen)
 
     def has(self, local: str, node: Any) -> None:
-        """Say that a name has a value now, if that is asked somewhere."""
+        """Set the flag that a name is assigned, if the name may be read unassigned."""
         frame = self.frames[-1]
         if local in frame.flags:
             self.put(frame.rename(frame.flags[local]), "copy", ["True"], node)
 
     def freeze(self, view: View, node: Any) -> View:
-        """A view that stays what it is now."""
+        """Return a view whose shape and place later assignments do not change."""
         array = view.array
         if array in self.moving:
             array = self.fresh()
@@ -680,7 +684,7 @@ class Lowering:
         return View(array, shape, self._still(view.offset, node), strides, view.rows)
 
     def _still(self, operand: str, node: Any) -> str:
-        """An operand that nothing assigns later."""
+        """Return an operand that nothing assigns later, by copying it if necessary."""
         if constant(operand) is not None or self.single(operand):
             return operand
         name = self.put("", "copy", [operand], node)
@@ -689,7 +693,7 @@ class Lowering:
         return name
 
     def _lies(self, array: str, other: str, offset: str, node: Any) -> None:
-        """Have an array lie where another one lies, from an element on."""
+        """Make an array share the memory of another one, from an element on."""
         if self.arrays[other].argument:
             self.arrays[other].addressed = True
         self.same.append((array, other))
@@ -700,7 +704,7 @@ class Lowering:
                 self.put(to, "beyond", [begin, offset], node, other)
 
     def move(self, local: str, view: View, node: Any) -> None:
-        """Have a name that is given several arrays hold one of them."""
+        """Rebind a name that holds different arrays over time."""
         frame = self.frames[-1]
         if view.strides is not None:
             self.refuse(
@@ -723,10 +727,10 @@ class Lowering:
                 f"arrays of {len(known.grid.shape)} and {len(view.shape)} axes under the "
                 f"name `{local}`",
                 node,
-                "Take its own name for each.",
+                "Use a separate name for each.",
             )
         if self.arrays[known.array].dtype != self.arrays[view.array].dtype:
-            self.arrays[known.array].dtype = ""  # `types` says whether they are the same
+            self.arrays[known.array].dtype = ""  # `types` checks that they are the same
         self._lies(known.array, view.array, view.offset, node)
         for axis, length in zip(known.grid.shape, view.shape, strict=True):
             self.put(axis, "copy", [length], node)
@@ -734,15 +738,15 @@ class Lowering:
     # Whole-array expressions: each becomes one loop over its elements.
 
     def dtype_of(self, grid: Grid) -> str:
-        """The dtype of elements; "" if it is not known yet."""
+        """Return the dtype of elements; "" if it is not known yet."""
         return self.arrays[grid.array].dtype if isinstance(grid, View) else grid.dtype
 
     def sources(self, grid: Grid) -> list[View]:
-        """The views that elements are read from."""
+        """Return the views that elements are read from."""
         return [grid] if isinstance(grid, View) else grid.sources
 
     def item(self, grid: Grid, indices: list[str], node: Any) -> str:
-        """Write the element at some indices, which may be more than the axes of the grid."""
+        """Write the element at some indices; leading indices beyond its axes are dropped."""
         own = indices[len(indices) - len(grid.shape) :]
         own = ["0" if n == "1" else i for i, n in zip(own, grid.shape, strict=True)]
         if isinstance(grid, Lazy):
@@ -753,7 +757,7 @@ class Lowering:
         return self._read[key]
 
     def broadcast(self, shapes: list[list[str]], node: Any) -> list[str]:
-        """The shape that operands have together."""
+        """Return the broadcast shape of operands, and write checks of their lengths."""
         shape: list[str] = []
         for k in range(1, max(map(len, shapes)) + 1):
             lengths = [shape[-k] for shape in shapes if len(shape) >= k]
@@ -775,8 +779,8 @@ class Lowering:
         Args:
           operands: Arrays and numbers.
           node: Where they stand.
-          write: From the names of elements, one of each operand, the name of the result.
-          dtype: Of the result, if it is known.
+          write: Maps the names of elements, one of each operand, to the name of the result.
+          dtype: The dtype of the result, if it is known.
         """
         grids = [x.grid for x in operands if x.grid is not None]
         shape = self.broadcast([grid.shape for grid in grids], node)
@@ -826,7 +830,7 @@ class Lowering:
         copied: str = "",
         name: str = "",
     ) -> View:
-        """A local array, of a dtype or of that of another array."""
+        """Write a local array, of a dtype or of that of another array."""
         if not 1 <= len(shape) <= 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
         array = name or self.fresh()
@@ -847,18 +851,18 @@ class Lowering:
         )
 
     def materialize(self, grid: Grid, node: Any, dtype: str = "") -> View:
-        """A local array of the elements of another one, or of an expression."""
+        """Write a local array with the elements of another array or an expression."""
         array = self.new(grid.shape, dtype or self.dtype_of(grid), node)
         self.put_all(array, ExpressionValue(grid=grid), node, first=True)
         return array
 
     def view(self, value: ExpressionValue, node: Any) -> View:
-        """An array in memory: one is made of an expression."""
+        """Return a value as an array in memory; expressions are materialized."""
         assert value.grid is not None
         return value.grid if isinstance(value.grid, View) else self.materialize(value.grid, node)
 
     def put_all(self, target: View, value: ExpressionValue, node: Any, first: bool = False) -> None:
-        """Write elements, or one number, to all places of a view."""
+        """Write elements, or one number, to all elements of a view."""
 
         def write(indices: list[str]) -> None:
             element = value.name if value.grid is None else self.item(value.grid, indices, node)
@@ -906,7 +910,7 @@ class Lowering:
         self.rounds(target.shape, write, node)
 
     def fit(self, target: View, value: ExpressionValue, node: Any) -> ExpressionValue:
-        """A value that may be written to a view as it is read, element by element."""
+        """Return a value that can be written element by element: a copy if it overlaps."""
         grid = value.grid
         if grid is None:
             return value
@@ -916,7 +920,7 @@ class Lowering:
         return value
 
     def room(self, target: list[str], shape: list[str], node: Any) -> None:
-        """Have it checked that an array of some shape fits in another one."""
+        """Write a check that an array of some shape broadcasts to another shape."""
         if len(shape) > len(target):
             self.refuse(
                 f"`{ast.unparse(node)}`, of {len(shape)} axes for {len(target)}",
@@ -928,10 +932,10 @@ class Lowering:
                 self.match(length, own, node)
 
     def _meets(self, target: View, source: View, grid: Grid) -> bool:
-        """Whether writing an element may change another one that is still to be read."""
+        """Whether writing an element may change one that is still to be read."""
         one, other = target.array, source.array
         if one != other:
-            # A name that is given several arrays may be given this one further down.
+            # A name that holds different arrays may hold this one later.
             return bool({one, other} & self.moving) or self.may_alias(one, other)
         overlaps = (isinstance(grid, Lazy) and grid.needs_copy) or len(grid.shape) != len(
             target.shape
@@ -955,10 +959,10 @@ class Lowering:
             reached |= more
         return other in reached
 
-    # Subscripts: an element, a view, or elements at indices that arrays hold.
+    # Subscripts: an element, a view, or elements at index arrays.
 
     def indices(self, node: ast.Subscript) -> list[Any]:
-        """The subscripts: ints by name, arrays, slices, ``None`` and ``...``."""
+        """Return the subscripts: ints by name, arrays, slices, ``None`` and ``...``."""
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return [
             x if isinstance(x, ast.Slice) or is_none(x) or is_dots(x) else self._index(x)
@@ -970,7 +974,7 @@ class Lowering:
         return value.grid if value.grid is not None else value.name or self.number(node)
 
     def subscript(self, grid: Grid, node: ast.Subscript, to: str = "") -> str | ExpressionValue:
-        """The part of an array that an expression selects."""
+        """Write the element or the part of an array that a subscript selects."""
         indices = self.indices(node)
         if len(indices) == len(grid.shape) and all(isinstance(x, str) for x in indices):
             own = [self.position(x, n, node) for x, n in zip(indices, grid.shape, strict=True)]
@@ -983,7 +987,7 @@ class Lowering:
         return self.of(self.part(view, indices, node))
 
     def element(self, node: ast.Subscript) -> tuple[str, str] | View | Places:
-        """The target of an assignment: an element's array and its index in memory, or several."""
+        """Return the target of an assignment: an element's array and flat index, or a selection."""
         grid = self.value(node.value).grid
         if not isinstance(grid, View):
             self.refuse(f"`{ast.unparse(node)}`", node, "Write to elements of arrays by name.")
@@ -1008,7 +1012,7 @@ class Lowering:
     # Places.
 
     def places(self, view: View, indices: list[Any], node: Any) -> Places:
-        """Elements at places that arrays among the indices hold."""
+        """Return the elements that index arrays among the subscripts select."""
         if any(is_none(x) for x in indices if not isinstance(x, Grid)):
             self.refuse(
                 f"`{ast.unparse(node)}`, a new axis beside an array of places",
@@ -1024,13 +1028,13 @@ class Lowering:
         ]
         shape = self.broadcast([x.shape for x in places if x is not None], node)
         rest = [n for n, x in zip(base.shape, places, strict=True) if x is None]
-        # Where a slice stands between numbers and arrays, what these pick comes first, as in NumPy.
+        # If a slice separates numbers and index arrays, their axes come first, as in NumPy.
         used = [k for k, x in enumerate(indices) if isinstance(x, str | Grid)]
         first = used[0] if used[-1] - used[0] == len(used) - 1 else 0
         return Places(base, places, [*rest[:first], *shape, *rest[first:]], first, len(shape))
 
     def _places(self, grid: Grid, length: str, node: Any) -> Grid:
-        """Places along an axis: those where conditions hold, if that is what is given."""
+        """Return an index array for an axis; a mask is converted to indices."""
         if self.dtype_of(grid) != "bool":
             return grid
         if len(grid.shape) != 1:
@@ -1043,12 +1047,12 @@ class Lowering:
         return self.where(grid, node)
 
     def where(self, grid: Grid, node: Any) -> View:
-        """The places where conditions hold, in order, in an array of ints."""
+        """Write an array of the indices where a mask is true, in order."""
         array, count = self.new(grid.shape, "int64", node), self.fresh()
         self.put(count, "copy", ["0"], node)
 
         def write(own: list[str]) -> None:
-            holds = self.item(grid, own, node)  # where it does not, the next one is put there
+            holds = self.item(grid, own, node)  # if false, the next store overwrites this one
             self.write(
                 Assign("", "store", [count, own[0]], "", self.line(node), array.array, first=True)
             )
@@ -1060,7 +1064,7 @@ class Lowering:
         return View(array.array, [total])
 
     def _at(self, places: Places, own: list[str], node: Any) -> list[str]:
-        """The indices in the view of what has other indices in what is picked."""
+        """Return the indices in the view of an element of the selection."""
         first, end = places.first, places.first + places.axes
         rest = iter([*own[:first], *own[end:]])
         return [
@@ -1069,7 +1073,7 @@ class Lowering:
         ]
 
     def gather(self, places: Places, node: Any) -> ExpressionValue:
-        """Elements at places."""
+        """Return the selected elements, which are read lazily."""
         view = places.view
 
         def element(own: list[str]) -> str:
@@ -1084,8 +1088,8 @@ class Lowering:
         )
 
     def scatter(self, places: Places, value: ExpressionValue, node: Any) -> None:
-        """Write a value to places, one after the other: the last of equal places stays."""
-        if value.grid is not None:  # all of it is read before
+        """Write a value to the selected elements, in order: the last of equal indices wins."""
+        if value.grid is not None:  # read all of it first
             value = self.of(self.materialize(value.grid, node))
             self.room(places.shape, value.grid.shape if value.grid else [], node)
 
@@ -1100,14 +1104,14 @@ class Lowering:
 
     # Expressions of numbers.
 
-    # Names and what they mean.
+    # Names.
 
     def target(self, node: ast.Name) -> str:
-        """The name that an assignment assigns."""
+        """Return the text name for an assignment to a number."""
         frame = self.frames[-1]
         if frame.bound.get(node.id, ExpressionValue()).array:
             self.refuse(
-                f"another value for the array `{node.id}`", node, "Take its own name for it."
+                f"another value for the array `{node.id}`", node, "Use another name for it."
             )
         name = frame.rename(node.id)
         frame.bound[node.id] = ExpressionValue(name)
@@ -1116,7 +1120,7 @@ class Lowering:
         return name
 
     def sure(self, node: ast.Name) -> None:
-        """Have it looked at whether a name has a value, if it may have none."""
+        """Write a check that a name has a value, if it may be unassigned."""
         frame = self.frames[-1]
         if id(node) in frame.unsure:
             with self.inside() as failed:
@@ -1128,11 +1132,11 @@ class Lowering:
             self.write(Branch(flag, [], failed, self.line(node)))
 
     def object(self, node: Any) -> Any:
-        """The value of a global name or of its attribute; MISSING if it has none."""
+        """Return the value of a global name or of its attribute, or MISSING."""
         return self.frames[-1].source.value(node)
 
     def value(self, node: Any, to: str = "") -> ExpressionValue:
-        """Write an expression; a number goes to the name ``to`` if there is one."""
+        """Write an expression; a number is assigned to the name ``to``, if given."""
         write = getattr(self, f"_of_{type(node).__name__}", None)
         if write is None:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with numbers and elements.")
@@ -1144,7 +1148,7 @@ class Lowering:
         return result
 
     def number(self, node: Any, to: str = "") -> str:
-        """Write an expression that is a number. Returns its name or its text."""
+        """Write an expression that is a number, and return its name or text."""
         value = self.value(node, to)
         if not value.name:
             what = "the whole array" if value.grid is not None else "the tuple"
@@ -1167,7 +1171,7 @@ class Lowering:
         return self.literal(node.value, node)
 
     def literal(self, value: Any, node: Any) -> str:
-        """The text of a constant."""
+        """Return the text of a constant."""
         if type(value) in (bool, np.bool_):
             return repr(bool(value))
         if type(value) in (int, np.int64) and -(1 << 63) <= value < 1 << 63:
@@ -1199,7 +1203,7 @@ class Lowering:
         return self.literal(value, node)
 
     def table(self, value: Any, node: ast.Name) -> ExpressionValue:
-        """A constant array, element by element."""
+        """Write a constant array, element by element."""
         if value.size > MOST_CONSTANTS or value.dtype.name not in ("bool", "int64", "float64"):
             self.refuse(
                 f"the constant `{node.id}`, an array of {value.size} {value.dtype.name}",
@@ -1257,7 +1261,7 @@ class Lowering:
         return self.subscript(base.grid, node, to)
 
     def choose_item(self, items: list[str], place: str, node: Any, to: str) -> str:
-        """An item of a tuple whose place is known when it runs."""
+        """Write the item of a tuple at an index that is known at run time only."""
         count = str(len(items))
         name = to or self.fresh()
         if not getattr(node, "inside", False):
@@ -1287,14 +1291,14 @@ class Lowering:
         dtype: str = "",
         kind: str = "",
     ) -> str | ExpressionValue:
-        """An operation of numbers, or of the elements of arrays; ``kind``: see `types`."""
+        """Write an operation of numbers or array elements; ``kind``: see `Assign.dtype`."""
         if any(x.items is not None for x in operands):
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Use its parts.")
         grids = [x.grid for x in operands if x.grid is not None]
         if not grids:
             names = [x.name for x in operands]
             if op == "**" and None not in map(constant, names):
-                # Under a name: Python itself would compute the text of two constants.
+                # Use a name: Python would fold the text of two constants.
                 names[0] = self.put("", "copy", names[:1], node)
             return self.put(to, op, names, node, kind)
         kinds = {self.dtype_of(grid) for grid in grids}
@@ -1333,7 +1337,7 @@ class Lowering:
             return self.literal(number, node)
         left = self.value(node.left)
         if left.grid is not None and any(self.helper(x) for x in ast.walk(node.right)):
-            view = self.view(left, node)  # before a helper may write to what it is made of
+            view = self.view(left, node)  # read it before a helper may write to its sources
             left = self.of(view)
         right = self.value(node.right)
         if isinstance(node.op, ast.MatMult):
@@ -1362,7 +1366,7 @@ class Lowering:
         return self.put(to, "negative", [operand], node)
 
     def truth(self, node: ast.expr) -> str:
-        """A condition, under a name that is assigned once."""
+        """Write a condition, and return a constant or a name that is assigned once."""
         number = self.number(node)
         if number in ("True", "False") or number in self.once:
             return number
@@ -1435,7 +1439,7 @@ class Lowering:
     # Reductions: sums, products, extremes, matrix products.
 
     def reduce(self, name: str, grid: Grid, axis: int | None, node: Any) -> str | ExpressionValue:
-        """A reduction of all elements, or along an axis."""
+        """Write a reduction of all elements or along an axis."""
         if axis is None:
             shape, ndim = grid.shape, len(grid.shape)
             return self._one(name, shape, lambda own: self.item(grid, own[:ndim], node), grid, node)
@@ -1464,7 +1468,7 @@ class Lowering:
     def _one(
         self, name: str, shape: list[str], item: Callable[[list[str]], str], grid: Grid, node: Any
     ) -> str:
-        """The reduction of elements to one number."""
+        """Write the reduction of elements to one number."""
         if name in ("max", "min", "argmax", "argmin"):
             at = self._extreme(name[-3:], shape, item, node)
             if name in ("max", "min"):
@@ -1486,7 +1490,7 @@ class Lowering:
         if name == "sum":
             return self._fold_elements("+", shape, item, node, "0")
 
-        def real(own: list[str]) -> str:  # as Numba adds ints for a mean
+        def real(own: list[str]) -> str:  # Numba adds the ints of a mean as floats
             return self.put("", "cast", [item(own)], node, "real")
 
         known = self.dtype_of(grid).startswith("float")
@@ -1509,7 +1513,7 @@ class Lowering:
     def _fold_elements(
         self, op: str, shape: list[str], item: Callable[[list[str]], str], node: Any, start: str
     ) -> str:
-        """Elements put together, one after the other."""
+        """Write a fold of the elements, in order."""
         total = self.fresh()
         self.put(total, "start" if start in ("0", "1") else "copy", [start], node)
         self.rounds(shape, lambda own: self._fold(total, op, item(own), node), node)
@@ -1521,7 +1525,7 @@ class Lowering:
     def _extreme(
         self, which: str, shape: list[str], item: Callable[[list[str]], str], node: Any
     ) -> list[str]:
-        """The indices of the first of the largest or smallest elements, or of the first NaN."""
+        """Write the indices of the first extreme element, or of the first NaN."""
         self.write(Assign("", "some", [self.size(shape, node)], "", self.line(node)))
         axes = [k for k, length in enumerate(shape) if length != "1"]
         at = {k: self.fresh() for k in axes}
@@ -1551,7 +1555,7 @@ class Lowering:
     def product(
         self, left: ExpressionValue, right: ExpressionValue, node: Any
     ) -> str | ExpressionValue:
-        """The product of matrices and vectors: ``np.dot`` and ``@``."""
+        """Write the product of matrices and vectors: ``np.dot`` and ``@``."""
         if left.grid is None or right.grid is None:
             self.refuse(f"`{ast.unparse(node)}` of a number", node, "Write it with `*`.")
         one, other = self.view(left, node), self.view(right, node)
@@ -1584,7 +1588,7 @@ class Lowering:
         return self._columns(one.shape, one, other, node)
 
     def _columns(self, shape: list[str], one: View, other: View, node: Any) -> ExpressionValue:
-        """A product whose innermost loop runs along the rows of the second matrix."""
+        """Write a product whose innermost loop runs along the rows of the second matrix."""
         rows, low = shape
         vector = len(one.shape) == 1
         array = self.new([other.shape[1]] if vector else [rows, other.shape[1]], "", node, "0")
@@ -1602,7 +1606,7 @@ class Lowering:
         return self.of(array)
 
     def axis_of(self, node: ast.Call, arguments: list[ast.expr]) -> int | None:
-        """The axis of a reduction, if there is one."""
+        """Return the axis of a reduction, or None."""
         words = {word.arg: word.value for word in node.keywords}
         every = [*arguments, *([words.pop("axis")] if "axis" in words else [])]
         if words or len(every) > 1:
@@ -1621,9 +1625,9 @@ class Lowering:
     # Calls: functions of numbers, inlined helpers, results.
 
     def write_results(self, node: ast.expr) -> Any:
-        """Write what the kernel returns, into `outputs`. Returns its form, with places there.
+        """Write the results to `outputs`, and return their structure, with indices into it.
 
-        In a tuple of a rule None is the adjoint of what nothing depends on.
+        A rule may return a tuple with None, for an argument without adjoint.
         """
         if isinstance(node, ast.Tuple):
             if self.kernel and any(_is_none(x) for x in node.elts):
@@ -1668,7 +1672,7 @@ class Lowering:
         self.write(Branch(self.truth(node.test), [], failed, self.line(node)))
 
     def fail(self, kind: type[Exception], arguments: list[Any] | None, node: Any) -> None:
-        """Raise an exception."""
+        """Write a step that raises an exception."""
         source = self.frames[-1].source
         message_arguments = None if arguments is None else tuple(arguments)
         self.raised.append(
@@ -1678,7 +1682,7 @@ class Lowering:
         self.write(Assign("", "raise", [], "", self.line(node), dtype=number))
 
     def _constant_arguments(self, nodes: list[ast.expr]) -> list[Any] | None:
-        """The constant arguments of an exception; None if they must be computed."""
+        """Return the constant arguments of an exception; None if they must be computed."""
         values: list[Any] = []
         for node in nodes:
             for x in ast.walk(node):
@@ -1686,7 +1690,7 @@ class Lowering:
                     self.refuse(
                         f"`{ast.unparse(node)}`, a text with a format",
                         node,
-                        "Numba knows none: leave it out.",
+                        "Numba does not support formats: leave it out.",
                     )
             try:
                 values.append(ast.literal_eval(node))
@@ -1698,7 +1702,7 @@ class Lowering:
         return self.call(node, to, True)
 
     def helper(self, node: Any) -> FunctionType | None:
-        """The function that a call calls, if its source is to be written here."""
+        """Return the function that a call calls, if it is a kernel or a plain function."""
         function = self.object(node.func) if isinstance(node, ast.Call) else None
         for name in ("python_function", "py_func"):
             inner = getattr(function, name, None)
@@ -1709,7 +1713,7 @@ class Lowering:
         return None if (function.__module__ or "").partition(".")[0] == "numpy" else function
 
     def call(self, node: ast.Call, to: str, needs_value: bool) -> str | ExpressionValue:
-        """Write a call. Returns its result."""
+        """Write a call, and return its result."""
         called = self.object(node.func)
         text = ast.unparse(node.func)
         if any(isinstance(x, ast.Starred) for x in node.args):
@@ -1756,13 +1760,13 @@ class Lowering:
         return self.elementwise(name, args, node, to, kind=kind)
 
     def length(self, value: ExpressionValue, node: ast.Call) -> str:
-        """How many elements or rows something has."""
+        """Return the ``len`` of an array or tuple."""
         if value.grid is None and value.items is None:
             self.refuse(f"`{ast.unparse(node)}` of a number", node, "Give it an array.")
         return value.grid.shape[0] if value.grid is not None else str(len(value.items or []))
 
     def _inline(self, helper: FunctionType, node: ast.Call, needs_value: bool) -> ExpressionValue:
-        """Write what a helper does."""
+        """Write a helper inline, or as a call if it has a rule, is recursive or is recomputed."""
         source = FunctionSource(helper)
         values = [self.value(x) for x in node.args]
         defaults = list(helper.__defaults__ or ())
@@ -1814,7 +1818,7 @@ class Lowering:
     def call_with_rule(
         self, source: FunctionSource, values: list[ExpressionValue], node: Any, rule: FunctionType
     ) -> ExpressionValue:
-        """Write a call of a function that has a rule for its derivative."""
+        """Write a call of a function that has a custom VJP."""
         names, axes = self._call_arguments(values, node, lambda view: self.materialize(view, node))
         ndim = self.functions.axes(source.function, tuple([len(x) or -1 for x in axes]))
         out = self.fresh()
@@ -1844,7 +1848,7 @@ class Lowering:
         needs_value: bool,
         recompute: bool,
     ) -> ExpressionValue:
-        """Write a call of a function that has its own sweeps."""
+        """Write a call of a function that has separate sweeps."""
         names, axes = self._call_arguments(
             values,
             node,
@@ -1872,9 +1876,9 @@ class Lowering:
     def _call_arguments(
         self, values: list[ExpressionValue], node: Any, part: Callable[[View], View]
     ) -> tuple[list[str], list[list[str]]]:
-        """The arguments of a call: names, and the axes of arrays.
+        """Return the arguments of a call: names, and the axes of arrays.
 
-        Of a ``part`` of an array that function gives a whole one, or refuses it.
+        The function ``part`` copies or refuses a view that is not a whole array.
         """
         names: list[str] = []
         axes: list[list[str]] = []
@@ -1892,7 +1896,7 @@ class Lowering:
         return names, axes
 
     def _is_whole_array(self, view: View) -> bool:
-        """Whether a view is of elements in order from the beginning, in an argument of all."""
+        """Whether a view is contiguous from the array's start, and for an argument is all of it."""
         is_contiguous = view.offset == "0" and view.strides is None
         if not self.arrays[view.array].argument:
             return is_contiguous
@@ -1901,7 +1905,7 @@ class Lowering:
         ]
 
     def new_array(self, node: Any) -> tuple[str | View, list[str], str, str] | None:
-        """Dtype, axes, filling and original of what ``np.zeros`` and the like make."""
+        """Return dtype, shape, fill and original of ``np.zeros`` and the like; None for others."""
         if not isinstance(node, ast.Call):
             return None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
@@ -1951,7 +1955,7 @@ class Lowering:
         return dtype, shape, fill, copied
 
     def _copy(self, grid: Grid | None) -> tuple[str | View, list[str], str, str] | None:
-        """A copy of all of an array; other copies are loops."""
+        """Return the creation of a copy of a whole array; None for others, which are loops."""
         if not isinstance(grid, View) or grid.strides is not None or grid.offset != "0":
             return None
         axes = [f"{grid.array}_n{k}" for k in range(self.arrays[grid.array].ndim)]
@@ -1976,7 +1980,7 @@ class Lowering:
     # Functions and methods of arrays that create, reshape or reduce them.
 
     def of_arrays(self, node: ast.Call, called: Any) -> str | ExpressionValue | None:
-        """A call of a function that makes or reduces arrays, or of an array's method; else None."""
+        """Write a call of an array function or method; return None for other calls."""
         if called is MISSING and isinstance(node.func, ast.Attribute):
             return self._method(node, node.func)
         try:
@@ -2024,7 +2028,7 @@ class Lowering:
         result: str | ExpressionValue = getattr(self, f"_make_{name}")(node, args, kind)
         return result
 
-    # The arguments. The first one of a method is already known.
+    # Arguments. The first argument of a method is already an `ExpressionValue`.
 
     def _as_value(self, x: Any) -> ExpressionValue:
         return x if isinstance(x, ExpressionValue) else self.value(x)
@@ -2043,7 +2047,7 @@ class Lowering:
         return shape
 
     def _to(self, name: str, kind: str, node: ast.Call) -> str:
-        """A number as one of a dtype."""
+        """Write a conversion of a number to a dtype."""
         if not kind:
             return name
         if kind not in ("bool", "int64", "float32", "float64"):
@@ -2146,7 +2150,7 @@ class Lowering:
         return self.of(array)
 
     def _make_linspace(self, node: ast.Call, args: list[Any], kind: str) -> ExpressionValue:
-        """``start + i * (stop - start) / (n - 1)``, as Numba has it, but ``stop`` at the end."""
+        """Write ``start + i * (stop - start) / (n - 1)``, as Numba, but ``stop`` at the end."""
         start, stop = (self.put("", "*", [self.number(x), "1.0"], node) for x in args[:2])
         count = self.number(args[2]) if len(args) > 2 else "50"
         last = self.int_op("-", count, "1", node)
@@ -2198,7 +2202,7 @@ class Lowering:
 
         return ExpressionValue(grid=Lazy([count, count], element, [], kind or "float64"))
 
-    # Elements put together.
+    # Products, conditions and sums.
 
     def _make_dot(self, node: ast.Call, args: list[Any], kind: str) -> str | ExpressionValue:
         return self.product(self._as_value(args[0]), self._as_value(args[1]), node)
@@ -2308,7 +2312,7 @@ class Lowering:
     # Statements.
 
     def function(self, frame: Frame) -> ExpressionValue:
-        """Write what a function does. Returns its result: no name and no array if it has none."""
+        """Write the statements of a function, and return its result; an empty value for none."""
         result = ExpressionValue()
         self.frames.append(frame)
         for flag in frame.flags.values():
@@ -2336,7 +2340,7 @@ class Lowering:
         return result
 
     def call_of(self, frame: Frame, rule: FunctionType) -> ExpressionValue:
-        """Write a call of a function that has a rule, with its parameters, and return it."""
+        """Write a function with a rule as one call with its parameters, and return the result."""
         self.frames.append(frame)
         source = frame.source
         arguments = [
@@ -2349,7 +2353,7 @@ class Lowering:
         return ExpressionValue(result.name)
 
     def block(self, statements: list[ast.stmt]) -> list[Node]:
-        """The nodes of statements."""
+        """Write statements, and return their nodes."""
         with self.inside() as nodes:
             for statement in statements:
                 self.statement(statement)
@@ -2411,7 +2415,7 @@ class Lowering:
             self.give(target, result)
 
     def unpack(self, target: ast.Tuple, value: ast.expr) -> None:
-        """``a, b = c, d``: all values come before the first is assigned."""
+        """Write ``a, b = c, d``: all values are computed before the first assignment."""
         if isinstance(value, ast.Tuple):
             items = [self.snapshot(self.value(x), x) for x in value.elts]
         else:
@@ -2426,7 +2430,7 @@ class Lowering:
             self.give(one, item)
 
     def snapshot(self, value: ExpressionValue, node: Any) -> ExpressionValue:
-        """A value that stays what it is whatever is assigned."""
+        """Return a value that later assignments do not change."""
         if value.grid is not None:
             return self.of(self.freeze(self.view(value, node), node))
         if not value.name:
@@ -2434,7 +2438,7 @@ class Lowering:
         return ExpressionValue(self.put("", "copy", [value.name], node))
 
     def give(self, target: Any, value: ExpressionValue) -> None:
-        """Assign a value to a name, an element or a view."""
+        """Write an assignment of a value to a name, an element or a view."""
         if isinstance(target, ast.Name):
             if value.grid is not None:
                 self.bind(target.id, self.view(value, target), target)
@@ -2481,7 +2485,7 @@ class Lowering:
             self.refuse(f"`{ast.unparse(node)}`", node, "Write it with arithmetic.")
         if isinstance(place, View):
             return self.change(place, operator, self.value(node.value), node)
-        if isinstance(place, Places):  # all is read before: of equal places the last stays
+        if isinstance(place, Places):  # read all first: the last of equal indices wins
             before = self.gather(place, node)
             if any(self.helper(x) for x in ast.walk(node.value)):
                 before = self.of(self.view(before, node))
@@ -2500,7 +2504,7 @@ class Lowering:
         return self.write(Assign("", "store", [at, value], "", self.line(node), array))
 
     def make(self, local: str, value: ast.expr) -> bool:
-        """Write ``name = np.zeros(...)`` and the like; False if it is none."""
+        """Write ``name = np.zeros(...)`` and the like; return False for other values."""
         frame = self.frames[-1]
         creation = self.new_array(value)
         if creation is None:
@@ -2535,7 +2539,7 @@ class Lowering:
         self.write(While(head, test, self.block(node.body), self.line(node)))
 
     def _judging(self, head: list[Node], test: str, node: ast.While) -> None:
-        """A loop whose condition writes to arrays: it is part of the rounds, and the last one."""
+        """Write a loop whose condition writes to arrays: the body computes the condition."""
         go = self.fresh()
         self.put(go, "copy", ["True"], node)
         body = self.block(node.body)
@@ -2573,7 +2577,7 @@ class Lowering:
         self.write(ForRange(name, low, high, step, body, self.line(node)))
 
     def leaving(self, node: Any, target: ast.Name, low: str, high: str, step: int) -> None:
-        """A loop over a range that may be left: ``while go``, and the next number in each round."""
+        """Write a loop over a range with an early exit, as ``while go`` with a counter."""
         at = self.fresh()
         self.put(at, "copy", [low], node)
         more = "<" if step > 0 else ">"
@@ -2591,7 +2595,7 @@ class Lowering:
         self.write(While([], go, rounds, self.line(node)))
 
     def range(self, node: ast.expr) -> tuple[str, str, int]:
-        """The bounds of a range, which nothing assigns later, and its step."""
+        """Return the bounds of a range, which nothing assigns later, and its step."""
         called = self.object(node.func) if isinstance(node, ast.Call) else None
         if not isinstance(node, ast.Call) or called is not range or node.keywords:
             self.refuse(

@@ -1,4 +1,4 @@
-"""The scope of a function being lowered: its names, and how arrays in expressions are described."""
+"""The scope of a function that is being lowered: its names, and descriptions of arrays."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class View:
       array: The array.
       shape: The lengths of its axes, as operands.
       offset: The index of its first element in the array's memory.
-      strides: How far apart neighbours along each axis are; None if its elements lie in order.
-      rows: How it was picked from the array, but for the numbers among the indices. Two views with
-        the same one have the same elements, each in its place, or none in common. None: not known.
+      strides: The stride of each axis, in elements; None if the elements are contiguous.
+      rows: The subscripts that selected it, without the values of int indices. Two views with
+        equal `rows` have the same elements in the same places, or none in common. None: unknown.
     """
 
     array: str
@@ -39,10 +39,10 @@ class Lazy:
 
     Attributes:
       shape: The lengths of its axes.
-      element: Writes the computation of the element at some indices; returns its name.
+      element: Writes the computation of the element at given indices, and returns its name.
       sources: The views that it reads.
       dtype: The dtype of its elements; "" if `types` must infer it.
-      apart: Whether it reads elements at other indices than its own.
+      needs_copy: Whether it reads sources at other indices than its own.
     """
 
     shape: list[str]
@@ -57,13 +57,13 @@ Grid = View | Lazy
 
 @dataclass(eq=False, slots=True)
 class Places:
-    """Elements of a view, at places that arrays hold: ``x[k]``, ``x[:, k]``, ``x[i, k]``.
+    """Elements of a view at index arrays: ``x[k]``, ``x[:, k]``, ``x[i, k]``.
 
     Attributes:
-      view: Where they are.
-      places: For each axis of the view an array of places, or None for all of them.
-      shape: The lengths of the axes of what is picked.
-      first, axes: From which of these on, and how many of them, are those of the arrays.
+      view: The view.
+      places: The index array of each axis of the view, or None for a full slice.
+      shape: The lengths of the axes of the selection.
+      first, axes: The first of these axes that belongs to the index arrays, and how many do.
     """
 
     view: View
@@ -73,27 +73,27 @@ class Places:
     axes: int
 
 
-Known = set[str] | None  # the names that have a value; None where the program does not come to
+Known = set[str] | None  # the names that have a value; None for unreachable code
 
 
 @dataclass
 class DefiniteAssignment:
-    """Goes through a function's statements.
+    """Finds reads of local names that may be unassigned.
 
     Attributes:
       local: The names that the function assigns.
-      reads: The ids of nodes that read a name which may have no value.
+      reads: The ids of nodes that read a name which may be unassigned.
       names: These names.
     """
 
     local: set[str]
     reads: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    _leave: list[Known] = field(default_factory=list)  # at the `break`s of the loop around
+    _leave: list[Known] = field(default_factory=list)  # at the `break`s of the enclosing loop
     _continue_states: list[Known] = field(default_factory=list)  # at its `continue`s
 
     def block(self, statements: list[ast.stmt], known: Known) -> Known:
-        """The names that have a value after statements, given those that had one before."""
+        """Return the names that have a value after statements, given those before."""
         for statement in statements:
             if known is None:
                 break
@@ -101,7 +101,7 @@ class DefiniteAssignment:
         return known
 
     def _look(self, node: ast.AST | None, known: set[str]) -> None:
-        """An expression, or the indices of a target."""
+        """Visit the names that an expression, or the indices of a target, reads."""
         for inner in ast.walk(node) if node is not None else ():
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 self._read(inner, known)
@@ -154,7 +154,7 @@ class DefiniteAssignment:
 
 
 def _both(one: Known, other: Known) -> Known:
-    """The names that have a value on every path."""
+    """Return the names that have a value on both paths."""
     if one is None or other is None:
         return other if one is None else one
     return one & other
@@ -171,7 +171,7 @@ def _stored_names(targets: list[Any]) -> set[str]:
 
 
 def _rounds(node: ast.expr) -> bool:
-    """Whether a loop over this runs at least once, as far as the text says."""
+    """Whether a loop over ``range`` of constants runs at least once; False if unknown."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return False
     bounds = [x.value for x in node.args if isinstance(x, ast.Constant) and type(x.value) is int]
@@ -179,7 +179,7 @@ def _rounds(node: ast.expr) -> bool:
     return known and 0 not in bounds[2:] and len(range(*bounds)) > 0
 
 
-# Names that the text of the sweeps has for itself.
+# Names that the text of the sweeps reserves.
 _TAKEN = re.compile(
     r"u_.*|d_.*|.*_[nm]\d|.*_at|.*_of|.*__\d+|_.*|[A-Z]+\d*(_\d+)?|h\d+_.*|math|np|max|min|abs|range|"
     r"len|int|float|bool|pow|[a-z]+_\d+_"
@@ -188,13 +188,13 @@ _TAKEN = re.compile(
 
 @dataclass(slots=True)
 class ExpressionValue:
-    """The value of an expression: a number by its name or text, an array, or a tuple.
+    """The value of an expression: a number, an array or a tuple.
 
     Attributes:
-      name: A number's.
-      array: The array in whose memory it lies; "" of elements that are yet to be computed.
-      items: Of a tuple, numbers.
-      grid: Of an array, where or what its elements are.
+      name: The name or text of a number.
+      array: The array that holds the elements in memory; "" if they are not computed yet.
+      items: The numbers of a tuple.
+      grid: The elements of an array, as a view or as a computation.
     """
 
     name: str = ""
@@ -205,7 +205,7 @@ class ExpressionValue:
 
 @dataclass
 class Frame:
-    """A function that is being written, and under which names."""
+    """A function that is being lowered, and the values of its names."""
 
     source: FunctionSource
     prefix: str
@@ -231,7 +231,7 @@ class Frame:
         read.block(self.source.body, set(self.source.parameters))
         self.unsure = read.reads
         self.flags = {name: f"set_{k}_" for k, name in enumerate(sorted(read.names))}
-        # Names of loops that nothing else assigns, and that are read in these loops only.
+        # Loop variables that nothing else assigns, and that only their loops read.
         loops = [n for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
         heads = Counter(n.target.id for n in loops if isinstance(n.target, ast.Name))
         reads = Counter(n.id for n in names if isinstance(n.ctx, ast.Load))
@@ -254,11 +254,11 @@ class Frame:
         }
 
     def rebound(self, local: str) -> bool:
-        """Whether a name is given arrays in more than one place; ``x += y`` is none."""
+        """Whether a name is bound in more than one place; ``x += y`` does not count."""
         return self._binds[local] + (local in self.source.parameters) > 1
 
     def rename(self, local: str) -> str:
-        """A local name as it is in the text."""
+        """Return the name in the text of a local name."""
         if self.prefix:
             return f"{self.prefix}{local}"
         return f"u_{local}" if _TAKEN.fullmatch(local) else local

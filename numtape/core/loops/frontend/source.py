@@ -1,4 +1,4 @@
-"""The syntax tree of a function, from its source, and the values of its free names."""
+"""A function's syntax tree, parsed from its source, and the values of its free names."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class FunctionSource:
 
     Attributes:
       function: The function.
-      file, line: Where it stands.
+      file, line: Its source position.
       tree: A FunctionDef or Lambda.
       parameters: The names of its parameters.
-      locals: The names that it assigns, with its parameters.
+      locals: The names that it assigns, including its parameters.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -57,9 +57,9 @@ class FunctionSource:
             self.refuse(
                 "a lambda beside others in its line, as code has no columns here",
                 None,
-                "Put it in its own line.",
+                "Put it on a separate line.",
             )
-        # A lambda's instructions are in the lambdas around it as well, which come before it.
+        # Enclosing lambdas contain these instructions, too, and come first: take the last.
         self.tree: Any = functions[-1]
         kinds = self.tree.args
         if kinds.vararg or kinds.kwarg:
@@ -79,11 +79,11 @@ class FunctionSource:
             return False
         body: Any = node.body
         start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
-        # Of several in one line, the one in whose body its instructions are.
+        # Of several lambdas in one line, take the one whose body contains the instructions.
         return all(start <= first and last <= end for first, last in self._places())
 
     def _places(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Where instructions begin and end: lines and columns, of those that have them."""
+        """Return the start and end (line, column) of instructions that have a position."""
         return [
             ((line, column), (last, behind))
             for line, last, column, behind in self.function.__code__.co_positions()
@@ -99,9 +99,9 @@ class FunctionSource:
         return list(self.tree.body)
 
     def value(self, node: ast.expr) -> Any:
-        """The value of a free name, or of an attribute of it; or MISSING.
+        """Return the current value of a free name or of its attribute, or MISSING.
 
-        It is looked up now: a global that is assigned later is another constant.
+        A later assignment to a global does not change sweeps that are already generated.
         """
         if isinstance(node, ast.Attribute):
             base = self.value(node.value)
@@ -121,6 +121,6 @@ class FunctionSource:
         return scope.get(node.id, getattr(builtins, node.id, MISSING))
 
     def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
-        """Say that a kernel cannot have something, where it is, and what to do."""
+        """Raise KernelError: the unsupported construct, its position, and an alternative."""
         line = self.line if node is None else getattr(node, "lineno", self.line)
         raise KernelError(construct, self.file, line, way)

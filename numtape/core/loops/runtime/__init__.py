@@ -1,1 +1,1 @@
-"""Compiled sweeps at run time: calls, stacks, rows of the log."""
+"""Compiled sweeps at run time: calls, stacks, rows of the log. Start with `invoke`."""

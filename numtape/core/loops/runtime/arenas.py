@@ -1,7 +1,7 @@
-"""Stacks of forward sweeps that wait for a later reverse sweep, and the kernels' rows of a log.
+"""Stacks of forward sweeps that wait for a later reverse sweep, and native rows of kernels.
 
-Stacks lie on one another in an arena, a *pile*, so that many of them can wait. Each waiting stack
-has a number, by which the reverse sweep finds it. It is released when no row refers to it.
+Many stacks share an arena, as a *pile*. Each waiting stack has a number, by which the reverse sweep
+finds it. It is released when no row refers to it. Start with `Deferred` and `native`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .compiled_sweeps import compile_sweeps
 from .invoke import raise_status
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-MOST_WAITING = 1024  # stacks that only a row refers to
-FEW = 64  # stacks among which it does not matter how many are of use
+MOST_WAITING = 1024  # stacks that only a row's number refers to
+FEW = 64  # piles with fewer stacks are not checked for released ones
 
 
 class RemainingStack:
@@ -40,10 +40,10 @@ class RemainingStack:
 
     Attributes:
       number: Its number.
-      pile: Where its stack lies, up to ``top``.
-      done: Whether the reverse sweep has taken it.
-      held: Arrays that both sweeps have, by their place among the parameters.
-      addresses: Of arguments, where it matters.
+      pile, top: The pile that holds it, and its end address there.
+      done: Whether the reverse sweep has consumed it.
+      arrays: Adjoints, and copies of written arguments, by parameter slot.
+      addresses: The addresses of arguments, if the forward sweep may have stored them.
     """
 
     __slots__ = ("__weakref__", "addresses", "arrays", "done", "number", "pile", "top")
@@ -55,16 +55,16 @@ class RemainingStack:
         self.pile, self.top, self.arrays, self.addresses = pile, top, arrays, addresses
 
     def wait(self) -> None:
-        """Keep the stack for the reverse sweep, although no object refers to it."""
+        """Keep the stack for the reverse sweep although no other object refers to it."""
         _waiting.append(self)
 
 
 class Pile:
-    """Stacks that lie on one another in an arena.
+    """Consecutive stacks in an arena.
 
     Attributes:
       arena: The arena.
-      lefts: The ends of stacks, from the bottom, and whose they are.
+      lefts: The end address and owner of each stack, from the bottom.
     """
 
     def __init__(self) -> None:
@@ -72,23 +72,23 @@ class Pile:
         self.lefts: list[tuple[int, ref[RemainingStack]]] = []
 
     def top(self) -> int:
-        """Where the next one begins."""
+        """Return where the next stack begins."""
         lefts = self.lefts
         while lefts and _spent(lefts[-1][1]):
             lefts.pop()
         return lefts[-1][0] if lefts else self.arena.start
 
     def full(self) -> bool:
-        """Whether it is too full, or has much released memory below stacks in use."""
+        """Whether it is too full, or more than a quarter of its stacks are released."""
         if self.top() - self.arena.start > stack.LIMIT:
             return True
         count = len(self.lefts)
-        if count < FEW or count & (count - 1):  # asked now and then
+        if count < FEW or count & (count - 1):  # checked at powers of two only
             return False
         return 4 * sum(_spent(left) for _, left in self.lefts) > count
 
     def used(self, top: int) -> None:
-        """Note how much is used, and release what has not been needed for long."""
+        """Record the used size, and release pages that have not been needed for long."""
         arena, size = self.arena, top - self.arena.start
         arena.recent = max(arena.recent, size)
         arena.calls += 1
@@ -108,7 +108,7 @@ _free_arenas: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
 
 
 def _pile() -> Pile:
-    """A pile for exclusive use. A full one lives as long as its stacks."""
+    """Return a pile for exclusive use. A full pile lives as long as its stacks."""
     while True:
         try:
             pile = _free_arenas.pop()
@@ -126,9 +126,9 @@ class Deferred:
 
     Args:
       program: The sweeps.
-      wanted: The numbers of the arguments whose adjoints are given.
-      fastmath: Whether the forward sweep may do what Numba's option says.
-      limit: How many bytes of stack a call may take; None for all there are.
+      argnums: The numbers of the arguments whose adjoints are returned.
+      fastmath: Whether to compile the forward sweep with Numba's option of this name.
+      limit: The bytes of stack that a call may take; None for the rest of the arena.
     """
 
     def __init__(
@@ -142,13 +142,14 @@ class Deferred:
         self._several = not program.result
 
     def forward(self, xs: list[Array]) -> tuple[list[Array], RemainingStack | None]:
-        """The results and what is left; None if the sweep did not come to its end.
+        """Run the forward sweep.
 
         Args:
-          xs: Contiguous arrays, of no axes for numbers. They are not changed.
+          xs: The arguments as contiguous arrays, numbers as 0-d arrays. They are not changed.
 
         Returns:
-          Each result of the program once, their own arrays, and what is left.
+          A copy of each result of the program, and the remaining stack. If the sweep fails in
+          another way than below, the list is empty and the stack None.
 
         Raises:
           ResourceExhaustedError: If the stack is full.
@@ -163,7 +164,7 @@ class Deferred:
     def _sweep_forward(
         self, pile: Pile, xs: list[Array]
     ) -> tuple[list[Array], RemainingStack | None]:
-        """The forward sweep, on a pile."""
+        """Run the forward sweep on a pile."""
         arrays, addresses = self._arrays(xs)
         result = np.zeros(2)
         top = start = pile.top()
@@ -177,7 +178,7 @@ class Deferred:
             if status & ((1 << LINES) - 1) == NO_ROOM:
                 top = end
                 raise_status(self.program, status, end - start)
-            if status & ((1 << LINES) - 1) == INDEX:  # Numba's call may not check it
+            if status & ((1 << LINES) - 1) == INDEX:  # Numba's version may not check indices
                 raise_status(self.program, status, 0)
             if status:
                 return [], None
@@ -192,30 +193,30 @@ class Deferred:
             pile.used(top)
 
     def both(self, xs: list[Array], seeds: list[Array]) -> list[Array]:
-        """The adjoints of the arguments that are wanted, by both sweeps.
+        """Run both sweeps, and return the adjoints of the arguments ``argnums``.
 
-        Nothing else comes onto the pile between them: the reverse sweep may need room, too.
+        The pile is reserved in between, because the reverse sweep may need stack space, too.
         """
         pile = _pile()
         try:
             _, left = self._sweep_forward(pile, xs)
-            assert left is not None  # it came to its end before
+            assert left is not None  # it succeeded before
             del _stacks_left[left.number]
             return self._back(left, xs, seeds)
         finally:
             _free_arenas.append(pile)
 
     def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
-        """The adjoints of the arguments that are wanted; None if nothing is left for them.
+        """Return the adjoints of the arguments ``argnums``; None if the stack is gone.
 
         Args:
           xs: As for the forward sweep.
-          number: The number of the stack that it left.
+          number: The number of the stack that the forward sweep left.
           seeds: The adjoint of each result.
         """
         reference = _stacks_left.pop(
             number, None
-        )  # taken in one step: adjoints of local arrays lie there
+        )  # one sweep only: it adds to adjoints of local arrays there
         left = reference() if reference is not None else None
         if left is None or left.addresses != self._addresses(xs):
             return None
@@ -224,7 +225,7 @@ class Deferred:
         return self._back(left, xs, seeds)
 
     def _back(self, left: RemainingStack, xs: list[Array], seeds: list[Array]) -> list[Array]:
-        """The reverse sweep."""
+        """Run the reverse sweep."""
         seed_values = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
         if self._several:
             for out, seed in zip(self.program.outputs, seeds, strict=True):
@@ -239,18 +240,18 @@ class Deferred:
         return [left.arrays[slot] for slot in self._slots]
 
     def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
-        """Adjoints, and copies of what is written to, by slot."""
+        """Create adjoints and copies of written arguments, by slot; also return addresses."""
         arrays: dict[int, Array] = {}
         for slot, (kind, j, dtype, _) in enumerate(self.program.parameters):
             if kind == "adjoint":
-                shape = xs[j].shape  # what is written to has an element at least
+                shape = xs[j].shape  # at least one element, so that it has an address
                 arrays[slot] = np.zeros(max(xs[j].size, 1), dtype)[: xs[j].size].reshape(shape)
             elif kind == "array" and j in self._written:
                 arrays[slot] = xs[j].copy()
         return arrays, self._addresses(xs)
 
     def _result(self, out: Out, left: RemainingStack, xs: list[Array]) -> Array:
-        """One of several results, copied."""
+        """Return a copy of one of several results."""
         if out.argument >= 0:
             slot = self.place("array", out.argument)
             return left.arrays.get(slot, xs[out.argument]).copy()
@@ -259,27 +260,27 @@ class Deferred:
         return self._local(out, left, 0).copy()
 
     def _adjoint(self, out: Out, left: RemainingStack) -> Array:
-        """The adjoints of an array that is a result."""
+        """Return the adjoints of an array result."""
         if out.argument >= 0:
             return left.arrays[self.place("adjoint", out.argument)]
         return self._local(out, left, 1)
 
     def _local(self, out: Out, left: RemainingStack, word: int) -> Array:
-        """A local array, or its adjoints."""
+        """Return a local array (word 0) or its adjoints (word 1)."""
         words = array_at(self._words_of(out, left), (2 + out.ndim,), np.int64)
         return array_at(int(words[word]), tuple(words[2:].tolist()), out.dtype)
 
     def _words_of(self, out: Out, left: RemainingStack) -> int:
-        """Where it stands on the stack what a result is."""
+        """Return the address of a result's words on the stack."""
         return left.top - 8 * (words_of(self.program.outputs) - out.word)
 
     def place(self, kind: str, j: int) -> int:
-        """The slot of an argument."""
+        """Return the parameter slot of an argument, by kind."""
         parameters = self.program.parameters
         return next(slot for slot, p in enumerate(parameters) if p[0] == kind and p[1] == j)
 
     def _addresses(self, xs: list[Array]) -> list[int]:
-        """Where arguments have to be again: what the forward sweep may have noted."""
+        """Return the addresses that arguments must keep, as the forward sweep may store them."""
         if "address_of(" not in self.program.source:
             return []
         return [
@@ -298,7 +299,7 @@ class Deferred:
         return [slots[j] for j in self.argnums]
 
     def _words(self, xs: list[Array], arrays: dict[int, Array]) -> list[int]:
-        """The arguments of both sweeps."""
+        """Return the argument words of both sweeps."""
         return [
             xs[j].shape[k] if kind == "axis" else address_of(arrays.get(slot, xs[j]))
             for slot, (kind, j, _, k) in enumerate(self.program.parameters)
@@ -310,7 +311,7 @@ P_CALLS, P_RECENT, P_HIGH = 2, 3, 4
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 NUMBER, LOCAL, GIVEN = range(3)
 TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
-# A bool is read as a uint8 is, and the bits of a uint64 are kept as those of an int64.
+# A bool is read like a uint8, and the bits of a uint64 are stored as an int64.
 _DTYPES = {
     "bool": TRUTH,
     "int8": BITS8,
@@ -332,7 +333,7 @@ _lock = threading.Lock()
 
 
 def _renew() -> None:
-    """In a child: another thread may have been at work on a pile."""
+    """Reset the piles in a forked child: another thread may have been using one."""
     global _lock
     _lock = threading.Lock()
     TABLE[0] = TABLE[T_PILES:] = 0
@@ -343,10 +344,10 @@ after_fork_in_child(_renew)
 
 
 def tend() -> None:
-    """Do what compiled sweeps leave to Python: more piles, and pages of piles that may go."""
+    """Do the work that compiled sweeps leave to Python: add piles, and release unused pages."""
     with _lock, suppress(ResourceExhaustedError):
         for k, arena in enumerate(_arenas):
-            if _view[T_PILES + 2 * k] == STALE:  # it is free
+            if _view[T_PILES + 2 * k] == STALE:  # free, and due for trimming
                 _trim(arena)
                 _view[T_PILES + 2 * k] = 1
         if len(_arenas) < MOST_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
@@ -385,30 +386,30 @@ def native(
     specs: list[Spec],
     results: Results,
 ) -> Native | None:
-    """How a kernel calls the sweeps of a function for a row; None if it cannot.
+    """Return the machine-code call of the sweeps for a row; None if unsupported.
 
     Args:
       sweeps: The sweeps.
-      kept: Whether the forward sweep leaves its stack for the reverse one.
-      limit: The bytes of stack that a call may take.
+      keeps_stack: Whether the forward sweep leaves its stack for the reverse sweep.
+      limit: The bytes of stack that a call may take; None for the rest of the arena.
       out: The description of the row's result.
       first: The number of operands before the arguments: 0 for the call's row, 2 for its adjoints.
       specs: The specs of all operands.
       results: The function's results when the row was recorded.
     """
     program, arguments = sweeps.program, specs[first:]
-    left: list[Out] = [] if program.result else program.outputs  # on the stack, and in arguments
+    left: list[Out] = [] if program.result else program.outputs  # on the stack or in arguments
     many = len(program.parameters) + len(left) > MOST_WORDS
     if many or any(not spec.size for spec in (out, *specs)) or not _has_results(program, results):
         return None
     dtypes = {arguments[j].dtype for j in sweeps.argnums}
-    own = dtypes.pop() if len(dtypes) == 1 else float64  # of the row of adjoints
+    own = dtypes.pop() if len(dtypes) == 1 else float64  # the dtype of the row of adjoints
     starts, at = {}, 0
     for j in sweeps.argnums:
         starts[j] = at
         at += arguments[j].size * own.size
-    region = 0  # what both sweeps have in front of a stack is in the same places
-    noted = "address_of(" in program.source  # the forward sweep says where arrays lie
+    region = 0  # copies lie before the stack, at the same offsets for both sweeps
+    noted = "address_of(" in program.source  # the forward sweep may store addresses of arrays
     words: list[tuple[int, int, int, int, int]] = []
     for kind, j, dtype, axis in program.parameters:
         spec = arguments[j]
@@ -426,7 +427,7 @@ def native(
         if words[-1][0] in (COPIED, CONVERTED):
             region += (spec.size * size + 7) & -8
     packed = _result_rows(sweeps, results) if left else []
-    # A reverse sweep that needs room may not have others' stacks above it.
+    # A reverse sweep that needs stack space must be at the top of the pile.
     waits = keeps_stack and not program.grows
     tend()
     parameters = (
@@ -451,7 +452,7 @@ def native(
 
 
 def _has_results(program: LoopProgram, results: Results) -> bool:
-    """Whether sweeps give results of the dtypes and axes that the function returned."""
+    """Whether the sweeps' results have the dtypes and ranks that the function returned."""
     if program.result:
         return results == ((program.result, ()),)
     outputs = [program.outputs[place] for place in places(program.form)]
@@ -461,7 +462,7 @@ def _has_results(program: LoopProgram, results: Results) -> bool:
 
 
 def _result_rows(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
-    """The description of each result for `kernels.cpu.calls`."""
+    """Return the description of each result for `kernels.cpu.calls`."""
     rows: list[tuple[int, ...]] = []
     for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
         out = sweeps.program.outputs[place]

@@ -1,4 +1,4 @@
-"""Compiled sweeps: the addresses of both functions, from the cache by content."""
+"""Compile sweeps: their addresses, from the content-addressed code cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..program import LoopProgram
 
 
 class Sweeps(NamedTuple):
-    """The addresses of the sweeps, and of both one after the other."""
+    """The addresses of the forward and reverse sweep, and of the gradient, which runs both."""
 
     forward: int
     reverse: int
@@ -30,12 +30,12 @@ _SOURCES = ("compiler", "jit", "target", "loops.functions", "loops.stack")
 
 
 def compile_sweeps(program: LoopProgram, fastmath: bool) -> Sweeps:
-    """The addresses of the sweeps.
+    """Return the addresses of the sweeps, compiled if necessary.
 
-    They take the address of a block of words: what ``program.parameters`` says, and what is behind.
+    Each takes the address of a block of words: ``program.parameters`` and the words after them.
 
     Raises:
-      KernelError: If Numba cannot compile it.
+      KernelError: If Numba cannot compile the text.
     """
     text = f"{program.key}\nfastmath={fastmath}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -53,7 +53,7 @@ def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
     from ...compile.numba_compiler import CompiledFunction, compile_unit
 
     stack = importlib.import_module("numtape.kernels.loops.stack")
-    # A module that there is: without one, Numba does not know a function that calls itself.
+    # The name of an existing module: otherwise Numba cannot resolve recursive calls.
     scope: dict[str, Any] = {"__name__": stack.__name__, "math": math, "np": np, **stack.SCOPE}
     exec(compile(program.source, f"<{symbol}>", "exec"), scope)
     shared = [
@@ -82,13 +82,13 @@ def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
     except NumbaError as error:
         line, message = program.line, str(getattr(error, "msg", error)).strip().splitlines()
         place = getattr(getattr(error, "loc", None), "line", None)
-        if place:  # the line of the text; before it stands a note of the user's
+        if place:  # a line of the text; the `# line` mark before it gives the source line
             above = program.source.splitlines()[:place]
             notes = [x.split()[-1] for x in above if x.strip().startswith("# line ")]
             line += int(notes[-1]) if notes else 0
         reasons = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
         raise KernelError(
-            f"what Numba refuses: {reasons[0]}",
+            f"code that Numba rejects: {reasons[0]}",
             program.file,
             line,
             "Write it with floats and ints of one dtype.",

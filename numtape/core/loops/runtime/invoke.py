@@ -1,7 +1,8 @@
 """Gradient and Jacobian calls: check the arguments, run the sweeps, return value and adjoints.
 
-Passing a block of words costs more than the work of a small kernel, so a call does not loop over
-parameters: the block's layout and the addresses in it are fixed when it is made.
+Filling the block of argument words costs more than a small kernel, so a call does not loop over
+parameters: `Layout` generates its text. The block's layout and address are fixed on creation. Start
+with `Gradient` and `Jacobian`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..program import LoopProgram
 from . import stack
 from .compiled_sweeps import compile_sweeps
 
-# How a number lies in eight bytes.
+# The `struct` format of a number in eight bytes.
 _FORMATS = {
     "bool": "?7x",
     "int8": "b7x",
@@ -44,17 +45,17 @@ _TYPES: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
 
 
 class Layout:
-    """The text of calls for arguments of some kinds.
+    """Generates the code of gradient calls for arguments of given kinds.
 
-    A block holds the words of ``program.parameters`` and of what stands behind them, then the
-    arguments that are numbers, adjoints of numbers, the result, the mark and the seed.
+    A block holds the words of ``program.parameters`` and the five words after them, then the number
+    arguments, the adjoints of numbers, the result, the mark and the seed.
 
     Args:
       program: The sweeps.
-      wanted: The numbers of the arguments whose adjoints are given.
-      single: Whether one adjoint is given, and not a tuple.
-      limit: How many bytes of stack a call may take; None for half of the machine's memory.
-      listening: Up to which size calls are short, as `listening.largest` measures it.
+      argnums: The numbers of the arguments whose adjoints are returned.
+      single: Whether to return one adjoint instead of a tuple.
+      limit: The bytes of stack that a call may take; None for half of the machine's memory.
+      listening: Decides by the size of the arguments which calls are short.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Layout:
         self._number = {j: self.words + k for k, j in enumerate(numbers)}
         self._slope = {j: self.words + len(numbers) + k for k, j in enumerate(slopes)}
         self._numbers, self._slopes = numbers, slopes
-        self.first = self.words + len(numbers)  # of the cells that are read after a call
+        self.first = self.words + len(numbers)  # the first word that is read after a call
         self.size = self.first + len(slopes) + 3
         dtypes = {j: dtype for kind, j, dtype, _ in parameters if kind in ("number", "array")}
         self.dtypes = dtypes
@@ -87,7 +88,7 @@ class Layout:
         return compile(self._text(quick), f"<call of {self.program.name}>", "exec")
 
     def _text(self, quick: bool) -> str:
-        """The text of a call: ``quick`` for the usual arguments, otherwise for any."""
+        """Return the text of a call: ``quick`` for the usual arguments, otherwise for any."""
         parameters, written = self.program.parameters, self.program.written
         arrays = [j for kind, j, _, _ in parameters if kind == "array"]
         axes = {j: [k for kind, i, _, k in parameters if kind == "axis" and i == j] for j in arrays}
@@ -114,7 +115,7 @@ class Layout:
                             f"if a{i} < a{j} + x{j}.nbytes and a{j} < a{i} + x{i}.nbytes:"
                             " return None"
                         )
-        for j in written:  # the caller's own arrays stay as they are
+        for j in written:  # the caller's arrays must not change
             within += [f"x{j} = x{j}.copy()", f"a{j} = {_address(f'x{j}', quick)}"]
         if quick and within:
             lines += [
@@ -172,12 +173,12 @@ class Layout:
     def call(
         self, sweeps: Any, fail: Callable[..., Any], long: Callable[[stack.Arena, int], None]
     ) -> tuple[Any, Any]:
-        """A block, and what calls the sweeps with it: for most arguments, and for any.
+        """Create a block, and return two functions that call the sweeps with it: quick and general.
 
         Args:
-          sweeps: The sweeps.
-          fail: Raises what their status says.
-          long: Called after a call that took more of the stack than `stack.LONG`.
+          sweeps: The compiled sweeps.
+          fail: Raises the error of a status.
+          long: Is called after a call that took more than `stack.LONG` bytes of stack.
         """
         block = np.zeros(self.size, np.int64)
         scope: dict[str, Any] = {
@@ -211,7 +212,7 @@ class Layout:
 
 
 def _address(name: str, quick: bool) -> str:
-    """Where an array lies: quick where it is contiguous, can be written to and is not empty."""
+    """Return an array's address, as text; quick: it is contiguous, writable and not empty."""
     return f"addressof(from_buffer({name}))" if quick else f"address_of({name})"
 
 
@@ -226,24 +227,24 @@ MOST_AXES = 3
 _ERRORS: dict[int, tuple[type[Exception], str]] = {
     NO_ROOM: (
         ResourceExhaustedError,
-        "A kernel's stack is full{size}, at the loop or statement {place}. Take a larger "
-        "`memory_limit`, or fewer rounds.",
+        "A kernel's stack is full{size}, at the loop or statement {place}. Use a larger "
+        "`memory_limit` or fewer iterations.",
     ),
     INDEX: (IndexError, "index is out of bounds {place}"),
     DIVISION: (ZeroDivisionError, "division by zero {place}"),
     NEGATIVE: (ValueError, "negative dimensions not allowed {place}"),
     SHAPES: (ValueError, "shapes of arrays do not match {place}"),
-    EMPTY: (ValueError, "an array without elements has neither maximum nor minimum {place}"),
+    EMPTY: (ValueError, "an array without elements has no maximum or minimum {place}"),
     DEEP: (RecursionError, "maximum depth of calls in a kernel exceeded {place}"),
     RULE: (ValueError, "a rule gives an adjoint of another shape than its argument {place}"),
 }
 
 
 def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
-    """Dtype and axes of each argument, as Numba sees them.
+    """Return the dtype and number of axes of each argument, as Numba infers them.
 
     Raises:
-      KernelError: If one is not a number and no array that a kernel may have.
+      KernelError: If an argument is neither a number nor a supported array.
     """
     return tuple([_PLAIN.get(type(x)) or _kind(x) for x in arguments])
 
@@ -264,10 +265,10 @@ def _kind(x: Any) -> tuple[str, int]:
 
 
 def check_kinds(kinds: Kinds) -> None:
-    """Refuse arguments that a kernel may not have.
+    """Check the kinds of arguments.
 
     Raises:
-      KernelError: If there is one.
+      KernelError: If a kernel does not support one.
     """
     for dtype, ndim in kinds:
         if dtype not in DTYPES:
@@ -280,7 +281,7 @@ def check_kinds(kinds: Kinds) -> None:
 
 
 def refuse_tensors(arguments: tuple[Any, ...]) -> None:
-    """Say that tensors are not taken, if there is one."""
+    """Raise KernelError if an argument is a tensor or variable."""
     for x in arguments:
         if isinstance(x, Tensor) or hasattr(x, "assign_add"):
             raise KernelError(
@@ -290,19 +291,19 @@ def refuse_tensors(arguments: tuple[Any, ...]) -> None:
 
 
 class Sweeping:
-    """The common base of calls of sweeps.
+    """The base class of callers of sweeps.
 
     Args:
       program: The sweeps.
-      limit: How many bytes of stack a call may take; None for half of the machine's memory.
-      plain: The function as Numba compiles it.
+      limit: The bytes of stack that a call may take; None for half of the machine's memory.
+      plain: The function, compiled by Numba.
     """
 
     def __init__(self, program: LoopProgram, limit: int | None, plain: Callable[..., Any]) -> None:
         self.program, self.limit, self._by_numba = program, limit, plain
 
     def refuse_writes(self, arguments: tuple[Any, ...]) -> None:
-        """Raise if an argument that is written to is read-only, or lies in another one's memory."""
+        """Raise KernelError if a written argument is read-only or overlaps with another one."""
         arrays = [(j, x) for j, x in enumerate(arguments) if type(x) is np.ndarray]
         for j in self.program.written:
             one = arguments[j]
@@ -323,7 +324,7 @@ class Sweeping:
                 )
 
     def fail(self, arena: stack.Arena, status: int, arguments: tuple[Any, ...]) -> NoReturn:
-        """Raise what a status says."""
+        """Raise the error of a status."""
         size = arena.end - arena.start
         if self.limit is not None:
             size = min(size, self.limit)
@@ -335,36 +336,36 @@ class Sweeping:
         raise_status(self.program, status, size)
 
     def _raise_with_values(self, raised: Raised, arguments: tuple[Any, ...]) -> None:
-        """Raise an exception that is told what the function computes: so the function runs."""
+        """Raise an exception with computed arguments by running the function in Numba."""
         from numba.core.errors import NumbaError
 
         try:
             self._by_numba(*[x.copy() if type(x) is np.ndarray else x for x in arguments])
         except NumbaError as error:
             raise KernelError(
-                f"what Numba refuses, where it raises {raised.kind.__name__}",
+                f"code that Numba rejects, where it raises {raised.kind.__name__}",
                 raised.file,
                 raised.line,
-                "Tell the exception constants.",
+                "Pass constants to the exception.",
             ) from error
 
     def refuse_int(self, x: object) -> NoReturn:
-        """Say that an int is too large."""
+        """Raise KernelError for an int of more than 64 bits."""
         raise KernelError(
             f"the int {x} as an argument, which takes more than 64 bits", way="Pass a float."
         ) from None
 
 
 class Gradient(Sweeping):
-    """Both sweeps of a function, for arguments of some kinds.
+    """The value and gradient of a function, for arguments of given kinds.
 
     Args:
       program: The sweeps.
-      wanted: The numbers of the arguments whose adjoints are given.
-      single: Whether one adjoint is given, and not a tuple.
-      fastmath: Whether the forward sweep may do what Numba's option says.
-      limit: How many bytes of stack a call may take; None for half of the machine's memory.
-      plain: The function as Numba compiles it.
+      argnums: The numbers of the arguments whose adjoints are returned.
+      single: Whether to return one adjoint instead of a tuple.
+      fastmath: Whether to compile the forward sweep with Numba's option of this name.
+      limit: The bytes of stack that a call may take; None for half of the machine's memory.
+      plain: The function, compiled by Numba.
     """
 
     def __init__(
@@ -381,15 +382,16 @@ class Gradient(Sweeping):
         self._listening = Listening()
         self._layout = Layout(program, argnums, single, limit, self._listening)
         self.sweeps = _FUNCTION(compile_sweeps(program, fastmath).gradient)
-        self._waiting: list[tuple[Any, Any]] = []  # blocks that no call has now
+        self._waiting: list[tuple[Any, Any]] = []  # calls whose blocks are free
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
-        """The value, and the adjoint of the argument that is wanted, or a tuple of them.
+        """Return the value, and the adjoint of the requested argument or a tuple of adjoints.
 
         Raises:
-          KernelError: If an argument is written that is read-only, or overlaps with another.
+          KernelError: If a written argument is read-only or overlaps with another.
           ResourceExhaustedError: If the stack is full.
-          IndexError, ZeroDivisionError, ValueError: As the function itself.
+          IndexError: If an index is out of bounds, unless ``boundscheck=False``.
+          ZeroDivisionError, ValueError: As the function itself.
         """
         result = self.quick(arguments)
         if result is not None:
@@ -397,9 +399,9 @@ class Gradient(Sweeping):
         return self._listening(largest(arguments), self._prepare, arguments)
 
     def quick(self, arguments: tuple[Any, ...]) -> Any:
-        """The same, or None if the arguments are not of these kinds, or have to be made ready.
+        """Call without preparation. Return None if the arguments need one, or have other kinds.
 
-        None as well if the call may take long.
+        Also return None if the call may take long.
         """
         if self._listening.long:
             return None
@@ -415,7 +417,7 @@ class Gradient(Sweeping):
             self._waiting.append(ready)
 
     def _note_long(self, arena: stack.Arena, size: int) -> None:
-        """Note that a call took much of the stack, and so long."""
+        """Mark calls as long, after one that took much of the stack."""
         self._listening.long = True
         if size > stack.LIMIT:
             arena.trim()
@@ -436,12 +438,12 @@ class Gradient(Sweeping):
 
 
 def read_only(j: int) -> str:
-    """The error for a kernel that writes to a read-only argument."""
+    """Return the construct of the error for a kernel that writes to a read-only argument."""
     return f"a read-only array as argument {j}, which it writes to"
 
 
 def raise_status(program: LoopProgram, status: int, size: int) -> NoReturn:
-    """Raise what a status of a sweep says, which had so many bytes of stack."""
+    """Raise the error of a sweep's status; ``size`` is the size of its stack in bytes."""
     if status & ((1 << LINES) - 1) == RAISED:
         raise_at(program.raised[status >> LINES])
     error, message = error_of_status(program, status, f", with {size} bytes")
@@ -451,14 +453,14 @@ def raise_status(program: LoopProgram, status: int, size: int) -> NoReturn:
 def error_of_status(
     program: LoopProgram, status: int, size: str = ""
 ) -> tuple[type[Exception], str]:
-    """The error that a status means, and its message, which says how large a full stack is."""
+    """Return the error class of a status and its message, with the size of a full stack."""
     error, message = _ERRORS[status & ((1 << LINES) - 1)]
     file, line = program.standing.of(status >> LINES)
     return error, message.format(size=size, place=f'(File "{file}", line {line})')
 
 
 def raise_at(raised: Raised) -> NoReturn:
-    """Raise an exception of the user's, with the line that raises it in its traceback."""
+    """Raise a kernel's exception, with its source line in the traceback."""
     lines = "\n" * (raised.line - 1)
     code = compile(f"{lines}raise error", raised.file, "exec").replace(co_name=raised.function)
     exec(code, {"error": raised.error()})
@@ -469,15 +471,15 @@ Array = np.ndarray[Any, Any]
 
 
 class Jacobian(Sweeping):
-    """The sweeps of a function with any results, for arguments of some kinds.
+    """The Jacobians of a function with any results, for arguments of given kinds.
 
     Args:
-      program: The sweeps, of several results.
-      wanted: The numbers of the arguments to differentiate by.
-      single: Whether there is one, and not a sequence.
-      fastmath: Whether the forward sweep may do what Numba's option says.
-      limit: How many bytes of stack a call may take; None for half of the machine's memory.
-      plain: The function as Numba compiles it.
+      program: The sweeps, generated with ``several=True``.
+      argnums: The numbers of the arguments to differentiate with respect to.
+      single: Whether to return one Jacobian per result instead of a tuple.
+      fastmath: Whether to compile the forward sweep with Numba's option of this name.
+      limit: The bytes of stack that a call may take; None for half of the machine's memory.
+      plain: The function, compiled by Numba.
     """
 
     def __init__(
@@ -495,7 +497,7 @@ class Jacobian(Sweeping):
         self._forward, self._reverse = _FUNCTION(code.forward), _FUNCTION(code.reverse)
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
-        """The Jacobians, in the form of the result: of one argument, or a tuple of them each."""
+        """Return the Jacobians in the structure of the result, as tuples over several arguments."""
         self.refuse_writes(arguments)
         return self._listening(largest(arguments), self._compute, arguments)
 
@@ -536,14 +538,14 @@ class Jacobian(Sweeping):
         forward()
         top = int(mark[0])
         results = []
-        # All of them now: a reverse sweep may write over where results are told to lie.
+        # Read all descriptions now: a reverse sweep may overwrite them on the stack.
         places = [self._seeds(out, top, scratch, arguments) for out in self.program.outputs]
         for k, (out, (shape, seed)) in enumerate(zip(self.program.outputs, places, strict=True)):
             cell = seeds[k : k + 1] if seed is None else seed.reshape(-1)
             rows = self._empty(shape, arguments)
             for i in range(cell.size if out.active else 0):
                 if self.program.grows:
-                    forward()  # the reverse sweep before has written over what it left
+                    forward()  # the previous reverse sweep has overwritten the stack
                 for own in scratch.values():
                     own[...] = 0
                 cell[i] = 1.0
@@ -556,26 +558,26 @@ class Jacobian(Sweeping):
         return self._arrange(self.program.form, results)
 
     def _slots(self) -> dict[int, int]:
-        """Where the adjoints of arguments are among the parameters."""
+        """Return the parameter slots of the arguments' adjoints, by argument number."""
         parameters = enumerate(self.program.parameters)
         return {p[1]: slot for slot, p in parameters if p[0] == "adjoint"}
 
     def _empty(self, shape: tuple[int, ...], arguments: tuple[Any, ...]) -> dict[int, Array]:
-        """The derivatives of one result, by the numbers of the arguments: zeros."""
+        """Return zero Jacobians of one result, by argument number."""
         return {
             j: np.zeros((*shape, *np.shape(arguments[j])), np.asarray(arguments[j]).dtype)
             for j in self._argnums
         }
 
     def _read(self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]) -> None:
-        """Take the adjoints of one element of a result."""
+        """Copy the adjoints of one element of a result into the Jacobians."""
         slots = self._slots()
         for j in self._argnums:
             if j in slots:
                 rows[j][at] = scratch[slots[j]].reshape(rows[j][at].shape)
 
     def _own(self, j: int, x: Any) -> Array:
-        """An argument in memory that the sweeps may have."""
+        """Return an argument as an array that the sweeps may use: contiguous, a copy if written."""
         if type(x) is np.ndarray:
             return np.array(x, order="C") if j in self.program.written else np.ascontiguousarray(x)
         dtype = next(p[2] for p in self.program.parameters if p[1] == j)
@@ -587,7 +589,7 @@ class Jacobian(Sweeping):
     def _seeds(
         self, out: Out, top: int, scratch: dict[int, Array], arguments: tuple[Any, ...]
     ) -> tuple[tuple[int, ...], Array | None]:
-        """A result's shape, and where the adjoints of an array are."""
+        """Return a result's shape, and the adjoint array of an array result."""
         if out.ndim < 0:
             return (), None
         if out.argument >= 0:
@@ -600,7 +602,7 @@ class Jacobian(Sweeping):
         return shape, array_at(int(words[1]), shape, out.dtype) if out.active else np.zeros(shape)
 
     def _plain(self, jacobian: Array, argument: Any) -> Any:
-        """A number's derivative of a number as a number of its kind."""
+        """Convert the derivative of a number by a number to a number of the argument's kind."""
         if jacobian.ndim:
             return jacobian
         return float(jacobian) if type(argument) is float else jacobian[()]

@@ -1,6 +1,6 @@
 """Kernels and their derivatives as functions that other Numba code can call.
 
-Numba is imported when the first function here is called.
+The functions here import Numba when they are called. Start with `gradient`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from . import stack
 from .invoke import error_of_status, read_only
 
 _FAILS = re.compile(r"return (\d+)$", re.MULTILINE)  # statuses in a program's text
-HEAD = 16  # bytes before a stack: where it ends
-_SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # stacks that wait for calls
+HEAD = 16  # bytes at the start of a stack, which hold its end address
+_SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # addresses of free stacks; 0 for none
 _arenas: dict[int, stack.Arena] = {}
 
 
 def _new_stack(_: int) -> int:
-    """The address of one more stack; 0 if memory is exhausted."""
+    """Allocate a stack, and return its address; 0 if memory is exhausted."""
     try:
         arena = stack.Arena(stack.SIZE)
     except ResourceExhaustedError:
@@ -42,7 +42,7 @@ def _new_stack(_: int) -> int:
 
 
 def _drop_stack(start: int) -> int:
-    """Let go of a stack."""
+    """Release a stack."""
     _arenas.pop(start, None)
     return 0
 
@@ -53,7 +53,7 @@ _new, _drop = _FUNCTION(_new_stack), _FUNCTION(_drop_stack)
 
 @cache
 def runtime_functions() -> Any:
-    """Tell Numba what kernels may call, once. Returns functions that take and give back stacks."""
+    """Register overloads for kernels. Return the jitted functions that take and return stacks."""
     from numba import njit
     from numba.extending import overload
 
@@ -85,7 +85,7 @@ def runtime_functions() -> Any:
 
 
 def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
-    """The function that Numba calls for the gradient of a kernel, for arguments of any dtypes."""
+    """Return a jitted function for a kernel's gradient, specialized by Numba on argument types."""
     from numba import njit
     from numba.extending import overload
 
@@ -136,7 +136,7 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
 
 
 def _kind(kind: Any) -> tuple[str, int]:
-    """Dtype and axes of a type of Numba's."""
+    """Return the dtype and number of axes of a Numba type."""
     from numba import types
 
     kind = types.unliteral(kind)
@@ -158,7 +158,7 @@ def _text(
     types: Any,
     scope: dict[str, Any],
 ) -> str:
-    """The text of a call."""
+    """Return the text of a gradient call."""
     parameters = program.parameters
     arrays = {j: dtype for kind, j, dtype, _ in parameters if kind == "array"}
     count = 1 + max((j for _, j, _, _ in parameters), default=-1)
@@ -229,7 +229,7 @@ def _text(
 
 
 def _raises(program: LoopProgram, argument_text: str, scope: dict[str, Any]) -> list[str]:
-    """The text that raises what a status says of a call with some arguments."""
+    """Return the lines that raise the error of a status."""
     lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
     for status in sorted({int(code) for code in _FAILS.findall(program.source)}):
         if status and status & ((1 << LINES) - 1) != RAISED:
@@ -239,7 +239,7 @@ def _raises(program: LoopProgram, argument_text: str, scope: dict[str, Any]) -> 
     for k, raised in enumerate(program.raised):
         scope[f"Raised{k}"] = raised.kind
         values = raised.arguments
-        if values is None:  # what it is told has to be computed: so the function runs
+        if values is None:  # not constant: running the function raises it
             lines.append(f"    if kind == {RAISED} and which == {k}: plain({argument_text})")
             values = ()
         plain = all(isinstance(x, str | int | float) for x in values)
@@ -254,13 +254,13 @@ def plain(
     compiled: dict[Any, Any],
     kernels: dict[Any, Any],
 ) -> Any:
-    """A function as Numba compiles it; kernels and plain functions that it calls as well.
+    """Return the Numba dispatcher of a function, and of the kernels and functions that it calls.
 
     Args:
       function: The function of a kernel, or one that it calls.
-      options: Numba's.
-      made: The kernel's functions that are compiled.
-      kernels: The kernels that are being made: they may call each other.
+      options: The options of ``numba.njit``.
+      compiled: The dispatchers of the kernel's functions so far.
+      kernels: The dispatchers of kernels in progress, which may call each other.
     """
     from numba import njit
 
@@ -287,7 +287,7 @@ def plain(
     copied.__kwdefaults__, copied.__module__ = function.__kwdefaults__, function.__module__
     copied.__qualname__ = function.__qualname__
     dispatcher = njit(copied, **options)
-    if not compiled:  # the kernel's own
+    if not compiled:  # the kernel's own function
         kernels[function] = dispatcher
     compiled[function] = dispatcher
     for name in code.co_names:

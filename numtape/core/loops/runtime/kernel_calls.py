@@ -1,6 +1,6 @@
-"""Plain calls of kernels: which arguments they may write to, and interruptible long calls.
+"""Plain calls of kernels: the arguments they may write to, and interruptible long calls.
 
-Start with `written_arguments`.
+Start with `written_arguments` and `InterruptibleCalls`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ..analysis.types import infer
 from ..frontend.lowering import normal
 from .invoke import Kinds, kinds_of
 
-# Functions of Python that read their arguments and do nothing else.
+# Python functions that only read their arguments.
 _READING = frozenset(
     ("range", "len", "abs", "min", "max", "float", "int", "bool", "round", "enumerate", "zip")
 )
 
 
 def written_arguments(function: FunctionType, arguments: tuple[Any, ...]) -> list[int] | None:
-    """The arguments that a call may write to, by number; None if that is not known.
+    """Return the numbers of the arguments that a call may write to; None if unknown.
 
-    The front end of derivatives says so. A function that it does not understand, or one of other
-    arguments than numbers and arrays, may do anything, random draws among it, unless all of its
+    The front end of derivatives determines them. If it does not support the function or the kinds
+    of arguments, the function may have any effect, such as random draws, unless all of its
     statements only read.
     """
     try:
@@ -65,7 +65,7 @@ def _only_reads(function: FunctionType) -> bool:
 
 
 def _reads(node: ast.AST, function: FunctionType) -> bool:
-    if isinstance(node, ast.AugAssign):  # which changes an array in place
+    if isinstance(node, ast.AugAssign):  # changes arrays in place
         return False
     if isinstance(node, ast.Subscript | ast.Attribute):
         return isinstance(node.ctx, ast.Load)
@@ -77,25 +77,26 @@ def _reads(node: ast.AST, function: FunctionType) -> bool:
     if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
         return False
     module = function.__globals__.get(called.value.id)
-    if module is np:  # of a ufunc, what comes behind its operands is written to
+    if module is np:  # a ufunc writes to arguments after its operands
         ufunc = getattr(np, called.attr, None)
         return isinstance(ufunc, np.ufunc) and len(node.args) <= ufunc.nin and not node.keywords
     return module is math
 
 
 class InterruptibleCalls:
-    """Such calls of one kernel.
+    """Interruptible plain calls of one kernel.
 
     Args:
       kernel: The kernel.
 
     Attributes:
-      most: Up to which size, see `listening.largest`, its calls are short, or cannot be watched.
+      most: Calls up to this size (see `workers.largest`) need no background thread: they are
+        short, or cannot be interrupted.
     """
 
     def __init__(self, kernel: Any) -> None:
         self._kernel, self._listening, self.most = kernel, Listening(), -math.inf
-        # By kinds of arguments. Numba compiles the kernel for each of them, too, and keeps it.
+        # By kinds of arguments. Not bounded: Numba keeps a compiled kernel for each of them, too.
         self._written: dict[Kinds, list[int] | None] = {}
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
@@ -117,7 +118,7 @@ class InterruptibleCalls:
         try:
             result = listening(largest(args), call, *own)
         except Exception:
-            _write(args, own, before)  # what it wrote before it raised, as without copies
+            _write(args, own, before)  # keep its writes before the error, as without copies
             raise
         finally:
             self.most = -math.inf if listening.long else listening.most
@@ -125,7 +126,7 @@ class InterruptibleCalls:
         return result
 
     def _places(self, args: tuple[Any, ...]) -> list[int] | None:
-        """The arguments that it writes to; None if it does what cannot be told."""
+        """Return the numbers of the arguments that it writes to; None if unknown."""
         try:
             kinds = kinds_of(args)
         except KernelError:
@@ -140,33 +141,33 @@ class InterruptibleCalls:
             body = normal(self._kernel.python_function, kinds)
             infer(body)
             names = written_arrays(body)
-        except (KernelError, ValueError):  # something else, or other arguments than it takes
+        except (KernelError, ValueError):  # unsupported, or wrong arguments
             return None
         places = [j for j, name in enumerate(body.parameters) if name in names]
         if places and not body.arrays.keys().isdisjoint(body.outputs):
-            return None  # an array that it returns may lie in one that it writes to
+            return None  # a returned array may be a view of a written argument
         return places
 
     def _compile(self, call: Any, args: tuple[Any, ...]) -> None:
-        """Compile in this thread, where an interrupt ends it."""
+        """Compile in this thread, where an interrupt can stop it."""
         from numba.core.errors import NumbaError
 
         try:
             call.compile(tuple([call.typeof_pyval(x) for x in args]))
-        except NumbaError as error:  # the others the call says in more words
+        except NumbaError as error:  # for others, the call raises a more detailed error
             if "runaway recursion" in str(error):
                 code = self._kernel.python_function.__code__
                 raise KernelError(
-                    "recursion whose result Numba cannot tell",
+                    "recursion whose result Numba cannot infer",
                     code.co_filename,
                     code.co_firstlineno,
-                    "Where functions call each other, call that one before "
-                    "all others which has a way that calls nothing.",
+                    "Of functions that call each other, call that one before "
+                    "the others which has a path without calls.",
                 ) from error
 
 
 def _are_disjoint(args: tuple[Any, ...], places: Sequence[int]) -> bool:
-    """Whether copies of the arguments at ``places`` are to Numba what these are."""
+    """Whether copies can replace the arguments at ``places``: same Numba type, no overlap."""
     for j in places:
         one = args[j]
         flags = one.flags
@@ -181,7 +182,7 @@ def _are_disjoint(args: tuple[Any, ...], places: Sequence[int]) -> bool:
 
 
 def _write(args: tuple[Any, ...], own: Sequence[Any], before: dict[int, Any]) -> None:
-    """Give the caller what was written to copies."""
+    """Copy the elements that changed in the copies to the caller's arrays."""
     for j, old in before.items():
-        bits = f"u{old.itemsize}"  # those of NaN compare as well
+        bits = f"u{old.itemsize}"  # compare bits, so that NaNs are equal
         np.copyto(args[j], own[j], where=own[j].view(bits) != old.view(bits))

@@ -1,4 +1,7 @@
-"""Rows of a log that call kernels: results and adjoints. See `core.ops.kernel`."""
+"""Rows of a log that call kernels: results and adjoints. See `core.ops.kernel`.
+
+Start with `Specialization`.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,22 @@ from .arenas import Deferred, RemainingStack
 from .invoke import Kinds, check_kinds, raise_status
 
 _FIRST = {float: "float64", int: "int64", bool: "bool"}
-ROOM = 1 << 20  # bytes of stack of a sweep that runs as Python, at first
+ROOM = 1 << 20  # initial bytes of stack of a sweep that runs as Python
 
 
 class Results:
     """The results of a kernel.
 
     Attributes:
-      arrays: Its results, one after the other.
-      left: The stack that the forward sweep left for the reverse one, if any.
+      arrays: The flattened results.
+      left: The stack that the forward sweep left for the reverse sweep, or None.
     """
 
     def __init__(self, arrays: list[Array], form: Any, left: RemainingStack | None) -> None:
         self.arrays, self._form, self.left = arrays, form, left
 
     def arrange(self, parts: list[Any]) -> Any:
-        """Other things in the places of the results."""
+        """Arrange ``parts`` in the structure of the results."""
         return _arrange(self._form, iter(parts))
 
 
@@ -52,13 +55,13 @@ def _arrange(form: Any, parts: Any) -> Any:
 
 
 class Specialization:
-    """A kernel, called with arguments of some kinds.
+    """A kernel, specialized for the kinds of its arguments.
 
     Args:
       kernel: The kernel.
-      kinds: Dtype and axes of each argument.
-      wanted: The numbers of the arguments that have adjoints.
-      kept: Whether the forward sweep is what computes, and leaves its stack.
+      kinds: The dtype and number of axes of each argument.
+      argnums: The numbers of the arguments that have adjoints.
+      keeps_stack: Whether calls run the forward sweep and keep its stack.
     """
 
     def __init__(
@@ -78,20 +81,20 @@ class Specialization:
         self._listening = Listening()
 
     def differentiable(self) -> LoopProgram:
-        """The sweeps.
+        """Return the sweeps.
 
         Raises:
-          KernelError: If the function holds what cannot be differentiated.
+          KernelError: If the function cannot be differentiated.
         """
         with self._lock:
             if self._program is None:
                 self._program = self._make_program()
             if isinstance(self._program, KernelError):
-                raise copy(self._program)  # a copy, which keeps no frames alive
+                raise copy(self._program)  # a copy, so that the traceback keeps no frames alive
             return self._program
 
     def _make_program(self) -> LoopProgram | KernelError:
-        """The sweeps, of one float or of several results; or why they are missing."""
+        """Generate the sweeps for one float or several results; return the error if that fails."""
         make = self._kernel._program
         try:
             return make(self._kinds, self._argnums)  # type: ignore[no-any-return]
@@ -101,7 +104,7 @@ class Specialization:
             except KernelError:
                 return copy(error)
             program.result = ""
-            # Where nothing is differentiated, sweeps are for replays.
+            # Without differentiated arguments, the sweeps are for replays.
             return (
                 program
                 if not self._argnums or any(x.active for x in program.outputs)
@@ -125,7 +128,7 @@ class Specialization:
     def native(
         self, out: Spec, operands: list[Spec], results: arenas.Results, adjoints: bool
     ) -> Native | None:
-        """The kernel that computes a row, or, with ``adjoints``, that of its adjoints."""
+        """Return the machine-code kernel of a row or, with ``adjoints``, of its adjoints."""
         plain = self._kernel._run(self._kinds, (), False)  # its sweep stores nothing
         limit, first = self._kernel._limit, 2 if adjoints else 0
         for run in [self] if adjoints else [self, plain] if self._keeps_stack else [plain]:
@@ -138,7 +141,7 @@ class Specialization:
         """Call the kernel and return its results.
 
         Args:
-          xs: The arguments: arrays, of no axes for numbers. They are not changed.
+          xs: The arguments as arrays, numbers as 0-d arrays. They are not changed.
 
         Raises:
           KernelError: If it returns nothing, or a value that cannot be a tensor.
@@ -151,8 +154,8 @@ class Specialization:
         return self._listening(largest(xs), self._results, xs)
 
     def _compile(self, xs: list[Array]) -> None:
-        """Compile in this thread, where an interrupt ends it."""
-        with suppress(KernelError):  # for who asks for a gradient
+        """Compile in this thread, where an interrupt can stop it."""
+        with suppress(KernelError):  # raised when a gradient is requested
             if self._keeps_stack and not self._sweeps().program.grows:
                 return
         if self._returns is None:
@@ -163,7 +166,7 @@ class Specialization:
             try:
                 sweeps = self._sweeps()
             except KernelError:
-                sweeps = None  # the error is for who asks for a gradient
+                sweeps = None  # raised when a gradient is requested
             if sweeps is not None and not sweeps.program.grows:
                 results, left = sweeps.forward(xs)
                 if left is not None:
@@ -192,7 +195,7 @@ class Specialization:
         return Results(arrays, form, None)
 
     def _take_results(self, value: Any, kind: Any, arrays: list[Array]) -> Any:
-        """Append results to ``arrays``. Returns how they are nested."""
+        """Append results to ``arrays``, and return their structure."""
         if isinstance(value, tuple):
             kinds = kind.types if kind is not None else [None] * len(value)
             return tuple(
@@ -201,7 +204,7 @@ class Specialization:
         if value is None:
             raise self._refusal(
                 "it returns nothing",
-                "Return what it computes: what it writes to is its own copy.",
+                "Return the results: arrays that it writes to are copies.",
             )
         if isinstance(value, np.ndarray):
             array = np.array(value, order="C")
@@ -219,7 +222,7 @@ class Specialization:
         )
 
     def adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
-        """The adjoints of the arguments that are wanted.
+        """Return the adjoints of the arguments ``argnums``.
 
         Args:
           xs: The arguments.
@@ -227,19 +230,19 @@ class Specialization:
           seeds: The adjoint of each result.
 
         Raises:
-          KernelError: If the function holds what cannot be differentiated.
+          KernelError: If the function cannot be differentiated.
           ResourceExhaustedError: If the stack is full.
         """
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
         program = self.differentiable()
         if settings.device() == "reference" and program.result:
             return self._adjoints_as_python(xs, float(seeds[0]))
-        if not program.result:  # one that is returned twice has the sum
+        if not program.result:  # a result that is returned twice gets the sum
             sums: list[Any] = [0.0] * len(program.outputs)
             for place, seed in zip(places(program.form), seeds, strict=True):
                 sums[place] = sums[place] + seed
             seeds = [np.asarray(x) for x in sums]
-        self._sweeps()  # compiled in this thread, where an interrupt ends it
+        self._sweeps()  # compile in this thread, where an interrupt can stop it
         return self._listening(largest(xs), self._adjoints, xs, number, seeds)
 
     def _adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
@@ -263,9 +266,9 @@ def _without_numbers(form: Any) -> Any:
 
 
 def _numba_arguments(xs: list[Array], keeps_ints: bool = False) -> list[Any]:
-    """The arguments as Numba takes them: numbers, and arrays that may be written to.
+    """Convert arguments for Numba: numbers, and copies of arrays.
 
-    If ``whole``, ints are Python's, of any size.
+    With ``keeps_ints``, ints of any dtype become Python ints.
     """
     return [x.copy() if x.ndim else _number(x, keeps_ints) for x in xs]
 
@@ -276,12 +279,12 @@ def _number(x: Array, keeps_ints: bool) -> Any:
 
 
 def _return_type(dispatcher: Any, arguments: list[Any]) -> Any:
-    """Numba's type of what a function returns."""
+    """Return the Numba type of a function's result."""
     from numba.core.errors import NumbaError
 
     signature = tuple([dispatcher.typeof_pyval(x) for x in arguments])
     with suppress(NumbaError):
         dispatcher.compile(signature)
     if signature not in dispatcher.overloads:
-        dispatcher(*arguments)  # which says in more words what is refused
+        dispatcher(*arguments)  # the call raises a more detailed error
     return dispatcher.overloads[signature].signature.return_type

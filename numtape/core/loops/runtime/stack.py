@@ -1,7 +1,7 @@
 """Memory for stacks: address ranges whose pages are allocated when written, and reused.
 
-A stack is one range of addresses, as long as the limit, so that it never moves and nothing is
-copied when it grows. Pages that were written stay allocated until they are unused for a while.
+A stack is one range of addresses of the maximum size, so that it never moves and growing copies
+nothing. Written pages stay allocated until they are unused for a while. Start with `take`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ....errors import ResourceExhaustedError
 from ...values.memory import Array, address_of
 
 LEAST = 1 << 16
-PATIENCE = 64  # calls after which pages that none of them needed go
+PATIENCE = 64  # calls after which pages that none of them needed are released
 MOST_WAITING = 16  # stacks
-# Python 3.13 is the first one to name it. Without it no process could fork that has two stacks.
+# Named since Python 3.13. Without it, a process with two stacks could not fork.
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 def _machine() -> int:
-    """The machine's memory in bytes."""
+    """Return the machine's memory in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -37,9 +37,9 @@ class Arena:
     """One stack.
 
     Attributes:
-      start, end: Its addresses.
-      recent: The most bytes that a call took since it was trimmed.
-      calls: How many calls there were since.
+      start, end: Its first address, and the address after its last.
+      recent: The most bytes that a call took since the last `trim`.
+      calls: The number of calls since then.
     """
 
     def __init__(self, size: int) -> None:
@@ -54,7 +54,7 @@ class Arena:
                 if size < LEAST:
                     text = "Memory for a kernel's stack is exhausted."
                     raise ResourceExhaustedError(text) from None
-        if hasattr(mmap, "MADV_HUGEPAGE"):  # long stacks: a tenth to a half less time
+        if hasattr(mmap, "MADV_HUGEPAGE"):  # calls with long stacks take 10 to 50 % less time
             with suppress(OSError):
                 self._memory.madvise(mmap.MADV_HUGEPAGE)
         array: Any = np.frombuffer(self._memory, np.uint8)
@@ -63,13 +63,13 @@ class Arena:
         self.recent = self.calls = self._high = 0
 
     def trim(self) -> None:
-        """Let go of the pages that the last calls did not need."""
+        """Release the pages that recent calls did not need."""
         self._high = max(self._high, self.recent)
         self._high = self.release(min(self.recent, LIMIT), self._high)
         self.recent = self.calls = 0
 
     def release(self, used_size: int, high: int) -> int:
-        """Let go of pages between bytes ``kept`` and ``high``. Returns where what is left ends."""
+        """Release the pages between bytes ``used_size`` and ``high``. Return the new ``high``."""
         page = mmap.PAGESIZE
         used_size = -(-used_size // page) * page
         if high <= used_size or not hasattr(mmap, "MADV_DONTNEED"):
@@ -81,31 +81,31 @@ class Arena:
         return used_size
 
     def words(self, count: int) -> Array:
-        """The int64s that it begins with."""
+        """Return a view of the first ``count`` int64s."""
         return np.frombuffer(self._memory, np.int64, count)
 
 
 SIZE = max(_machine() // 2, LEAST)
-LIMIT = _machine() // 8  # bytes that wait in one stack
+LIMIT = _machine() // 8  # the most bytes that a free stack keeps allocated
 _waiting: deque[Arena] = deque(maxlen=MOST_WAITING)
 
 
-LONG = min(1 << 24, LIMIT)  # bytes in one stack that take some hundredths of a second
+LONG = min(1 << 24, LIMIT)  # bytes of stack whose use takes some hundredths of a second
 
 
 def take() -> Arena:
-    """A stack for exclusive use."""
+    """Return a stack for exclusive use."""
     try:
         return _waiting.pop()
     except IndexError:
         return Arena(SIZE)
 
 
-wait = _waiting.append  # no call has it any more
+wait = _waiting.append  # makes a stack available again
 
 
 def give_back(arena: Arena, size: int) -> None:
-    """It is not in use any more; a call took so many bytes of it."""
+    """Make a stack available again, after a call that took ``size`` bytes of it."""
     arena.recent = max(arena.recent, size)
     arena.calls += 1
     if arena.calls > PATIENCE or size > LIMIT:
