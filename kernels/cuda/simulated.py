@@ -188,7 +188,7 @@ class SimulatedBlock:
         """Resume the threads whose barrier is complete.
 
         Raises:
-          KernelError: If no thread can be resumed.
+          SimulatedKernelError: If no thread can be resumed.
         """
         rest, count = self._waiting, len(self._waiting)
         first = rest[0].waits

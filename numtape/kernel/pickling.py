@@ -1,9 +1,10 @@
 """Kernels in pickles: by name, or, where cloudpickle asks, with their code and its source.
 
-As with functions of `tf.function` (see `pickled`), a script's kernels and those within functions
-are pickled with their code, because another process cannot import them by name. Compiling them
-needs their source, which only the notebook's process has, so it is pickled as well. A kernel that
-is unpickled repeatedly, with each of many tasks, is the same object, and is compiled once.
+As with functions of `tf.function` (see `numtape.function.pickling`), a script's kernels and those
+within functions are pickled with their code, because another process cannot import them by name.
+Compiling them needs their source, which only the notebook's process has, so it is pickled as well.
+A kernel that is unpickled repeatedly, with each of many tasks, is the same object, and is compiled
+once.
 
 cloudpickle 3.1.3 and later send code without the name of its file. So the source is sent by a key
 of the code itself, and the functions get the names of their files back before one is compiled:

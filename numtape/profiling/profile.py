@@ -1,4 +1,4 @@
-"""`Profile`: the context manager that measures a program, and `Facts`, the events it counts."""
+"""`Profile`: the context manager that measures a program, and the events it counts."""
 
 from __future__ import annotations
 
@@ -66,8 +66,6 @@ _running: list[Profile] = []
 
 class Profile:
     """Measures a block of a program by line and op; see `numtape.experimental.profile`."""
-
-    # Facts: Counts of events.
 
     def __init__(self) -> None:
         self.work = self.sweeps = self.log = self.buffers = 0
@@ -152,7 +150,7 @@ class Profile:
         """Count an optimizer step outside of functions."""
         self.steps[line] += 1
 
-    # Profile: Measures a block of a program by line and op; see `numtape.experimental.profile`.
+    # The context manager.
 
     def __enter__(self) -> Profile:
         """Start measuring.

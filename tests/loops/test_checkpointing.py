@@ -7,8 +7,8 @@ import pytest
 
 import numtape as tf
 from numtape.core.loops.program import program
-from numtape.core.loops.report import run
 from numtape.core.loops.runtime.invoke import kinds_of
+from numtape.core.loops.runtime.plain import run
 
 pytestmark = pytest.mark.numtape_only("native loops")
 

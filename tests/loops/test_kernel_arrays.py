@@ -192,7 +192,7 @@ MISMATCHED = [
 @pytest.mark.parametrize(("text", "error", "said"), MISMATCHED, ids=[row[0] for row in MISMATCHED])
 def test_shapes_that_do_not_match(text, error, said):
     from numtape.core.loops.emit.text import EMPTY, SHAPES
-    from numtape.core.loops.report import run
+    from numtape.core.loops.runtime.plain import run
 
     function = function_of(f"def f(x, y, m):\n    return {text}\n")
     arguments = [np.ones(5), np.ones(4), np.ones((2, 3))]

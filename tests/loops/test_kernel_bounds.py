@@ -17,7 +17,7 @@ from processes import environment
 import numtape as tf
 from numtape.core.loops.emit.text import INDEX, LINES
 from numtape.core.loops.program import program
-from numtape.core.loops.report import run
+from numtape.core.loops.runtime.plain import run
 
 pytestmark = pytest.mark.numtape_only("native loops")
 KINDS = [("float64", 1), ("float64", 1), ("float64", 2), ("int64", 1), ("int64", -1), ("int64", -1)]

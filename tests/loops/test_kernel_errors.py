@@ -12,8 +12,8 @@ from kernel_checks import function_of, plain
 
 import numtape as tf
 from numtape.core.loops.program import program
-from numtape.core.loops.report import run
 from numtape.core.loops.runtime.invoke import raise_status
+from numtape.core.loops.runtime.plain import run
 from numtape.errors import KernelError
 
 pytestmark = pytest.mark.numtape_only("native loops")

@@ -6,7 +6,7 @@ from complex_steps import analytic, slopes
 from random_kernels import differences, fresh, module, program
 
 from numtape.core.loops.program import program as sweeps
-from numtape.core.loops.report import run
+from numtape.core.loops.runtime.plain import run
 
 mark = pytest.mark
 pytestmark = mark.numtape_only("native loops")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from checks import same, slope
 from function_helpers import agree, bits, check, gives_up, one_warning, recordings
+from log_queries import program_class
 from parallel_threads import run_in_threads
 
 from numtape.core import settings
@@ -499,11 +500,8 @@ def test_exception_while_recording_leaves_everything_as_before(tf, error):
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, error, when):
-    from numtape.core.log import evaluate
-
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
-    module = importlib.import_module(type(evaluate.executor()).__module__)
-    programs = getattr(module, "CpuProgram", None) or module.CudaProgram
+    programs = program_class(settings.device())
 
     @tf.function
     def f(x):
@@ -1067,8 +1065,8 @@ def test_executor_changes_between_calls(tf):
 @pytest.mark.numtape_only("about numtape's executors")
 def test_replays_run_on_the_executor_of_the_moment(tf, monkeypatch):
     ran = []
-    for name, kind in (("cpu", "CpuProgram"), ("reference", "ReferenceProgram")):
-        programs = getattr(importlib.import_module(f"numtape.core.{name}.executor"), kind)
+    for name in ("cpu", "reference"):
+        programs = program_class(name)
 
         def run(program, *args, run=programs.run, name=name):
             ran.append(name)

@@ -12,8 +12,8 @@ import pytest
 from benchmarks.gradbench.cases import CASES, KNOWN, figure, text
 from benchmarks.gradbench.kernels import kernel_of
 from numtape.core.loops.program import program
-from numtape.core.loops.report import run
 from numtape.core.loops.runtime.invoke import kinds_of
+from numtape.core.loops.runtime.plain import run
 
 pytestmark = [pytest.mark.numtape_only("native loops"), pytest.mark.cpu_only("native loops")]
 ROOT = Path(__file__).resolve().parents[2]

@@ -107,7 +107,7 @@ import numtape as tf
 from numtape.core.compile import cache
 from numtape.core.cpu import repeated_evaluation
 from numtape.core.log.log import local
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 from numtape.core.replay import repeated_calls
 
 sys.modules["numtape.function.function"].OFTEN = 1
@@ -125,7 +125,7 @@ def deep(n):
 
 def said():
     once = repeated_evaluation._once, repeated_calls._stub_build
-    return {install.describe(), *(x.reason if x.made is None else "machine code" for x in once)}
+    return {patch.describe(), *(x.reason if x.made is None else "machine code" for x in once)}
 
 if sys.argv[1] == "memory":
     need, errors = cache._need, []

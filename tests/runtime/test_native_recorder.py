@@ -23,13 +23,13 @@ import numtape as tf
 from numtape.core.log import record
 from numtape.core.log.log import Log, local
 from numtape.core.log.op import CODES, Op
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 from numtape.core.ops.elementwise import select
 from numtape.core.values.memory import address_of
 from numtape.core.values.spec import SPECS
 
 float(tf.constant(1.0) + 1.0)
-assert install.describe().startswith(sys.argv[1]), install.describe()
+assert patch.describe().startswith(sys.argv[1]), patch.describe()
 
 def shown(value):
     if not isinstance(value, tf.Tensor):
@@ -160,10 +160,10 @@ import inspect, pickle, sys
 import numtape as tf
 from numtape.core.log import record
 from numtape.core.log.log import local
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
 float(tf.constant(1.0) + 1.0)
-assert install.describe() == "machine code", install.describe()
+assert patch.describe() == "machine code", patch.describe()
 x, v, c = tf.constant([1.0, 2.0]), tf.Variable(3.0), tf.constant(2.0)
 n, b = tf.constant([1, 2]), tf.constant([True, False])
 programs = [
@@ -217,10 +217,10 @@ assert list(inspect.signature(tf.sin).parameters) == ["x", "name"]
 assert inspect.signature(tf.add).return_annotation == "Tensor"
 assert "Example:" in tf.sin.__doc__ and tf.sin.__name__ == "sin" and tf.sin.op.name == "Sin"
 assert tf.Tensor.__add__ is tf.add and tf.sin(x=x).shape == tf.sin(x, name="n").shape == (2,)
-install.use(False)
-assert install.describe().startswith("Python")
+patch.use(False)
+assert patch.describe().startswith("Python")
 assert all(definitions_run(program) > 0 for program in programs)
-install.use()
+patch.use()
 assert sum(map(definitions_run, programs)) == 0
 """
 
@@ -236,10 +236,10 @@ import gc, sys
 import numpy as np
 import numtape as tf
 from numtape.core.log.log import local
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
 float(tf.constant(1.0) + 1.0)
-assert install.describe().startswith(sys.argv[1]), install.describe()
+assert patch.describe().startswith(sys.argv[1]), patch.describe()
 rounds = int(sys.argv[2])
 v, w, c = tf.Variable(0.5), tf.Variable([1.0, 2.0, 3.0]), tf.constant(0.25)
 x, i, text = tf.constant([0.5, 1.5, 2.5]), tf.constant([1, 2, 3]), "text"
@@ -346,14 +346,14 @@ def test_a_million_rows_leak_nothing(variables, said):
 HELD = """
 import gc, sys, weakref
 import numtape as tf
-from numtape.core.log import liveness as references
+from numtape.core.log import liveness
 from numtape.core.log.log import Log, local
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
-defined = {name: vars(references)[name] for name in ("live_tensors", "release")}
+defined = {name: vars(liveness)[name] for name in ("live_tensors", "release")}
 float(tf.constant(1.0) + 1.0)
-assert install.describe() == "machine code"
-live_tensors, release = references.live_tensors, references.release
+assert patch.describe() == "machine code"
+live_tensors, release = liveness.live_tensors, liveness.release
 assert live_tensors is not defined["live_tensors"]
 assert release is not defined["release"]
 local.log = log = Log()
@@ -390,7 +390,7 @@ print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(n
 many = [-x for _ in range(6000)]
 del many
 log.collect()
-waiting = install._state.once.made.layout.held[-1]
+waiting = patch._state.once.made.layout.held[-1]
 print(0 < len(waiting) <= 1024, not gc.is_tracked(waiting))
 """
 
@@ -406,10 +406,10 @@ import gc, sys, weakref
 import numpy as np
 import numtape as tf
 from numtape.core.log.log import Log, local
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
 float(tf.constant(1.0) + 1.0)
-assert install.describe() == "machine code"
+assert patch.describe() == "machine code"
 local.log = log = Log()
 x, ones = tf.constant(0.5), tf.ones(3)
 float(x + tf.reduce_sum(ones * x))
@@ -466,10 +466,10 @@ def test_tensors_that_nobody_has_are_used_again_while_ops_are_recorded():
 
 BROKEN = """
 import numtape as tf
-from numtape.core.native import layout; from numtape.core.native import patch as install
+from numtape.core.native import layout, patch
 exec(__import__("sys").argv[1])
 x = tf.constant(1.0)
-print(float(tf.sin(x) * x + 2.0), install.describe())
+print(float(tf.sin(x) * x + 2.0), patch.describe())
 """
 
 
@@ -532,7 +532,7 @@ def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, sa
 THREADS = """
 import gc, signal, sys, threading
 import numtape as tf
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
 with tf.GradientTape() as tape:
     x = tf.Variable(3.0)
@@ -570,8 +570,8 @@ def handler(number, frame):
 
 def switch():
     while not done:
-        install.use(False)
-        install.use()
+        patch.use(False)
+        patch.use()
 
 def work(k):
     for found in program(k):
@@ -592,8 +592,8 @@ done.append(True)
 switching.join()
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 gc.set_threshold(700)
-assert install.describe() == "machine code", install.describe()
-install.use(False)
+assert patch.describe() == "machine code", patch.describe()
+patch.use(False)
 for k, found in results.items():
     if found != list(program(k)):
         wrong.append(k)
@@ -610,7 +610,7 @@ def test_threads_finalizers_and_handlers_record_at_once():
 LAST = """
 import builtins, sys, threading
 import numtape as tf
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
 class Last:
     def __init__(self):
@@ -625,7 +625,7 @@ kept += [Last()]
 kept += [Last()]
 with_x = tf.constant(1.0)
 float(with_x * 2.5)
-assert install.describe() == "machine code"
+assert patch.describe() == "machine code"
 builtins.last, sys.last, tf.last, threading.last = Last(), Last(), Last(), Last()
 tf.Tensor.last = Last()
 local = threading.local()

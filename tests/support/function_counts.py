@@ -7,10 +7,10 @@ from numtape.core.native import layout
 COUNTED = """
 import sys
 import numtape as tf
-from numtape.core.native import patch as install
+from numtape.core.native import patch
 
 float(tf.constant(1.0) + 1.0)
-assert install.describe().startswith(sys.argv[1]), install.describe()
+assert patch.describe().startswith(sys.argv[1]), patch.describe()
 
 def functions_run(program):
     seen = []

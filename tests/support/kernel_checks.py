@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from numtape.core.loops.program import program
-from numtape.core.loops.report import run
 from numtape.core.loops.runtime.invoke import kinds_of
+from numtape.core.loops.runtime.plain import run
 
 _numbers = itertools.count()
 

@@ -1,6 +1,7 @@
 """Queries of the log for tests: known values, and counts of sweeps and computations."""
 
 import contextlib
+import importlib
 
 from numtape.core.compile import array_kernels
 from numtape.core.compile.tables import CALLS
@@ -84,3 +85,9 @@ def _counted(op):
         yield shapes
     finally:
         op.compute = compute
+
+
+def program_class(device):
+    """The class of the repeated programs of a device's executor."""
+    module = importlib.import_module(f"numtape.core.{device}.executor")
+    return getattr(module, f"{device.capitalize()}Program")

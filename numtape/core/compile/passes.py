@@ -299,7 +299,7 @@ class Block:
 class Numbers:
     """A short array argument of several passes that is refilled for every call.
 
-    If it grows, the new array does not take over contents, unlike `values.memory.resized`.
+    If it grows, the new array does not take over contents, unlike `values.memory.resize`.
     """
 
     def __init__(self, dtype: str, name: str, *blocks: Block) -> None:

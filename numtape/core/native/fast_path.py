@@ -22,7 +22,7 @@ def build_stub(symbol: str) -> Built:
     0 if it has done nothing, or 1 if an exception is set. A function with the suffix ``_setup``
     takes the addresses of the block, of the pass, and of the code that runs the Python function.
     """
-    # Imported only when compiling, as below.
+    # Imported only when compiling, as in `translated_pass`.
     from llvmlite import ir
 
     from ..compile.llvm import compile_module
@@ -52,7 +52,7 @@ def build_stub(symbol: str) -> Built:
 
 # The arguments of a C function besides its object: from CPython's Include/methodobject.h.
 FAST = 0x80  # METH_FASTCALL: the address of its arguments, and their number
-KEYword_typeS = 0x82  # METH_FASTCALL | METH_KEYword_typeS: also the names of the last arguments
+KEYWORDS = 0x82  # METH_FASTCALL | METH_KEYWORDS: also the names of the last arguments
 
 
 class MethodDef(ctypes.Structure):
@@ -73,7 +73,7 @@ class MethodDef(ctypes.Structure):
 _NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 
 
-def builtin(name: str, address: int, flags: int = KEYword_typeS) -> Any:
+def builtin(name: str, address: int, flags: int = KEYWORDS) -> Any:
     """Return a built-in function that runs machine code."""
     method = MethodDef(name.encode(), address, flags, None)
     keep_forever(method)
@@ -122,13 +122,8 @@ def install_fast_path(name: str, address: int, words: Array, carry_out: int = 0)
     """
     symbol = f"before_{name}"
 
-    def build() -> disk.Built:
-        pass
-
-        return build_stub(symbol)
-
     source = (settings.PACKAGE / "core" / "native" / "fast_path.py").read_text("utf-8")
-    addresses = disk.load(symbol.replace("_", "-"), source, build)
+    addresses = disk.load(symbol.replace("_", "-"), source, lambda: build_stub(symbol))
     setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(addresses[f"{symbol}_setup"])
     setup(address_of(words), address, carry_out)
     return addresses[symbol]

@@ -30,7 +30,7 @@ conjugate: Recorder = unary(
         vjp=lambda g, y, x: (conjugate(g),),
     )
 )
-conjugate_elements = conjugate  # `transpose` has a parameter of the other name
+conjugate_elements = conjugate  # for `transpose`, whose parameter is called `conjugate`
 
 
 Array = np.ndarray[Any, Any]

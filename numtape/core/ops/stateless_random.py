@@ -618,7 +618,7 @@ def stateless_categorical(
       A tensor of shape (rows, num_samples).
 
     Raises:
-      InvalidArgumentError: If ``logits`` is not a matrix, or the seed no pair of integers.
+      InvalidArgumentError: If ``logits`` is not a matrix, or the seed is not a pair of integers.
       ValueError: If ``dtype`` is another one.
 
     Example:
@@ -695,7 +695,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
 
     Raises:
       InvalidArgumentError: If the seed is not a pair of integers.
-      ValueError: If ``alg`` is another one, or ``data`` no integer.
+      ValueError: If ``alg`` is another one, or ``data`` is not an integer.
 
     Example:
       >>> tf.random.fold_in([1, 2], 3).numpy()

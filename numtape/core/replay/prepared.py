@@ -14,9 +14,8 @@ from ..log.evaluate import executor
 from ..log.log import READ_CODE, VALUE, Log
 from ..log.op import CODES, LEAF
 from ..values.memory import Array, address_of
-from ..values.scalar_storage import SCALAR_STORAGE
 from ..values.spec import Spec
-from ..values.tensor import Tensor
+from ..values.tensor import SCALAR_STORAGE, Tensor
 from .trace import Trace
 
 if TYPE_CHECKING:

@@ -37,9 +37,8 @@ from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
 from ..native.patch import make_vectorcall_setter
 from ..plan.plan import Plan
 from ..values.memory import Array, address_of, view
-from ..values.scalar_storage import SCALAR_STORAGE
 from ..values.spec import SPECS
-from ..values.tensor import Tensor
+from ..values.tensor import SCALAR_STORAGE, Tensor
 from .guard_tree import only_value
 from .observe.guards import code_field_offsets, is_unchanged, make_table
 
@@ -269,7 +268,7 @@ def make_entry(
     """Return what machine code needs to repeat the last call of a function.
 
     Args:
-      function: The `CompiledFunction`.
+      function: The `Function`.
       calls: Its calls with arguments of some specs, all of them tensors.
       distinct: Whether all arguments must be different tensors.
       defaults: The defaults that complete the arguments; None if none are used.

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..values.scalar_storage import SCALAR_STORAGE
 from ..values.spec import SPECS
-from ..values.tensor import Tensor
+from ..values.tensor import SCALAR_STORAGE, Tensor
 from .observe.reads import ATTRIBUTE, CELL, CODE, ENTRY, ITEM, METHOD
 from .recording import Recording
 from .trace import ValueGuard

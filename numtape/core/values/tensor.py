@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import struct
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -11,9 +12,8 @@ from .. import settings
 from .dtypes import DType
 from .export import FAILED_EXPORTS, take_dropped_error, to_read_only, to_writable, view_of
 from .hints import give_hints, missing_attribute
-from .memory import copy_array
+from .memory import Array, copy_array
 from .operator_types import Operators
-from .scalar_storage import SCALAR_STORAGE
 from .spec import Spec, TensorShape, check_shape
 
 if TYPE_CHECKING:
@@ -22,6 +22,53 @@ if TYPE_CHECKING:
     from ..cuda.runtime.device_array import DeviceArray
     from ..log.log import Log
     from ..log.variable import Variable
+
+
+_BITS = struct.Struct("=q").pack
+# Decodes the bits as a Python number, for dtypes whose values Python numbers can represent.
+_UNPACK_NUMBER = {
+    name: struct.Struct(f"={letter}").unpack_from
+    for name, letter in {
+        "float32": "f",
+        "float64": "d",
+        "int8": "b",
+        "int16": "h",
+        "int32": "i",
+        "int64": "q",
+        "uint8": "B",
+        "uint16": "H",
+        "uint32": "I",
+        "uint64": "Q",
+        "bool": "?",
+    }.items()
+}
+
+
+class ScalarStorage:
+    """A home of tensors whose value is in ``_cell``; see `Tensor`."""
+
+    __slots__ = ()
+
+    def evaluate(self, tensor: Tensor) -> Array:
+        """Return the value as an array, which becomes the tensor's home."""
+        spec = tensor._spec
+        shape = spec.shape if spec.rank else ()
+        array: Array = np.ndarray(shape, spec.dtype.numpy_dtype, _BITS(tensor._cell))
+        tensor._home = array
+        return array
+
+    evaluate_on_device = evaluate
+
+    def number_of(self, tensor: Tensor) -> Any:
+        """Return the value as a Python number, or as a NumPy scalar for other dtypes."""
+        unpack = _UNPACK_NUMBER.get(tensor._spec.dtype.name)
+        if unpack is None:
+            return self.evaluate(tensor).reshape(())[()]
+        return unpack(_BITS(tensor._cell))[0]
+
+
+SCALAR_STORAGE: Any = ScalarStorage()
+
 
 # Runs before a value is printed: replays of a traced call depend on NumPy's print options.
 before_printing: Callable[[], None] = lambda: None  # noqa: E731

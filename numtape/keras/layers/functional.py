@@ -84,7 +84,7 @@ class Lambda(ConfiguredLayer):
           A layer.
 
         Raises:
-          ValueError: If there is not a function of this name.
+          ValueError: If there is no function of this name.
         """
         config = dict(config)
         for name in ("function", "mask", "output_shape"):

@@ -1,6 +1,6 @@
 """`Optimizer`: the base class, with its variables, its steps and `apply_gradients`.
 
-It also has the descriptions and checks of arguments that all optimizers share (`document`).
+It also has descriptions and checks of the arguments of optimizers: `optimizer_class`, `real`.
 """
 
 from __future__ import annotations
@@ -224,6 +224,95 @@ class Optimizer:
     array([1.5, 1.5], dtype=float32)
     """
 
+    # Construction.
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        limits = {
+            "weight_decay": weight_decay,
+            "clipnorm": clipnorm,
+            "clipvalue": clipvalue,
+            "global_clipnorm": global_clipnorm,
+            "loss_scale_factor": loss_scale_factor,
+        }
+        real(**{key: value for key, value in limits.items() if value is not None})
+        real(ema_momentum=ema_momentum)
+        if gradient_accumulation_steps is not None and (
+            not isinstance(gradient_accumulation_steps, int)
+            or gradient_accumulation_steps == 1
+            or gradient_accumulation_steps < 0
+        ):
+            raise ValueError(
+                f"`gradient_accumulation_steps` must be an integer >= 2. Received: "
+                f"gradient_accumulation_steps={repr_of(gradient_accumulation_steps)}"
+            )
+        if use_ema and not 0 <= ema_momentum <= 1:
+            raise ValueError(
+                f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={ema_momentum}"
+            )
+        if (
+            use_ema
+            and ema_overwrite_frequency
+            and (not isinstance(ema_overwrite_frequency, int) or ema_overwrite_frequency < 1)
+        ):
+            raise ValueError(
+                f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: "
+                f"ema_overwrite_frequency={repr_of(ema_overwrite_frequency)}"
+            )
+        if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
+            raise ValueError(
+                f"Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: "
+                f"clipnorm={clipnorm}, clipvalue={clipvalue}, global_clipnorm={global_clipnorm}"
+            )
+        if not (callable(learning_rate) or isinstance(learning_rate, float)):
+            raise ValueError(
+                f"Argument `learning_rate` should be float, or an instance of "
+                f"LearningRateSchedule, or a callable (that takes no arguments and returns the "
+                f"learning rate). Received instead: learning_rate={repr_of(learning_rate)}"
+            )
+        if name is None:
+            name = snake_case(type(self).__name__)
+            _count[name] += 1
+            name += f"_{_count[name] - 1}" * (_count[name] > 1)
+        self.name = name
+        self.built = False
+        self._nt_named: tuple[LayerVariable, ...] = ()  # the whole state
+        self._nt_places: tuple[tuple[Variable, str, int], ...] = ()
+        self._nt_trained: list[Variable] = []  # the variables it was built for
+        self._nt_slots: list[list[Variable]] = []  # the slots of each
+        self._nt_averages: list[Variable] = []
+        self._nt_accumulators: list[Variable] = []
+        self._nt_index: dict[int, int] = {}
+        self._nt_apart = False
+        self._nt_iterations = self._nt_own(0, "iteration", int64)
+        self._nt_learning_rate = learning_rate
+        if not callable(learning_rate):
+            self._nt_own(learning_rate, "learning_rate", float32)
+            self._nt_learning_rate = self.variables[-1]
+        self.weight_decay = weight_decay
+        self.clipnorm = clipnorm
+        self.clipvalue = clipvalue
+        self.global_clipnorm = global_clipnorm
+        self.use_ema = use_ema
+        self.ema_momentum = ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self._nt_without_decay = []
+        self._nt_names_without_decay = []
+
     # Exports and imports of the variables' values.
 
     name: str
@@ -351,33 +440,6 @@ class Optimizer:
     # The optimizer's variables, and the trained variables that they belong to.
 
     gradient_accumulation_steps: int | None = None
-
-    def _nt_create_state(self, learning_rate: Any, name: str | None) -> None:
-        if not (callable(learning_rate) or isinstance(learning_rate, float)):
-            raise ValueError(
-                f"Argument `learning_rate` should be float, or an instance of "
-                f"LearningRateSchedule, or a callable (that takes no arguments and returns the "
-                f"learning rate). Received instead: learning_rate={repr_of(learning_rate)}"
-            )
-        if name is None:
-            name = snake_case(type(self).__name__)
-            _count[name] += 1
-            name += f"_{_count[name] - 1}" * (_count[name] > 1)
-        self.name = name
-        self.built = False
-        self._nt_named: tuple[LayerVariable, ...] = ()  # the whole state
-        self._nt_places: tuple[tuple[Variable, str, int], ...] = ()
-        self._nt_trained: list[Variable] = []  # the variables it was built for
-        self._nt_slots: list[list[Variable]] = []  # the slots of each
-        self._nt_averages: list[Variable] = []
-        self._nt_accumulators: list[Variable] = []
-        self._nt_index: dict[int, int] = {}
-        self._nt_apart = False
-        self._nt_iterations = self._nt_own(0, "iteration", int64)
-        self._nt_learning_rate = learning_rate
-        if not callable(learning_rate):
-            self._nt_own(learning_rate, "learning_rate", float32)
-            self._nt_learning_rate = self.variables[-1]
 
     def _nt_own(
         self, value: Any, name: str, dtype: Any, trained: Variable | None = None
@@ -844,70 +906,7 @@ class Optimizer:
             for variable, average in zip(self._nt_trained, self._nt_averages, strict=True):
                 changes[variable] = select(due, changes[average], changes[variable])
 
-    # Construction, settings and `apply_gradients`.
-
-    def __init__(
-        self,
-        learning_rate: Any,
-        weight_decay: float | None = None,
-        clipnorm: float | None = None,
-        clipvalue: float | None = None,
-        global_clipnorm: float | None = None,
-        use_ema: bool = False,
-        ema_momentum: float = 0.99,
-        ema_overwrite_frequency: int | None = None,
-        loss_scale_factor: float | None = None,
-        gradient_accumulation_steps: int | None = None,
-        name: str | None = None,
-    ) -> None:
-        limits = {
-            "weight_decay": weight_decay,
-            "clipnorm": clipnorm,
-            "clipvalue": clipvalue,
-            "global_clipnorm": global_clipnorm,
-            "loss_scale_factor": loss_scale_factor,
-        }
-        real(**{key: value for key, value in limits.items() if value is not None})
-        real(ema_momentum=ema_momentum)
-        if gradient_accumulation_steps is not None and (
-            not isinstance(gradient_accumulation_steps, int)
-            or gradient_accumulation_steps == 1
-            or gradient_accumulation_steps < 0
-        ):
-            raise ValueError(
-                f"`gradient_accumulation_steps` must be an integer >= 2. Received: "
-                f"gradient_accumulation_steps={repr_of(gradient_accumulation_steps)}"
-            )
-        if use_ema and not 0 <= ema_momentum <= 1:
-            raise ValueError(
-                f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={ema_momentum}"
-            )
-        if (
-            use_ema
-            and ema_overwrite_frequency
-            and (not isinstance(ema_overwrite_frequency, int) or ema_overwrite_frequency < 1)
-        ):
-            raise ValueError(
-                f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: "
-                f"ema_overwrite_frequency={repr_of(ema_overwrite_frequency)}"
-            )
-        if sum(x is not None for x in (clipnorm, clipvalue, global_clipnorm)) > 1:
-            raise ValueError(
-                f"Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: "
-                f"clipnorm={clipnorm}, clipvalue={clipvalue}, global_clipnorm={global_clipnorm}"
-            )
-        self._nt_create_state(learning_rate, name)
-        self.weight_decay = weight_decay
-        self.clipnorm = clipnorm
-        self.clipvalue = clipvalue
-        self.global_clipnorm = global_clipnorm
-        self.use_ema = use_ema
-        self.ema_momentum = ema_momentum
-        self.ema_overwrite_frequency = ema_overwrite_frequency
-        self.loss_scale_factor = loss_scale_factor
-        self.gradient_accumulation_steps = gradient_accumulation_steps
-        self._nt_without_decay = []
-        self._nt_names_without_decay = []
+    # Settings and `apply_gradients`.
 
     # --- A step
 

@@ -66,7 +66,7 @@ class _Shape(NamedTuple):
         return self.outer * many * self.inner
 
     def divisors(self, many: int) -> tuple[int, ...]:
-        """The constants for division by ``inner`` and by ``many``; see `chunked_copy.divisor`."""
+        """The constants for division by ``inner`` and by ``many``; see `permute.divisor`."""
         return *divisor(self.inner), *divisor(many)
 
 

@@ -109,14 +109,14 @@ def fold_constants(node: ast.expr) -> int | float | None:
     return number if isinstance(number, int | float) else None
 
 
-def is_none(node: Any) -> bool:
+def is_new_axis(node: Any) -> bool:
     """Whether an index stands for a new axis."""
     return (isinstance(node, ast.Constant) and node.value is None) or (
         isinstance(node, ast.Attribute) and node.attr == "newaxis"
     )
 
 
-def is_dots(node: Any) -> bool:
+def is_ellipsis(node: Any) -> bool:
     """Whether an index is ``...``."""
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
@@ -507,8 +507,8 @@ class Lowering:
 
     def spread(self, view: View, indices: list[Any], node: Any) -> list[Any]:
         """Return the subscripts, with full slices for ``...`` and missing axes."""
-        taken = sum(not is_none(x) and not is_dots(x) for x in indices)
-        dots = [k for k, x in enumerate(indices) if is_dots(x)]
+        taken = sum(not is_new_axis(x) and not is_ellipsis(x) for x in indices)
+        dots = [k for k, x in enumerate(indices) if is_ellipsis(x)]
         if taken > len(view.shape) or len(dots) > 1:
             self.refuse(
                 f"`{ast.unparse(node)}`, with {taken} of {len(view.shape)} indices",
@@ -528,7 +528,7 @@ class Lowering:
         steps: list[str] = []
         ordered, axis = view.strides is None, 0
         for index in indices:
-            if is_none(index):
+            if is_new_axis(index):
                 shape.append("1")
                 steps.append("0")
                 continue
@@ -567,7 +567,7 @@ class Lowering:
         return (
             *before,
             *(
-                "at" if not isinstance(x, ast.Slice) and not is_none(x) else ast.dump(x)
+                "at" if not isinstance(x, ast.Slice) and not is_new_axis(x) else ast.dump(x)
                 for x in indices
             ),
         )
@@ -965,7 +965,7 @@ class Lowering:
         """Return the subscripts: ints by name, arrays, slices, ``None`` and ``...``."""
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return [
-            x if isinstance(x, ast.Slice) or is_none(x) or is_dots(x) else self._index(x)
+            x if isinstance(x, ast.Slice) or is_new_axis(x) or is_ellipsis(x) else self._index(x)
             for x in indices
         ]
 
@@ -1013,7 +1013,7 @@ class Lowering:
 
     def places(self, view: View, indices: list[Any], node: Any) -> Places:
         """Return the elements that index arrays among the subscripts select."""
-        if any(is_none(x) for x in indices if not isinstance(x, Grid)):
+        if any(is_new_axis(x) for x in indices if not isinstance(x, Grid)):
             self.refuse(
                 f"`{ast.unparse(node)}`, a new axis beside an array of places",
                 node,

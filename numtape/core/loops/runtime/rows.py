@@ -23,10 +23,10 @@ from ..emit.results import places
 from ..emit.text import LINES, NO_ROOM
 from ..frontend.lowering import DTYPES
 from ..program import LoopProgram
-from ..report import run as run_plain
 from . import arenas
 from .arenas import Deferred, RemainingStack
 from .invoke import Kinds, check_kinds, raise_status
+from .plain import run as run_plain
 
 _FIRST = {float: "float64", int: "int64", bool: "bool"}
 ROOM = 1 << 20  # initial bytes of stack of a sweep that runs as Python
