@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, OpError
 from ..log.as_tensor import as_tensor
@@ -31,15 +31,18 @@ from .movement import reshape
 from .reduction import reduce_all
 from .rules import every
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
-def _operands(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
+
+def _operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     """Two tensors, the one that is none converted to the other's dtype."""
     like = spec_of(x) or spec_of(y)
     x = as_tensor(x, like, op)
     return x, as_tensor(y, x._spec, op)
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, elementwise: a quotient of floats.
 
     Integers become floats first, as in TensorFlow: those of 8 and 16 bits float32, wider ones
@@ -67,7 +70,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     return real_divide(*_floats(x, y, "RealDiv"))
 
 
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0, whatever ``x`` is. The derivatives are 0 there, too.
 
     Args:
@@ -89,7 +92,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
 
 
-def _floats(x: Any, y: Any, op: str) -> tuple[Tensor, Tensor]:
+def _floats(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     """The operands of a quotient: integers become floats that are as wide or wider."""
     x, y = _operands(x, y, op)
     if x.dtype is not y.dtype:
@@ -111,7 +114,7 @@ def _nonzero(x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgume
         raise error(message)
 
 
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` rounded towards minus infinity, elementwise; ``x // y`` does the same.
 
     No gradient flows through.
@@ -139,7 +142,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return floor_divide_int(x, y)
 
 
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `floordiv`, with the sign of ``y``, elementwise; ``x % y`` does the same.
 
     That of floats is exact. Its derivative by ``x`` is 1, by ``y`` it is ``-floor(x / y)``.
@@ -167,7 +170,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     return floor_mod_int(x, y)
 
 
-def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
+def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``, elementwise; ``x ** y`` does the same.
 
     The derivative by ``y`` counts ``log(x)`` as 0 where ``x`` is not positive.
@@ -199,7 +202,7 @@ def pow_(x: Any, y: Any, name: str | None = None) -> Tensor:
     return pow_int(x, y)
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` of floats, elementwise.
 
     Args:
@@ -224,7 +227,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return real_divide(x, y)
 
 
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` rounded towards 0, elementwise, as C divides integers.
 
     No gradient flows through.
@@ -252,7 +255,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return truncate_divide_int(x, y)
 
 
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `truncatediv`, with the sign of ``x``, elementwise.
 
     It has no gradient: asking for one through that of floats is a LookupError.
@@ -286,7 +289,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / x``, and 0 where ``x`` is 0, elementwise. The derivative is 0 there, too.
 
     Args:
@@ -338,7 +341,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     return cast(x, requested)  # floats beyond an integer's range become its ends
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | IndexedSlices:
+def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Tensor | IndexedSlices:
     """The product of a number with a tensor.
 
     Args:
@@ -369,7 +372,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor | Indexed
     return result
 
 
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients at ``x``, elementwise, by Horner's rule.
 
     Args:
@@ -399,7 +402,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element is less than the one before it, in the order of rows.
 
     Args:
@@ -419,7 +422,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     return _in_order(x, greater_equal)
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether each element is larger than the one before it, in the order of rows.
 
     Args:
@@ -439,7 +442,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     return _in_order(x, greater)
 
 
-def _in_order(x: Any, ordered: Recorder) -> Tensor:
+def _in_order(x: TensorLike, ordered: Recorder) -> Tensor:
     x = as_tensor(x)
     if x.dtype.is_bool:
         raise TypeError(f"Expected x to be numeric, instead found: {x}")

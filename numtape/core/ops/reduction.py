@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from . import comparison, elementwise, joining, movement
 from .complex import conj, real
 from .rules import of_complex
 from .slicing import strided_slice
+
+if TYPE_CHECKING:
+    from ..values.annotations import AxisLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
@@ -159,7 +162,7 @@ ANY = defop(
 _recorders: dict[Any, Recorder] = {}
 
 
-def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
+def _reduce(op: Op, x: TensorLike, axis: AxisLike, keepdims: bool) -> Tensor:
     if type(x) is not Tensor:
         x = as_tensor(x)
     if type(keepdims) is not bool:
@@ -183,8 +186,8 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 @hide_wrong_keywords
 def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -223,8 +226,8 @@ def reduce_sum(
 
 @hide_wrong_keywords
 def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -264,8 +267,8 @@ def reduce_mean(
 
 @hide_wrong_keywords
 def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -298,8 +301,8 @@ def reduce_max(
 
 @hide_wrong_keywords
 def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -332,8 +335,8 @@ def reduce_min(
 
 @hide_wrong_keywords
 def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -363,8 +366,8 @@ def reduce_all(
 
 @hide_wrong_keywords
 def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -399,8 +402,8 @@ def _truths(value: Any) -> Any:
 
 @hide_wrong_keywords
 def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -458,8 +461,8 @@ def reduce_prod(
 
 @hide_wrong_keywords
 def reduce_variance(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -500,8 +503,8 @@ def reduce_variance(
 
 @hide_wrong_keywords
 def reduce_std(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -534,8 +537,8 @@ def reduce_std(
 
 @hide_wrong_keywords
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
     **wrong: Never,
@@ -573,7 +576,7 @@ def reduce_logsumexp(
 
 @suggest_keywords
 def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance over axes: the mean squared distance from the mean.
 
@@ -608,7 +611,7 @@ def _axes(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
 
 
 def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
     """Sums from which `normalize_moments` computes mean and variance over axes.
 
@@ -679,7 +682,11 @@ def normalize_moments(
 
 
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: Any,
+    frequency_weights: Any,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes of elements that count differently.
 

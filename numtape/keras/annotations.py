@@ -1,0 +1,29 @@
+"""Type aliases of Keras's arguments. Imported by type checkers only.
+
+`numtape.core.values.annotations` has the aliases of tensors, axes, shapes and dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from ..core.values.annotations import DTypeLike, NumberLike
+from ..core.values.tensor import Tensor
+
+# What `serialize` returns: a class's name and configuration.
+Config: TypeAlias = Mapping[str, Any]
+
+# A name, a configuration, an instance, a class or a function; see `get` of each module.
+ActivationLike: TypeAlias = str | Config | Callable[..., Any] | None
+InitializerLike: TypeAlias = str | Config | Callable[..., Any] | None
+RegularizerLike: TypeAlias = str | Config | Callable[..., Any] | None
+ConstraintLike: TypeAlias = str | Config | Callable[..., Any] | None
+LossLike: TypeAlias = str | Config | Callable[..., Any] | None
+MetricLike: TypeAlias = str | Config | Callable[..., Any]
+
+# A number, a schedule (a function of the step) or a function without arguments.
+LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]
+
+# A dtype, or the configuration of a dtype policy.
+DTypePolicyLike: TypeAlias = DTypeLike | Config | None
