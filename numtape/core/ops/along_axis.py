@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record
 from ..values import dtypes
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.memory import Array
 from ..values.spec import Spec, intern, to_axis
 from ..values.tensor import Tensor
@@ -92,13 +92,12 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
     return record(op, (x,), axis=at, output=output.name)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def argmax(
     input: Any,
     axis: Any = None,
     output_type: Any = dtypes.int64,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The index of the largest element along an axis: the first at a tie.
 
@@ -120,18 +119,15 @@ def argmax(
       >>> tf.argmax([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([1, 0])
     """
-    if wrong:
-        raise_unexpected_keyword(argmax, wrong)
     return _arg(ARGMAX, input, axis, output_type)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def argmin(
     input: Any,
     axis: Any = None,
     output_type: Any = dtypes.int64,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The index of the smallest element along an axis: the first at a tie.
 
@@ -153,8 +149,6 @@ def argmin(
       >>> tf.argmin([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([0, 1])
     """
-    if wrong:
-        raise_unexpected_keyword(argmin, wrong)
     return _arg(ARGMIN, input, axis, output_type)
 
 
@@ -201,14 +195,13 @@ CUMSUM: Op = defop(
 )
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def cumsum(
     x: Any,
     axis: Any = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Running sums along an axis.
 
@@ -231,8 +224,6 @@ def cumsum(
       >>> tf.cumsum([1, 2, 3, 4], exclusive=True, reverse=True).numpy()
       array([9, 7, 4, 0], dtype=int32)
     """
-    if wrong:
-        raise_unexpected_keyword(cumsum, wrong)
     x = as_tensor(x)
     at = to_axis("Cumsum", axis, x.ndim)
     return record(CUMSUM, (x,), axis=at, exclusive=bool(exclusive), reverse=bool(reverse))

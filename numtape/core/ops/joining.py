@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..log.op import ARRAY, VARIADIC, Native, Op, defop
 from ..log.record import record, require, spec_of
 from ..values.convert import NUMPY, leaves, to_numeric_array
 from ..values.dtypes import DType, as_dtype, float32, mismatch_error
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from .elementwise import cast
@@ -145,8 +145,8 @@ def as_tensors(values: Sequence[Any], op: str, dtype: DType | None = None) -> li
     return tensors
 
 
-@hide_wrong_keywords
-def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Tensor:
+@suggest_keywords
+def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
     """Stack tensors of one shape along a new axis.
 
     Args:
@@ -167,8 +167,6 @@ def stack(values: Any, axis: Any = 0, name: str = "stack", **wrong: Never) -> Te
       array([[1, 3],
              [2, 4]], dtype=int32)
     """
-    if wrong:
-        raise_unexpected_keyword(stack, wrong)
     # Convert Python numbers as one list: in [1, 2.5] both become floats.
     if isinstance(values, int | float | np.generic) or values is None:
         return as_tensor(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import Recorder, binary, require, unary
 from ..values.dtypes import int64, repr_of
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.spec import Spec, to_axis
 from ..values.tensor import Tensor
 from . import activations, comparison, elementwise, joining, movement, rules
@@ -141,8 +141,8 @@ def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
     return movement.transpose(recorder(movement.transpose(x, swap)), swap)
 
 
-@hide_wrong_keywords
-def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
+@suggest_keywords
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
     The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
@@ -164,13 +164,11 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Nev
       array([[0.5, 0.5],
              [1. , 0. ]], dtype=float32)
     """
-    if wrong:
-        raise_unexpected_keyword(softmax, wrong)
     return _along(_softmax_of, logits, axis)
 
 
-@hide_wrong_keywords
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
+@suggest_keywords
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
 
     Args:
@@ -188,8 +186,6 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None, **wrong:
       >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()
       array([    0., -1000.], dtype=float32)
     """
-    if wrong:
-        raise_unexpected_keyword(log_softmax, wrong)
     return _along(_log_softmax_of, logits, axis)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, OpCode, defop
 from ..log.record import Recorder, append, record, require, unary
 from ..values.dtypes import repr_of
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.intern_table import clearable_cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
 from ..values.tensor import Tensor
@@ -214,8 +214,8 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     return reshape(x, (*shape[:new_axis], 1, *shape[new_axis:]))
 
 
-@hide_wrong_keywords
-def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Never) -> Tensor:
+@suggest_keywords
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Remove axes of size 1.
 
     Args:
@@ -235,8 +235,6 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, **wrong: Neve
       >>> tf.squeeze(tf.zeros((1, 2, 1)), axis=0).shape
       TensorShape([2, 1])
     """
-    if wrong:
-        raise_unexpected_keyword(squeeze, wrong)
     x = as_tensor(input)
     listed_axes = () if axis is None else to_shape(axis)
     if not listed_axes:

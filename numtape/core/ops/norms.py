@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..log.as_tensor import as_tensor
 from ..log.record import record, require
 from ..values import dtypes
 from ..values.dtypes import mismatch_error, repr_of
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.spec import axes_of
 from ..values.tensor import Tensor
 from . import arithmetic, comparison, elementwise, movement, reduction
@@ -318,14 +318,13 @@ def clip_by_global_norm(
     return clipped, length
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
     axis: Any = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Compute the norm of vectors (all elements, or along an axis) or of matrices (two axes).
 
@@ -354,8 +353,6 @@ def norm(
       >>> tf.norm([3.0, -4.0], ord=1).numpy()
       np.float32(7.0)
     """
-    if wrong:
-        raise_unexpected_keyword(norm, wrong)
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
     is_matrix = isinstance(axis, list | tuple)

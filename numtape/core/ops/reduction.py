@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..log.as_tensor import as_tensor, to_tensor
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
 from ..log.record import Recorder, spec_of, unary
 from ..values.dtypes import bfloat16, bool_, float16, float32, mismatch_error
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
@@ -184,13 +184,12 @@ def _reduce(op: Op, x: TensorLike, axis: AxisLike, keepdims: bool) -> Tensor:
     return recorder(x)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_sum(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The sum of elements over axes.
 
@@ -219,18 +218,15 @@ def reduce_sum(
       array([[ 6.],
              [15.]], dtype=float32)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_sum, wrong)
     return _reduce(SUM, input_tensor, axis, keepdims)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_mean(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The mean of elements over axes.
 
@@ -255,8 +251,6 @@ def reduce_mean(
       >>> tf.reduce_mean([1, 2]).numpy()
       np.int32(1)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_mean, wrong)
     x = as_tensor(input_tensor)
     if not x._spec.inexact:
         return _reduce(MEAN, x, axis, keepdims)
@@ -265,13 +259,12 @@ def reduce_mean(
     return elementwise.real_divide(total, float(count))
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_max(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The largest element over axes; NaN if one is NaN.
 
@@ -294,18 +287,15 @@ def reduce_max(
       >>> tf.reduce_max([[1, 5, 3], [4, 2, 6]], axis=1).numpy()
       array([5, 6], dtype=int32)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_max, wrong)
     return _reduce(MAX, input_tensor, axis, keepdims)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_min(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The smallest element over axes; NaN if one is NaN.
 
@@ -328,18 +318,15 @@ def reduce_min(
       >>> tf.reduce_min([[1, 5, 3], [4, 2, 6]], axis=1).numpy()
       array([1, 2], dtype=int32)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_min, wrong)
     return _reduce(MIN, input_tensor, axis, keepdims)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_all(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Whether all elements over axes are true; true of nothing. No gradient flows through.
 
@@ -359,18 +346,15 @@ def reduce_all(
       >>> tf.reduce_all([[True, False], [True, True]], axis=1).numpy()
       array([False,  True])
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_all, wrong)
     return _reduce(ALL, _truths(input_tensor), axis, keepdims)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_any(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """Whether any element over axes is true; false of nothing. No gradient flows through.
 
@@ -390,8 +374,6 @@ def reduce_any(
       >>> tf.reduce_any([[True, False], [False, False]], axis=1).numpy()
       array([ True, False])
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_any, wrong)
     return _reduce(ANY, _truths(input_tensor), axis, keepdims)
 
 
@@ -400,13 +382,12 @@ def _truths(value: Any) -> Any:
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_prod(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The product of elements over axes; 1 of nothing.
 
@@ -433,8 +414,6 @@ def reduce_prod(
       >>> tape.gradient(y, x).numpy()
       array([ 0., 10.,  0.], dtype=float32)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_prod, wrong)
     x = as_tensor(input_tensor)
     if x.dtype in (float16, bfloat16):  # rounded once
         result = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
@@ -459,13 +438,12 @@ def reduce_prod(
     return movement.reshape_if_needed(x, retained if keepdims else shape)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_variance(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The mean squared distance from the mean over axes: divided by n, not by n - 1.
 
@@ -488,8 +466,6 @@ def reduce_variance(
       >>> tf.math.reduce_variance([1.0, 2.0, 3.0, 4.0]).numpy()
       np.float32(1.25)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_variance, wrong)
     x = as_tensor(input_tensor)
     if not x._spec.inexact:
         raise DtypeError(
@@ -501,13 +477,12 @@ def reduce_variance(
     return reduce_mean(elementwise.square(distance), axis, keepdims)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_std(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The standard deviation over axes: the square root of `reduce_variance`.
 
@@ -530,18 +505,15 @@ def reduce_std(
       >>> tf.math.reduce_std([[1.0, 5.0], [2.0, 2.0]], axis=1).numpy()
       array([2., 0.], dtype=float32)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_std, wrong)
     return elementwise.root_of_squares(reduce_variance(input_tensor, axis, keepdims))
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def reduce_logsumexp(
     input_tensor: TensorLike,
     axis: AxisLike = None,
     keepdims: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """``log(sum(exp(x)))`` over axes, without overflow: the largest element is taken off before.
 
@@ -565,8 +537,6 @@ def reduce_logsumexp(
       >>> tf.reduce_logsumexp([1000.0, 1000.0]).numpy()
       np.float32(1000.6932)
     """
-    if wrong:
-        raise_unexpected_keyword(reduce_logsumexp, wrong)
     x = as_tensor(input_tensor)
     largest = elementwise.stop_gradient(reduce_max(x, axis, True))
     largest = elementwise.select(comparison.is_finite(largest), largest, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Never
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..log.op import ARRAY, STOP, Op, defop
 from ..log.record import record, require
 from ..values import dtypes
 from ..values.dtypes import as_dtype, mismatch_error
-from ..values.hints import hide_wrong_keywords, raise_unexpected_keyword, suggest_keywords
+from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern, to_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
@@ -125,13 +125,12 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
     )
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def sort(
     values: Any,
     axis: Any = -1,
     direction: str = "ASCENDING",
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The elements sorted along an axis. NaN comes last in both directions.
 
@@ -157,21 +156,18 @@ def sort(
       array([[3, 5],
              [2, 1]], dtype=int32)
     """
-    if wrong:
-        raise_unexpected_keyword(sort, wrong)
     x, order, falling = _last(values, axis, direction, "Sort")
     indices = _sort_indices(x, x.shape[-1], falling, "int32")
     return movement.transpose_if_needed(_along_last(x, indices), order)
 
 
-@hide_wrong_keywords
+@suggest_keywords
 def argsort(
     values: Any,
     axis: Any = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
     name: str | None = None,
-    **wrong: Never,
 ) -> Tensor:
     """The indices that sort a tensor along an axis. NaN comes last in both directions.
 
@@ -193,8 +189,6 @@ def argsort(
       >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
       array([1, 2, 0], dtype=int32)
     """
-    if wrong:
-        raise_unexpected_keyword(argsort, wrong)
     x, order, falling = _last(values, axis, direction, "ArgSort")
     return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], falling, "int32"), order)
 

@@ -1,8 +1,7 @@
 """Hints for attributes and keywords that NumPy, PyTorch and TensorFlow 1 spell differently.
 
 The errors of functions that are wrapped in `suggest_keywords` name the right keyword, at the cost
-of one more Python call. Reductions and similar functions take ``**wrong`` instead, which costs
-less, and hide it from their signatures.
+of one more Python call.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import difflib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -72,14 +71,6 @@ SPELLINGS = {
 }
 
 
-def hide_wrong_keywords(function: Function) -> Function:
-    """Remove ``**wrong`` from a function's signature (a decorator)."""
-    signature = inspect.signature(function)
-    parameters = [x for x in signature.parameters.values() if x.kind is not x.VAR_KEYWORD]
-    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return function
-
-
 def hint(name: str, parameters: Iterable[str]) -> str:
     """Return the end of an error message that names a similar keyword, if there is one."""
     parameter_names = [*parameters]
@@ -90,15 +81,6 @@ def hint(name: str, parameters: Iterable[str]) -> str:
         x for x in parameter_names if len(name) > 2 and (name in x or name.startswith(x + "_"))
     ]
     return f": did you mean {close_matches[0]}=?" if close_matches else ""
-
-
-def raise_unexpected_keyword(function: Callable[..., Any], wrong: Mapping[str, Any]) -> NoReturn:
-    """Raise Python's error for an unexpected keyword argument, with a suggestion."""
-    name = next(iter(wrong))
-    suggestion = hint(name, inspect.signature(function).parameters)
-    raise TypeError(
-        f"{function.__name__}() got an unexpected keyword argument {name!r}{suggestion}"
-    )
 
 
 def suggest_keywords(function: Function) -> Function:
