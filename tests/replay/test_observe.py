@@ -21,7 +21,9 @@ from function_helpers import one_warning, recordings
 from processes import run
 
 from numtape.core.replay.observe import bytecode, frames, guards, ownership, reads
+from numtape.core.replay.observe.follower import Follower
 from numtape.core.replay.observe.guards import Guards
+from numtape.core.replay.observe.observer import Observer
 from numtape.core.replay.observe.reads import MISSING, Read
 
 pytestmark = [
@@ -141,7 +143,8 @@ def test_what_is_on_a_stack():
     def follow(frame, event, arg):
         if event == "opcode" and known_steps[frame.f_lasti].name in ("CALL", "CALL_FUNCTION_EX"):
             step = known_steps[frame.f_lasti]
-            own = frames.Follower(None, frame.f_code, known_steps, frames.slots_address(frame))
+            address = frames.slots_address(frame)
+            own = Follower(Observer({}), frame.f_code, known_steps, address)
             seen.append([own.peek(step, k) for k in range(step.depth)])
             assert frames.function_of(frame) is inner
         return follow
@@ -187,7 +190,7 @@ def test_what_the_observer_does_not_understand_runs_as_python(tf, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError("of the observer")
 
-    monkeypatch.setattr("numtape.core.replay.observe.observer.Observer.note_attribute", broken)
+    monkeypatch.setattr("numtape.core.replay.observe.read_set.ReadSet.note_attribute", broken)
     holder = types.SimpleNamespace(k=2.0)
     f = tf.function(lambda x: x * holder.k)
     with one_warning("could not be observed"):

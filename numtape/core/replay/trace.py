@@ -240,12 +240,14 @@ class Trace(Log):
         row, spec = super().row_of(value, like, op)
         if isinstance(value, np.ndarray) and self._is_input(value):
             self.inputs.append((row, value))
-            self.observer.note_layout(value, None)
+            self.observer.reads.note_layout(value, None)
         return row, spec
 
     def _is_input(self, array: Any) -> bool:
         observer = self.observer
-        return not (self.closed or observer.frozen) and bool(observer.is_outside(array))
+        return not (self.closed or observer.effects.frozen) and bool(
+            observer.effects.is_outside(array)
+        )
 
     def convert_input(self, value: Any, array: Array) -> Any:
         """Return a tensor with the value of an array if the array is from outside."""
@@ -255,7 +257,7 @@ class Trace(Log):
         self.reserve(1)
         row = self.leaf(array, spec)
         self.inputs.append((row, value))
-        self.observer.note_layout(value, None)
+        self.observer.reads.note_layout(value, None)
         return self.tensor(row, spec)
 
     def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
@@ -317,9 +319,9 @@ class Trace(Log):
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that reads numtape's state, and guard its result."""
         observer = self.observer
-        if not (self.closed or observer.frozen):
+        if not (self.closed or observer.effects.frozen):
             name = getattr(function, "__qualname__", repr(function))
-            observer.note_call(function, arguments, f"{name}()", None, None)
+            observer.reads.note_call(function, arguments, f"{name}()", None, None)
         return function(*arguments)
 
     def start_reader(self, dataset: Any) -> Reader:
@@ -339,11 +341,11 @@ class Trace(Log):
         self._not_in_effects()
         _, number, _ = self.elements_taken.setdefault(id(reader), (reader, 0, reader.taken))
         observer, state = self.observer, (STATE.seed, STATE.draws)
-        active, observer._active = observer._active, False
+        active, observer.active = observer.active, False
         try:
             entry = reader.read_ahead(number)
         finally:
-            observer._active = active
+            observer.active = active
             if (STATE.seed, STATE.draws) != state and not self.reason:
                 self.random_state = STATE.seed, STATE.draws
         if entry.refused:
@@ -415,7 +417,7 @@ class Trace(Log):
 
     def _not_in_effects(self) -> None:
         """Refuse the call if it prints or logs here: replays do not repeat printing."""
-        if self.observer is not None and self.observer.printing_follower is not None:
+        if self.observer is not None and self.observer.effects.printing_follower is not None:
             self.refuse("it assigns or draws while it prints or logs")
 
     def draw(self, draw: Draw) -> Tensor:
@@ -494,15 +496,15 @@ class Trace(Log):
 
     def on_default_copied(self, array: Array) -> None:
         """Observe an array that is a parameter's default."""
-        self.observer.note_default(array)
+        self.observer.reads.note_default(array)
 
     def on_container_created(self, container: Any) -> None:
         """Note that the call created a container."""
-        self.observer.note_created(container)
+        self.observer.effects.note_created(container)
 
     def on_container_copied(self, container: Any, original: Any) -> None:
         """Note that the call uses ``container`` in place of ``original``."""
-        self.observer.originals[id(container)] = original
+        self.observer.effects.originals[id(container)] = original
 
     def checkpoint(self) -> tuple[dict[int, tuple[Variable, Tensor]], int]:
         """Return the assigned variables and the number of draws, for `restore`."""

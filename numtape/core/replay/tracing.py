@@ -85,38 +85,38 @@ def trace_call(
     try:
         stand_ins = [trace.argument(leaf._stored_value(), leaf._spec) for leaf in leaves]
         local.log = trace
-        trace.observer, observer.inputs = observer, trace.inputs
+        trace.observer, observer.reads.inputs = observer, trace.inputs
         if not frozen:
-            observer.restart, observer.retry = trace.refuse, trace.retry
+            observer.effects.restart, observer.effects.retry = trace.refuse, trace.retry
         observer.note_start(function)
         for stand_in, original in zip(stand_ins, getattr(leaves, "objects", leaves), strict=True):
             if type(original) is Tensor:  # for anything else, Python gets a tensor as well
-                observer.originals[id(stand_in)] = original
+                observer.effects.originals[id(stand_in)] = original
         with observer:
             try:
                 result = run(stand_ins, leaves)
             except Exception:
-                if not observer.rerun_reason and not trace.refusal:
+                if not observer.effects.rerun_reason and not trace.refusal:
                     raise
-        if trace.refusal or observer.rerun_reason:
-            raise NotReplayable(trace.refusal or observer.rerun_reason)
+        if trace.refusal or observer.effects.rerun_reason:
+            raise NotReplayable(trace.refusal or observer.effects.rerun_reason)
         if not frozen:
-            observer.retry = None  # the call has ended, and all of it was observed
-            observer.note_returned(result, sys._getframe())
+            observer.effects.retry = None  # the call has ended, and all of it was observed
+            observer.reads.note_returned(result, sys._getframe())
             observer.conclude()
-        trace.reason = trace.reason or observer.reason
-        call.effects = observer.effects
+        trace.reason = trace.reason or observer.effects.reason
+        call.effects = observer.effects.descriptions
         if not trace.reason:
-            call.reads, call.writes = list(observer.reads.values()), observer.writes
+            call.reads, call.writes = list(observer.reads.by_key.values()), observer.writes.entries
             call.temporary_reads = [
-                (key, list(part.values())) for key, part in observer.temporary_reads.items()
+                (key, list(part.values())) for key, part in observer.reads.temporary_reads.items()
             ]
-        observer.writes = []
+        observer.writes.entries = []
         observer.clear()
         if not frozen:
             read_lists = (call.reads, *(part for _, part in call.temporary_reads))
             changed_names = (read.name for part in read_lists for read in part if not read.holds())
-            call.discard_reason = observer.discard_reason or next(
+            call.discard_reason = observer.effects.discard_reason or next(
                 (f"changes {name}" for name in changed_names), ""
             )
         if observer.lost_tracer:

@@ -8,8 +8,9 @@ While the call runs, Python reports each instruction before it executes it (``sy
 the program's own frames, so that tracebacks, debuggers and coverage tools work as usual. `frames`
 reads the operands of the instruction from the frame's stack, at the depth that `bytecode`
 computes. `instructions` and `name_reads` note the state that each instruction reads or changes.
-`c_functions` does this for functions written in C. `observer` follows the frames, `effects`
-collects the reads (`reads`), and `guards` compares all of them in one compiled pass.
+`c_functions` does this for functions written in C. `observer` starts a `follower` for each frame.
+What they note is in `read_set`, `write_set` and `effects`. `guards` compares all reads in one
+compiled pass.
 
 Anything that is not known to be harmless (an instruction, a C function, a type of object) makes the
 function run as Python: the tables list what is allowed, never what is forbidden.

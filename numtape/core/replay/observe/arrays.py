@@ -20,7 +20,7 @@ from .c_arguments import (
     pass_to_numtape,
     qualified_name,
 )
-from .frames import Follower
+from .follower import Follower
 from .ownership import MAY_RETURN_ARGUMENT, OVERWRITING_FROM, is_python_class
 from .reads import is_a
 
@@ -30,8 +30,8 @@ def check_dtypes(follower: Follower, frame: types.FrameType, values: tuple[Any, 
     for x in values:
         if is_python_class(type(x) if not is_a(x, type) else x) and not is_a(x, np.ndarray):
             if has_attribute(x, "dtype"):
-                name = follower.observer.name_of(x)
-                follower.observer.refuse(f"it reads the dtype of {name} by C", frame)
+                name = follower.reads.name_of(x)
+                follower.effects.refuse(f"it reads the dtype of {name} by C", frame)
 
 
 def call_numpy(
@@ -42,7 +42,6 @@ def call_numpy(
     kwargs: dict[str, Any],
 ) -> None:
     """Note a call of a NumPy function."""
-    observer = follower.observer
     values = (*args, *kwargs.values())
     if any(type(x) is Tensor or is_a(x, Variable) for x in values):
         pass_to_numtape(follower, frame, qualified_name(function), args, kwargs)
@@ -51,14 +50,16 @@ def call_numpy(
     if is_a(function, np.ufunc) and len(args) > function.nin:
         outputs = args[function.nin :]
     for x in outputs if is_a(outputs, tuple) else (outputs,):
-        observer.note_mutation(x, f"writes to {observer.name_of(x)}", frame)
+        follower.writes.note_mutation(x, f"writes to {follower.reads.name_of(x)}", frame)
     if args and (
         kwargs.get("overwrite_input")
         or kwargs.get("copy") is False
         or (id(function) in OVERWRITING_FROM and len(args) > OVERWRITING_FROM[id(function)])
     ):
-        observer.note_mutation(args[0], f"writes to {observer.name_of(args[0])}", frame)
-    observer.note_call(reads.float_errors, (), "how NumPy treats errors", None, frame)
+        follower.writes.note_mutation(
+            args[0], f"writes to {follower.reads.name_of(args[0])}", frame
+        )
+    follower.reads.note_call(reads.float_errors, (), "how NumPy treats errors", None, frame)
     check_dtypes(follower, frame, values)
     arrays = examine_all(follower, frame, (function, *values), qualified_name(function))
     may_run_python = any(
@@ -67,14 +68,14 @@ def call_numpy(
         if x is not None
     )
     if any(x.dtype.hasobject for x in (*arrays.values(), *values) if is_a(x, np.ndarray)):
-        observer.refuse("it computes with an array of objects", frame)
+        follower.effects.refuse("it computes with an array of objects", frame)
     for x in values if is_a(function, np.ufunc) else ():
         if is_python_class(type(x)) and not is_a(x, np.ndarray):
             if not (has_attribute(x, "__array__") or has_attribute(x, "__array_ufunc__")):
                 # NumPy calls the methods of the objects.
-                observer.refuse("it computes with an array of objects", frame)
+                follower.effects.refuse("it computes with an array of objects", frame)
     if not may_run_python:
-        observer.muted = follower  # NumPy's own Python code
+        follower.observer.muted = follower  # NumPy's own Python code
     await_result(follower, arrays, not may_run_python)
     if id(function) not in MAY_RETURN_ARGUMENT:
         await_written(follower, values)
@@ -88,11 +89,12 @@ def await_written(follower: Follower, args: Iterable[Any]) -> None:
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         previous(follower, frame, next_instruction)  # first, because it counts references
-        observer = follower.observer
         if next_instruction is not None:
             value = follower.peek(next_instruction, 0)
             for x in value if is_a(value, tuple) else (value,):
                 if is_a(x, np.ndarray) and any(x is one for one in (*args, *nested_values(args))):
-                    observer.note_mutation(x, f"writes to {observer.name_of(x)}", frame)
+                    follower.writes.note_mutation(
+                        x, f"writes to {follower.reads.name_of(x)}", frame
+                    )
 
     follower.on_result = finish

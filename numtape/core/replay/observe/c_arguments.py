@@ -18,7 +18,7 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import ownership, reads
 from .bytecode import Instruction
-from .frames import Follower
+from .follower import Follower
 from .ownership import (
     ITERATORS,
     PURE,
@@ -93,18 +93,17 @@ def parts_of(value: Any) -> Iterable[Any]:
 def examine_elements(follower: Follower, frame: types.FrameType, value: Any, user: str) -> None:
     """Note that C code reads an object, including the elements of arrays in it."""
     for x in examine(follower, frame, value, user).values():
-        follower.observer.note_elements(x, frame)
+        follower.reads.note_elements(x, frame)
 
 
 def examine(
     follower: Follower, frame: types.FrameType, value: Any, user: str, deep: bool = True
 ) -> dict[int, Any]:
     """Note that C code reads an object. Return the arrays from outside in it, by id."""
-    observer = follower.observer
     arrays: dict[int, Any] = {}
     visited: set[int] = set()
     stack = [(value, True)]
-    while stack and not observer.reason:
+    while stack and not follower.effects.reason:
         x, is_open = stack.pop()
         if (is_constant(x) and type(x) is not slice) or id(x) in visited:
             continue
@@ -112,28 +111,28 @@ def examine(
         kind = type(x)
         if is_a(x, np.ndarray):
             if is_python_class(kind):
-                observer.note_class(x, frame)
-            if observer.is_outside(x):
+                follower.reads.note_class(x, frame)
+            if follower.effects.is_outside(x):
                 arrays[id(x)] = x
         elif is_a(x, CONTAINER_TYPES):
             if is_python_class(kind):
-                observer.note_class(x, frame)
-            if is_open and (observer.note_items(x, user, frame) or not is_python_class(kind)):
+                follower.reads.note_class(x, frame)
+            if is_open and (follower.reads.note_items(x, user, frame) or not is_python_class(kind)):
                 stack += [(part, deep) for part in parts_of(x)]
         elif kind is slice or kind is functools.partial:
             if kind is functools.partial:
-                observer.note_entries(x.keywords, False, frame)
+                follower.reads.note_entries(x.keywords, False, frame)
             stack += [(part, deep) for part in parts_of(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
-            stack += [(part, deep) for part in observer.sources.get(id(x), (None, ()))[1]]
-            if not observer.is_own(x):
-                observer.refuse(f"{user} continues a {kind.__name__} from outside", frame)
+            stack += [(part, deep) for part in follower.reads.sources.get(id(x), (None, ()))[1]]
+            if not follower.effects.is_own(x):
+                follower.effects.refuse(f"{user} continues a {kind.__name__} from outside", frame)
         elif is_a(x, C_FUNCTION_TYPES):
             if not _is_pure(x):
-                observer.refuse(f"{user} calls {qualified_name(x)}", frame)
+                follower.effects.refuse(f"{user} calls {qualified_name(x)}", frame)
         elif is_a(x, FUNCTION_TYPES) or is_a(x, VALUE_TYPES) or kind is DISPATCHER_TYPE:
             if is_python_class(kind) or is_a(x, type):  # a class may be called
-                observer.note_class(x, frame)
+                follower.reads.note_class(x, frame)
         elif (
             is_a(x, np.ufunc)
             and x.__class__ is np.ufunc
@@ -142,31 +141,32 @@ def examine(
         ):
             pass
         elif is_python_class(kind) and _exposes_memory(x):
-            observer.refuse(f"{user} reads the memory of a {kind.__name__}", frame)
+            follower.effects.refuse(f"{user} reads the memory of a {kind.__name__}", frame)
         elif is_a(x, BaseException):
-            if not observer.is_own(x):
-                observer.refuse(f"{user} examines a {kind.__name__}", frame)
+            if not follower.effects.is_own(x):
+                follower.effects.refuse(f"{user} examines a {kind.__name__}", frame)
             stack += [(part, deep) for part in x.args]
             if is_python_class(kind):
-                observer.note_class(x, frame)
+                follower.reads.note_class(x, frame)
         elif (
             is_python_class(kind)
             and holds_only_attributes(c_base_of(kind))
             and _has_observable_methods(kind)
         ):
-            observer.note_class(x, frame)
+            follower.reads.note_class(x, frame)
         else:
-            observer.refuse(f"{user} examines a {kind.__name__}", frame)
+            follower.effects.refuse(f"{user} examines a {kind.__name__}", frame)
     return arrays
 
 
 def note_class_name(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note that an object is formatted as text, which may include the name of its class."""
-    observer = follower.observer
     for kind in (type(value), value):
         if is_a(kind, type) and is_python_class(kind):
             for name in ("__name__", "__qualname__", "__module__"):
-                observer.note_attribute(kind, name, getattr(kind, name, MISSING), False, frame)
+                follower.reads.note_attribute(
+                    kind, name, getattr(kind, name, MISSING), False, frame
+                )
 
 
 def has_python_lookup(key: Any) -> bool:
@@ -191,29 +191,29 @@ def note_hashing(follower: Follower, frame: types.FrameType, keys: Iterable[Any]
         if is_a(x, tuple | frozenset):
             stack += x
         if is_python_class(type(x)) or is_a(x, type):
-            follower.observer.note_class(x, frame)
+            follower.reads.note_class(x, frame)
 
 
 def note_mapping(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note that an object's keys and items are read, as ``dict`` does."""
-    observer, kind = follower.observer, type(value)
+    kind = type(value)
     if not is_python_class(kind):
         return
     if is_a(class_attribute(kind, "keys"), types.FunctionType):
-        observer.note_attribute(value, "keys", MISSING, True, frame)
+        follower.reads.note_attribute(value, "keys", MISSING, True, frame)
     elif not is_a(value, dict):
-        observer.refuse(f"it iterates over the keys of a {kind.__name__}", frame)
+        follower.effects.refuse(f"it iterates over the keys of a {kind.__name__}", frame)
     if is_a(value, dict):
-        observer.note_entries(value, False, frame)
-        observer.note_class_attribute(kind, "keys", "keys", frame)
+        follower.reads.note_entries(value, False, frame)
+        follower.reads.note_class_attribute(kind, "keys", "keys", frame)
         note_hashing(follower, frame, dict.keys(value))
 
 
-def note_class_body(observer: Any, kind: type, frame: types.FrameType) -> None:
+def note_class_body(follower: Follower, kind: type, frame: types.FrameType) -> None:
     """Note the values in a new class, whose ``__set_name__`` gets their names."""
     for value in list(vars(kind).values()):
         if is_python_class(type(value)):
-            observer.note_class(value, frame)
+            follower.reads.note_class(value, frame)
 
 
 def _exposes_memory(x: Any) -> bool:
@@ -307,7 +307,7 @@ def await_result(
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        observer, examined = follower.observer, arrays
+        examined = arrays
         if next_instruction is not None:
             is_unshared = follower.is_unshared(next_instruction)
             value = follower.peek(next_instruction, 0)
@@ -317,9 +317,9 @@ def await_result(
                 if len(viewed) == 1:
                     examined = {key: x for key, x in arrays.items() if key != viewed[0]}
             if is_new and is_unshared and not is_python_class(type(value)):
-                observer.note_result(value, frame)
+                follower.effects.note_result(value, frame)
         for x in examined.values():
-            observer.note_elements(x, frame)
+            follower.reads.note_elements(x, frame)
 
     follower.on_result = finish
 
@@ -331,7 +331,7 @@ def await_object(follower: Follower) -> None:
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None and follower.is_unshared(next_instruction):
-            follower.observer.note_result(follower.peek(next_instruction, 0), frame)
+            follower.effects.note_result(follower.peek(next_instruction, 0), frame)
 
     follower.on_result = finish
 
@@ -344,9 +344,8 @@ def pass_to_numtape(
     kwargs: dict[str, Any],
 ) -> None:
     """Note arguments of numtape, which reads containers and takes arrays as inputs."""
-    observer = follower.observer
     arrays = examine_all(follower, frame, (*args, *kwargs.values()), user)
-    inputs = observer.inputs
+    inputs = follower.reads.inputs
     start = len(inputs)
     containers = {id(x) for x in (*args, *kwargs.values())}
 
@@ -356,28 +355,28 @@ def pass_to_numtape(
         input_ids = {id(array) for _, array in inputs[start:]}
         for key, x in arrays.items():
             if key not in input_ids:
-                observer.note_elements(x, frame)
+                follower.reads.note_elements(x, frame)
         if next_instruction is not None:
             is_unshared = follower.is_unshared(next_instruction)
             stack = [follower.peek(next_instruction, 0)]
             result = stack[0]
             if type(result) is types.GeneratorType:
-                observer.note_result(result, frame)
+                follower.effects.note_result(result, frame)
             while stack:
                 x = stack.pop()
-                if id(x) in containers or observer.is_own(x):
+                if id(x) in containers or follower.effects.is_own(x):
                     continue
                 if follower.ran_python:  # functions of the program may have returned their objects
                     break
                 if x is result and not is_unshared:
                     break
                 if type(x) in (list, tuple, dict):
-                    observer.note_created(x)
+                    follower.effects.note_created(x)
                     stack += parts_of(x)
                 elif is_a(x, np.ndarray) and (ownership.owns_memory(x) or not x.flags.writeable):
-                    observer.note_created(x)
+                    follower.effects.note_created(x)
                 elif type(x) is types.FunctionType or type(x) is set:
-                    observer.note_created(x)
+                    follower.effects.note_created(x)
 
     follower.on_result = finish
 
@@ -387,22 +386,21 @@ def refuse_weak_to_own(follower: Follower, frame: types.FrameType, args: tuple[A
     for x in args[:1]:
         # Objects that a custom `__new__` creates are not noted.
         is_custom = is_a(class_attribute(type(x), "__new__"), staticmethod)
-        if follower.observer.is_own(x) or (is_custom and is_python_class(type(x))):
+        if follower.effects.is_own(x) or (is_custom and is_python_class(type(x))):
             reason = f"it makes a weak reference to a {type(x).__name__} that it created"
-            follower.observer.refuse_and_release(reason, frame)
+            follower.effects.refuse_and_release(reason, frame)
             return True
     return False
 
 
 def note_iteration(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note an iteration over an object."""
-    observer = follower.observer
     kind = type(value)
-    if observer.note_items(value, "a loop", frame):
+    if follower.reads.note_items(value, "a loop", frame):
         return
-    observer.note_class(value, frame)
+    follower.reads.note_class(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):
-        observer.refuse(f"it continues a {kind.__name__} from outside", frame)
+        follower.effects.refuse(f"it continues a {kind.__name__} from outside", frame)
     elif is_a(value, type):
         return
     elif is_python_class(kind):  # methods written in Python are observed
@@ -410,65 +408,67 @@ def note_iteration(follower: Follower, frame: types.FrameType, value: Any) -> No
             if not is_a(
                 class_attribute(kind, name), types.FunctionType | type(MISSING) | type(None)
             ):
-                observer.refuse(
+                follower.effects.refuse(
                     f"it iterates over a {kind.__name__} with a {name} written in C", frame
                 )
     elif not is_a(value, types.GenericAlias):
-        observer.refuse(f"it iterates over a {kind.__name__}", frame)
+        follower.effects.refuse(f"it iterates over a {kind.__name__}", frame)
 
 
 def note_id(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``id(value)`` and similar calls."""
-    if args and id(args[0]) in follower.observer.originals:
-        follower.observer.rerun("it asks for the identity of an argument", frame)
+    if args and id(args[0]) in follower.effects.originals:
+        follower.effects.rerun("it asks for the identity of an argument", frame)
 
 
 def note_identity_test(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``x is y``."""
     if len(args) == 2:
-        follower.observer.check_identity(*args, "it compares arguments by `is`", frame)
+        follower.effects.check_identity(*args, "it compares arguments by `is`", frame)
 
 
 def note_contains(follower: Follower, frame: types.FrameType, value: Any, holder: Any) -> None:
     """Note ``value in holder``."""
-    observer = follower.observer
-    if type(value) is Tensor and id(value) in observer.originals and is_a(holder, CONTAINER_TYPES):
-        observer.rerun("it searches a container for an argument", frame)
+    if (
+        type(value) is Tensor
+        and id(value) in follower.effects.originals
+        and is_a(holder, CONTAINER_TYPES)
+    ):
+        follower.effects.rerun("it searches a container for an argument", frame)
     if is_python_class(type(holder)):
-        observer.note_class(holder, frame)
+        follower.reads.note_class(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
     kind = type(holder)
     if is_a(holder, (dict, set, frozenset, *VIEWS)) and _is_c_method(kind, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
-            if not observer.is_own(holder) and not is_a(holder, frozenset):
-                if id(holder) in observer.views:
+            if not follower.effects.is_own(holder) and not is_a(holder, frozenset):
+                if id(holder) in follower.reads.views:
                     _note_view_contains(follower, frame, holder, value)
                     return
-                label = f"{value!r} in {observer.name_of(holder)}"
+                label = f"{value!r} in {follower.reads.name_of(holder)}"
                 is_present = value in holder
-                observer.note_read(reads.CONTAINS, holder, value, is_present, label, frame)
+                follower.reads.note_read(reads.CONTAINS, holder, value, is_present, label, frame)
             return
     if is_a(holder, CONTAINER_TYPES):
         arrays = examine(follower, frame, holder, "in") | examine(follower, frame, value, "in")
         await_result(follower, arrays, False)
     elif is_a(holder, np.ndarray):
-        observer.note_elements(holder, frame)
+        follower.reads.note_elements(holder, frame)
     elif is_python_class(kind) or is_a(holder, type):
-        observer.note_class(holder, frame)
+        follower.reads.note_class(holder, frame)
     else:
-        observer.refuse(f"it searches a {kind.__name__}", frame)
+        follower.effects.refuse(f"it searches a {kind.__name__}", frame)
 
 
 def _note_view_contains(follower: Follower, frame: types.FrameType, view: Any, value: Any) -> None:
     """Note ``value in view`` for a view of a dict."""
-    observer = follower.observer
-    owner = observer.views[id(view)][1]
+    owner = follower.reads.views[id(view)][1]
     if is_a(view, VIEWS[0]):
-        label = f"{value!r} in {observer.name_of(owner)}"
-        observer.note_read(reads.CONTAINS, owner, value, value in owner, label, frame)
+        label = f"{value!r} in {follower.reads.name_of(owner)}"
+        follower.reads.note_read(reads.CONTAINS, owner, value, value in owner, label, frame)
     else:
-        observer.note_entries(owner, False, frame)
+        follower.reads.note_entries(owner, False, frame)
 
 
 def _is_c_method(kind: type, name: str) -> bool:
@@ -477,82 +477,80 @@ def _is_c_method(kind: type, name: str) -> bool:
 
 def note_truth(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``bool(value)``."""
-    observer = follower.observer
     kind = type(value)
     if is_python_class(kind) or is_a(value, type):
-        observer.note_class(value, frame)
+        follower.reads.note_class(value, frame)
     if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTION_TYPES)):
         return
     if is_a(value, np.ndarray):
-        observer.note_elements(value, frame)
+        follower.reads.note_elements(value, frame)
         return
     if is_python_class(kind) and not (
         _is_c_method(kind, "__bool__") and _is_c_method(kind, "__len__")
     ):
         return
-    if id(value) in observer.views:
-        value = observer.views[id(value)][1]
-    if not observer.is_own(value):
-        label = f"bool({observer.name_of(value)})"
-        observer.note_read(reads.TRUTH, value, None, bool(value), label, frame)
+    if id(value) in follower.reads.views:
+        value = follower.reads.views[id(value)][1]
+    if not follower.effects.is_own(value):
+        label = f"bool({follower.reads.name_of(value)})"
+        follower.reads.note_read(reads.TRUTH, value, None, bool(value), label, frame)
 
 
 def note_length(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``len(value)``."""
-    observer = follower.observer
     kind = type(value)
     if is_python_class(kind):
-        observer.note_class(value, frame)
+        follower.reads.note_class(value, frame)
         if not _is_c_method(kind, "__len__"):
             return
     if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
         return
-    if id(value) in observer.views:
-        value = observer.views[id(value)][1]
-    if not observer.is_own(value) and hasattr(kind, "__len__"):
-        label = f"len({observer.name_of(value)})"
-        observer.note_read(reads.LENGTH, value, None, len(value), label, frame)
+    if id(value) in follower.reads.views:
+        value = follower.reads.views[id(value)][1]
+    if not follower.effects.is_own(value) and hasattr(kind, "__len__"):
+        label = f"len({follower.reads.name_of(value)})"
+        follower.reads.note_read(reads.LENGTH, value, None, len(value), label, frame)
 
 
 def note_type(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``type(value)``."""
-    observer = follower.observer
     if is_constant(value) or not is_python_class(type(value)):
         return
-    observer.note_class(value, frame)
-    if not observer.is_own(value):
-        label = f"type({observer.name_of(value)})"
-        observer.note_read(reads.TYPE, value, None, type(value), label, frame)
+    follower.reads.note_class(value, frame)
+    if not follower.effects.is_own(value):
+        label = f"type({follower.reads.name_of(value)})"
+        follower.reads.note_read(reads.TYPE, value, None, type(value), label, frame)
 
 
 def note_operator(
     follower: Follower, frame: types.FrameType, operands: tuple[Any, ...], in_place: bool
 ) -> None:
     """Note the operands of an operator."""
-    observer = follower.observer
     if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
         pass_to_numtape(follower, frame, "an operator", operands, {})
         return
     if any(is_a(x, np.ndarray | np.generic) for x in operands):
-        observer.note_call(reads.float_errors, (), "how NumPy treats errors", None, frame)
+        follower.reads.note_call(reads.float_errors, (), "how NumPy treats errors", None, frame)
     if all(map(is_constant, operands)):
         return
     if in_place:
-        observer.note_mutation(operands[0], f"changes {observer.name_of(operands[0])}", frame)
+        follower.writes.note_mutation(
+            operands[0], f"changes {follower.reads.name_of(operands[0])}", frame
+        )
     arrays = examine_all(follower, frame, operands, "an operator")
     for x in operands:
         if is_python_class(type(x)):
             note_type(follower, frame, x)
-            observer.note_class(x, frame)
+            follower.reads.note_class(x, frame)
     await_result(follower, arrays, not any(is_python_class(type(x)) for x in operands))
 
 
 def note_context_manager(follower: Follower, frame: types.FrameType, manager: Any) -> None:
     """Note ``with manager:``."""
-    observer, kind = follower.observer, type(manager)
+    kind = type(manager)
     if is_numtape_class(kind):
         return
     if is_python_class(kind):
-        observer.note_class(manager, frame)
+        follower.reads.note_class(manager, frame)
     elif not is_a(manager, LOCK_TYPES):
-        observer.refuse(f"it enters a {kind.__name__}", frame)
+        follower.effects.refuse(f"it enters a {kind.__name__}", frame)

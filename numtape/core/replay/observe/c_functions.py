@@ -54,7 +54,7 @@ from .c_arguments import (
     qualified_name,
     refuse_weak_to_own,
 )
-from .frames import Follower
+from .follower import Follower
 from .item_reads import read_item
 from .ownership import (
     CONSTRUCTORS,
@@ -95,22 +95,20 @@ def get_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, .
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         value = MISSING if follower.ran_python else getattr(owner, name, MISSING)
-        follower.observer.note_attribute(owner, name, value, follower.ran_python, frame)
+        follower.reads.note_attribute(owner, name, value, follower.ran_python, frame)
 
     follower.on_result = finish
 
 
 def _set_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
-    label = f"{follower.observer.name_of(args[0])}.{args[1]}"
-    follower.observer.note_write(args[0], args[1], args[2], label, frame)
+    label = f"{follower.reads.name_of(args[0])}.{args[1]}"
+    follower.writes.note_write(args[0], args[1], args[2], label, frame)
 
 
 def _delete_attribute(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
-    follower.observer.note_class(args[0], frame)
-    if not follower.observer.is_own(args[0]):
-        follower.observer.refuse(
-            f"it deletes a part of {follower.observer.name_of(args[0])}", frame
-        )
+    follower.reads.note_class(args[0], frame)
+    if not follower.effects.is_own(args[0]):
+        follower.effects.refuse(f"it deletes a part of {follower.reads.name_of(args[0])}", frame)
 
 
 def get_item(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
@@ -122,9 +120,9 @@ def _vars(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> 
     if not args:
         await_result(follower, {})
         return
-    owner, observer = args[0], follower.observer
-    if is_a(owner, type) and not observer.is_own(owner):
-        observer.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
+    owner = args[0]
+    if is_a(owner, type) and not follower.effects.is_own(owner):
+        follower.effects.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -132,15 +130,17 @@ def _vars(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> 
         if next_instruction is None:
             return
         attributes = follower.peek(next_instruction, 0)
-        if observer.is_own(owner):
-            observer.note_created(attributes)
+        if follower.effects.is_own(owner):
+            follower.effects.note_created(attributes)
         else:
-            observer.note_class(owner, frame)
+            follower.reads.note_class(owner, frame)
             if type(attributes) is dict:
-                observer.note_call(
-                    instance_dict, (owner,), f"vars({observer.name_of(owner)})", owner, frame
+                follower.reads.note_call(
+                    instance_dict, (owner,), f"vars({follower.reads.name_of(owner)})", owner, frame
                 )
-            observer.names.setdefault(id(attributes), f"vars({observer.name_of(owner)})")
+            follower.reads.names.setdefault(
+                id(attributes), f"vars({follower.reads.name_of(owner)})"
+            )
 
     follower.on_result = finish
 
@@ -160,16 +160,16 @@ def _iter(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> 
             and follower.peek(next_instruction, 0) is not value
             and follower.is_unshared(next_instruction)
         ):
-            follower.observer.note_created(follower.peek(next_instruction, 0))
+            follower.effects.note_created(follower.peek(next_instruction, 0))
 
     follower.on_result = finish
 
 
 def _next(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     value = args[0]
-    follower.observer.note_class(value, frame)
-    if not follower.observer.is_own(value) and not is_python_class(type(value)):
-        follower.observer.refuse(f"it continues a {type(value).__name__} from outside", frame)
+    follower.reads.note_class(value, frame)
+    if not follower.effects.is_own(value) and not is_python_class(type(value)):
+        follower.effects.refuse(f"it continues a {type(value).__name__} from outside", frame)
 
 
 def _flatten_classes(classes: Any) -> Iterator[Any]:
@@ -183,19 +183,19 @@ def _flatten_classes(classes: Any) -> Iterator[Any]:
 
 def _is_subclass(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     for kind in _flatten_classes(args):
-        follower.observer.note_class(kind, frame)
+        follower.reads.note_class(kind, frame)
 
 
 def _is_instance(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     note_type(follower, frame, args[0])
     for kind in _flatten_classes(args[1:]):
-        follower.observer.note_class(kind, frame)
+        follower.reads.note_class(kind, frame)
 
 
 def _build_class(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note a ``class`` statement, in which the bases take part."""
     for kind in args[1:]:
-        follower.observer.note_class(kind, frame)
+        follower.reads.note_class(kind, frame)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -204,15 +204,24 @@ def _build_class(follower: Follower, frame: types.FrameType, args: tuple[Any, ..
             return
         kind = follower.peek(next_instruction, 0)
         if is_a(kind, type):
-            c_arguments.note_class_body(follower.observer, kind, frame)
+            c_arguments.note_class_body(follower, kind, frame)
             if not is_python_class(type(kind)):
-                follower.observer.note_created(kind)
+                follower.effects.note_created(kind)
 
     follower.on_result = finish
 
 
 def _print(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
-    follower.observer.start_printing(follower, args, "prints", frame)
+    _start_printing(follower, frame, args, "prints")
+
+
+def _start_printing(
+    follower: Follower, frame: types.FrameType, args: tuple[Any, ...], action: str
+) -> None:
+    """Note that a frame prints or logs objects. The texts depend on the objects' classes."""
+    for x in args:
+        follower.reads.note_class(x, frame)
+    follower.effects.start_printing(follower, action, frame)
 
 
 def _len(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
@@ -221,7 +230,7 @@ def _len(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> N
 
 def _make_proxy(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     if not c_arguments.refuse_weak_to_own(follower, frame, args):
-        follower.observer.refuse("it makes a weak proxy", frame)
+        follower.effects.refuse("it makes a weak proxy", frame)
 
 
 def _ignore(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
@@ -234,7 +243,7 @@ def _await_own_result(follower: Follower, frame: types.FrameType, args: tuple[An
 
 def _note_answer_of(function: Callable[..., Any]) -> Callable[..., None]:
     def ask(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
-        follower.observer.note_call(function, args, qualified_name(function), None, frame)
+        follower.reads.note_call(function, args, qualified_name(function), None, frame)
 
     return ask
 
@@ -279,7 +288,6 @@ def call_unknown(
     is_discarded: bool,
 ) -> None:
     """Note a call of an unknown C function, which is allowed only if it has no result."""
-    observer = follower.observer
     if follower.code.co_filename.startswith(PACKAGE):
         return  # calls by numtape's own code are harmless
     values = (*args, *kwargs.values())
@@ -290,11 +298,13 @@ def call_unknown(
         is_a(owner, io.IOBase) and function.__name__ in FILE_WRITES
     )
     if not is_discarded or not has_effect_only:  # the program also notices whether it raises
-        observer.refuse(f"it calls {qualified_name(function)}, whose result may change", frame)
+        follower.effects.refuse(
+            f"it calls {qualified_name(function)}, whose result may change", frame
+        )
         return
     for x in values:
-        observer.note_mutation(x, f"calls {qualified_name(function)}", frame)
-    observer.note_effect(f"calls {qualified_name(function)}", frame)
+        follower.writes.note_mutation(x, f"calls {qualified_name(function)}", frame)
+    follower.effects.note_effect(f"calls {qualified_name(function)}", frame)
 
 
 def call_method(
@@ -308,7 +318,6 @@ def call_method(
     is_discarded: bool,
 ) -> None:
     """Note a call of a C method of ``receiver``."""
-    observer = follower.observer
     values = (*args, *kwargs.values())
     label = f"{type(receiver).__name__}.{name}"
     if type(receiver) is Tensor or is_a(receiver, Variable) or is_numtape_class(type(receiver)):
@@ -337,19 +346,23 @@ def call_method(
             call_unknown(follower, frame, function, (receiver, *args), kwargs, is_discarded)
             return
         if name in ("format", "format_map") and not all(map(is_constant, values)):
-            observer.refuse("it formats objects, whose attributes a format may reach", frame)
+            follower.effects.refuse(
+                "it formats objects, whose attributes a format may reach", frame
+            )
         if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
             examine_elements(follower, frame, receiver, label)
         await_result(follower, examine_all(follower, frame, values, label), name != "__getitem__")
         return
     if name in ("__getattribute__", "__getattr__") and args:
         if is_a(class_attribute(type(receiver), "__getattribute__"), types.FunctionType):
-            observer.refuse(f"it reads {args[0]} of a {type(receiver).__name__} by {name}", frame)
+            follower.effects.refuse(
+                f"it reads {args[0]} of a {type(receiver).__name__} by {name}", frame
+            )
         get_attribute(follower, frame, (receiver, *args))
         return
     if name in ("__setattr__", "__delattr__") and args:
-        observer.note_write(
-            receiver, args[0], args[-1], f"{observer.name_of(receiver)}.{args[0]}", frame
+        follower.writes.note_write(
+            receiver, args[0], args[-1], f"{follower.reads.name_of(receiver)}.{args[0]}", frame
         )
         return
     if name == "__getitem__" and len(args) == 1:
@@ -362,8 +375,8 @@ def call_method(
         )
         return
     if is_a(receiver, (*ITERATORS, types.GeneratorType)):
-        if not observer.is_own(receiver):
-            observer.refuse(f"it continues a {type(receiver).__name__} from outside", frame)
+        if not follower.effects.is_own(receiver):
+            follower.effects.refuse(f"it continues a {type(receiver).__name__} from outside", frame)
         return
     if name == "__get__" and type(receiver) in (types.FunctionType, classmethod, staticmethod):
         await_result(follower, {})
@@ -373,10 +386,10 @@ def call_method(
     if is_a(receiver, LOCK_TYPES) and (
         is_discarded or name in ("release", "__exit__", "__enter__")
     ):
-        observer.forbid_restart()
+        follower.effects.forbid_restart()
         return
     if is_a(receiver, contextvars.ContextVar) and name == "get":
-        observer.note_call(
+        follower.reads.note_call(
             contextvars.ContextVar.get,
             (receiver, MISSING),
             f"{receiver.name}.get()",
@@ -397,10 +410,9 @@ def _call_container_method(
     is_discarded: bool,
 ) -> None:
     """Note a method call of a container or array."""
-    observer = follower.observer
-    label = observer.name_of(receiver)
+    label = follower.reads.name_of(receiver)
     if kind is np.ndarray and name == "resize":  # NumPy requires that there is no other reference
-        observer.refuse_and_release(f"it resizes {label}", frame)
+        follower.effects.refuse_and_release(f"it resizes {label}", frame)
     elif kind is dict and name == "get" and args:
         _call_dict_get(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
     elif kind is dict and name in ("items", "keys", "values"):
@@ -410,7 +422,7 @@ def _call_container_method(
         ) -> None:
             if next_instruction is not None:
                 view = follower.peek(next_instruction, 0)
-                observer.views[id(view)] = view, receiver
+                follower.reads.views[id(view)] = view, receiver
 
         follower.on_result = finish
     elif name == "__len__":
@@ -426,12 +438,12 @@ def _call_container_method(
             for x in (*args, *nested_values(args))
             if x is not None
         ):
-            observer.muted = follower  # NumPy's own Python code
+            follower.observer.muted = follower  # NumPy's own Python code
         await_result(follower, arrays)
         if kind is np.ndarray and name not in MAY_RETURN_RECEIVER:
             await_written(follower, (receiver, *args))
-    elif observer.is_own(receiver):
-        observer.note_change(receiver)
+    elif follower.effects.is_own(receiver):
+        follower.effects.note_change(receiver)
         if kind is not np.ndarray:  # keys and items are compared
             note_hashing(follower, frame, args)
             if name in ("sort", "remove"):
@@ -441,33 +453,34 @@ def _call_container_method(
                 note_mapping(follower, frame, x)
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
             for x in examine_all(follower, frame, args, name).values():
-                observer.note_elements(x, frame)
+                follower.reads.note_elements(x, frame)
     elif (is_discarded or name in RETURN_NONE) and name not in NOT_REPEATABLE:
-        observer.note_mutation(receiver, f"changes {label} by {name}", frame)
-        observer.check_stored(args, frame)
+        follower.writes.note_mutation(receiver, f"changes {label} by {name}", frame)
+        follower.effects.check_stored(args, frame)
         if name in ("extend", "update", "extendleft"):
             for x in examine_all(follower, frame, args, name, False).values():
-                observer.note_elements(x, frame)
+                follower.reads.note_elements(x, frame)
     else:
-        observer.refuse(f"it changes {label} with {name}, which depends on its contents", frame)
+        follower.effects.refuse(
+            f"it changes {label} with {name}, which depends on its contents", frame
+        )
 
 
 def _call_dict_get(
     follower: Follower, frame: types.FrameType, holder: Any, key: Any, arrays: dict[int, Any]
 ) -> None:
-    observer = follower.observer
-    if observer.is_own(holder):
+    if follower.effects.is_own(holder):
         return
     if has_python_lookup(key):  # guards do not call Python functions
-        observer.note_entries(holder, False, frame)
+        follower.reads.note_entries(holder, False, frame)
         return
-    label = f"{observer.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
+    label = f"{follower.reads.name_of(holder)}[{key!r}]" if is_constant(key) else "an item"
     value = dict.get(holder, key, MISSING)
     kind = reads.ENTRY if type(holder) is dict else reads.ITEM
     if kind == reads.ITEM and hasattr(type(holder), "__missing__"):
-        observer.refuse(f"it calls get on a {type(holder).__name__}", frame)
+        follower.effects.refuse(f"it calls get on a {type(holder).__name__}", frame)
         return
-    observer.note_read(kind, holder, key, value, label, frame)
+    follower.reads.note_read(kind, holder, key, value, label, frame)
 
 
 _LOGGING = {"debug", "info", "warning", "error", "critical", "exception", "log", "warn"}
@@ -482,7 +495,7 @@ def call(
     is_discarded: bool,
 ) -> None:
     """Note a call of a function. ``is_discarded``: its result is not used."""
-    observer, kind = follower.observer, type(function)
+    kind = type(function)
     if id(function) in PURE_NUMPY:
         call_numpy(follower, frame, function, args, kwargs)
     elif kind is types.MethodType:
@@ -492,10 +505,10 @@ def call(
         _call_python(follower, frame, function, args, kwargs, is_discarded)
     elif is_a(function, type):
         if not is_numtape_class(function):
-            _refuse_kernels(observer, frame, function, (*args, *kwargs.values()))
+            _refuse_kernels(follower, frame, function, (*args, *kwargs.values()))
         _call_class(follower, frame, function, args, kwargs, is_discarded)
     elif is_a(function, C_FUNCTION_TYPES):
-        _refuse_kernels(observer, frame, function, (*args, *kwargs.values()))
+        _refuse_kernels(follower, frame, function, (*args, *kwargs.values()))
         _call_c(follower, frame, function, args, kwargs, is_discarded)
     elif is_numtape_class(kind):
         if hasattr(kind, "_written_arguments"):
@@ -504,17 +517,17 @@ def call(
     elif is_a(function, np.ufunc):
         call_numpy(follower, frame, function, args, kwargs)
     elif kind is functools.partial:
-        if not observer.is_own(function):
+        if not follower.effects.is_own(function):
             for name in ("func", "args"):
-                observer.note_attribute(function, name, getattr(function, name), False, frame)
-            observer.note_entries(function.keywords, False, frame)
+                follower.reads.note_attribute(function, name, getattr(function, name), False, frame)
+            follower.reads.note_entries(function.keywords, False, frame)
         args = (*function.args, *args)
         call(follower, frame, function.func, args, {**function.keywords, **kwargs}, is_discarded)
     elif is_a(function, (operator.itemgetter, operator.attrgetter)):
         _call_getter(follower, frame, function, args)
     elif is_a(function, weakref.ReferenceType):
-        label = f"{observer.name_of(function)}()"
-        observer.note_call(weakref.ref.__call__, (function,), label, function, frame)
+        label = f"{follower.reads.name_of(function)}()"
+        follower.reads.note_call(weakref.ref.__call__, (function,), label, function, frame)
     elif is_a(class_attribute(kind, "__call__"), types.FunctionType):
         follower.called_code = class_attribute(kind, "__call__").__code__
         note_type(follower, frame, function)
@@ -523,13 +536,15 @@ def call(
 
 
 def _refuse_kernels(
-    observer: Any, frame: types.FrameType, function: Any, args: tuple[Any, ...]
+    follower: Follower, frame: types.FrameType, function: Any, args: tuple[Any, ...]
 ) -> None:
     """Refuse kernels as arguments of C code, which may call them with any arrays."""
     for x in args:
         if is_numtape_class(type(x)) and hasattr(type(x), "_written_arguments"):
             kernel = qualified_name(x.python_function)
-            observer.refuse(f"it gives the kernel {kernel} to {qualified_name(function)}", frame)
+            follower.effects.refuse(
+                f"it gives the kernel {kernel} to {qualified_name(function)}", frame
+            )
 
 
 def _call_kernel(
@@ -544,13 +559,13 @@ def _call_kernel(
         written = kernel._written_arguments(args, kwargs)
     except (KernelError, TypeError):  # the call itself will raise the same error
         return
-    observer, name = follower.observer, qualified_name(kernel.python_function)
+    name = qualified_name(kernel.python_function)
     if written is None:
-        observer.refuse(f"it calls the kernel {name}, whose effects are unknown", frame)
+        follower.effects.refuse(f"it calls the kernel {name}, whose effects are unknown", frame)
         return
     for array in written:
-        effect = f"calls the kernel {name}, which writes to {observer.name_of(array)}"
-        observer.note_mutation(array, effect, frame)
+        effect = f"calls the kernel {name}, which writes to {follower.reads.name_of(array)}"
+        follower.writes.note_mutation(array, effect, frame)
 
 
 def _call_python(
@@ -573,14 +588,14 @@ def _call_python(
         and function.__globals__ in (vars(logging), vars(warnings))
     ):
         args = (*args, *kwargs.values())
-        follower.observer.start_printing(follower, args, f"calls {function.__qualname__}", frame)
+        _start_printing(follower, frame, args, f"calls {function.__qualname__}")
     elif code.co_flags & 0x20:
 
         def finish(
             follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
         ) -> None:
             if next_instruction is not None:
-                follower.observer.note_result(follower.peek(next_instruction, 0), frame)
+                follower.effects.note_result(follower.peek(next_instruction, 0), frame)
 
         follower.on_result = finish
 
@@ -593,10 +608,11 @@ def _call_class(
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
-    observer = follower.observer
     values = (*args, *kwargs.values())
     if has_finalizer(kind):
-        observer.refuse_and_release(f"it makes a {kind.__name__}, which has a __del__", frame)
+        follower.effects.refuse_and_release(
+            f"it makes a {kind.__name__}, which has a __del__", frame
+        )
     elif issubclass(kind, weakref.ReferenceType) and refuse_weak_to_own(follower, frame, args):
         pass
     elif kind is type and len(args) == 1:
@@ -609,7 +625,7 @@ def _call_class(
         base = c_base_of(kind)
         constructor = class_attribute(kind, "__new__")
         initializer = class_attribute(kind, "__init__")
-        observer.note_class(kind, frame)
+        follower.reads.note_class(kind, frame)
         arrays: dict[int, Any] = {}
         if not is_a(initializer, types.FunctionType) and not is_a(constructor, staticmethod):
             if not (holds_only_attributes(base) or issubclass(base, (*SHALLOW_TYPES, *DEEP_TYPES))):
@@ -645,7 +661,7 @@ def _call_class(
             else:
                 examine(follower, frame, x, kind.__name__)
         for x in arrays.values():
-            observer.note_elements(x, frame)
+            follower.reads.note_elements(x, frame)
         for x in args if issubclass(kind, dict) else ():
             note_mapping(follower, frame, x)
         if kind in (set, frozenset, dict):
@@ -659,9 +675,9 @@ def _call_class(
                 is_unshared = follower.is_unshared(next_instruction)
                 value = follower.peek(next_instruction, 0)
                 if is_unshared:
-                    observer.note_result(value, frame)
+                    follower.effects.note_result(value, frame)
                 if is_a(value, ITERATORS):
-                    observer.sources[id(value)] = value, values
+                    follower.reads.sources[id(value)] = value, values
 
         follower.on_result = finish
     elif kind in DEEP_TYPES or issubclass(kind, np.generic | type):
@@ -680,7 +696,6 @@ def _call_getter(
     follower: Follower, frame: types.FrameType, function: Any, args: tuple[Any, ...]
 ) -> None:
     """Note a call of `operator.attrgetter` or `operator.itemgetter`."""
-    observer = follower.observer
     names = function.__reduce__()[1]
 
     def finish(
@@ -691,16 +706,16 @@ def _call_getter(
             keys = name.split(".") if is_a(function, operator.attrgetter) else [name]
             for key in keys:
                 if follower.ran_python:
-                    observer.refuse("a getter runs functions of Python", frame)
+                    follower.effects.refuse("a getter runs functions of Python", frame)
                     return
                 if is_a(function, operator.attrgetter):
                     value = getattr(holder, key, MISSING)
-                    observer.note_attribute(holder, key, value, False, frame)
+                    follower.reads.note_attribute(holder, key, value, False, frame)
                 else:
                     value = reads.get_item(holder, key)
                     if not is_constant(holder) and not is_a(holder, tuple):
-                        label = f"an item of {observer.name_of(holder)}"
-                        observer.note_read(reads.ITEM, holder, key, value, label, frame)
+                        label = f"an item of {follower.reads.name_of(holder)}"
+                        follower.reads.note_read(reads.ITEM, holder, key, value, label, frame)
                 holder = value
 
     follower.on_result = finish
@@ -714,7 +729,6 @@ def _call_c(
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
-    observer = follower.observer
     special = SPECIAL.get(function) if _is_module_function(function) else None
     if special is not None:
         takes_keywords = function is print or function is builtins.__build_class__
@@ -728,7 +742,9 @@ def _call_c(
         is_new = function not in (max, min, sum, abs, functools.reduce)
         await_result(follower, arrays, is_new, False)
         if (function.__module__ or "") == "_abc":
-            observer.note_call(abc.get_cache_token, (), "classes that are registered", None, frame)
+            follower.reads.note_call(
+                abc.get_cache_token, (), "classes that are registered", None, frame
+            )
         return
     owner = getattr(function, "__objclass__", None)
     name = function.__name__

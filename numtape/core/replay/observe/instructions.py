@@ -15,7 +15,8 @@ import numpy as np
 
 from . import c_arguments, c_functions, reads
 from .bytecode import Instruction
-from .frames import NULL, Follower
+from .follower import Follower
+from .frames import NULL
 from .item_reads import format_key, read_item
 from .name_reads import NAME_HANDLERS, Handler
 from .ownership import ITERATORS, VIEWS, class_attribute, is_constant, is_python_class
@@ -47,13 +48,13 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
             is_unshared = follower.is_unshared(next_instruction)
             iterator = follower.peek(next_instruction, 0)
             if iterator is not value:
-                follower.observer.note_class(iterator, frame)
+                follower.reads.note_class(iterator, frame)
             if is_unshared and iterator is not value:
-                follower.observer.note_created(iterator)
+                follower.effects.note_created(iterator)
             elif is_a(iterator, (*ITERATORS, types.GeneratorType)):
-                if not follower.observer.is_own(iterator):
+                if not follower.effects.is_own(iterator):
                     kind = type(iterator).__name__
-                    follower.observer.refuse(f"it continues a {kind} from outside", frame)
+                    follower.effects.refuse(f"it continues a {kind} from outside", frame)
 
     follower.on_result = finish
 
@@ -82,15 +83,15 @@ def _length(follower: Follower, frame: types.FrameType, instruction: Instruction
 
 def _match_keys(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     holder, keys = follower.peek(instruction, 1), follower.peek(instruction, 0)
-    if is_constant(holder) or follower.observer.is_own(holder):
+    if is_constant(holder) or follower.effects.is_own(holder):
         return
     if not is_a(holder, dict) or type(holder).get is not dict.get:
-        follower.observer.refuse(f"it matches a {type(holder).__name__}", frame)
+        follower.effects.refuse(f"it matches a {type(holder).__name__}", frame)
         return
     for key in keys:
-        label = f"{follower.observer.name_of(holder)}[{format_key(key)}]"
+        label = f"{follower.reads.name_of(holder)}[{format_key(key)}]"
         value = dict.get(holder, key, MISSING)
-        follower.observer.note_read(reads.ITEM, holder, key, value, label, frame)
+        follower.reads.note_read(reads.ITEM, holder, key, value, label, frame)
 
 
 def _match_abstract_class(
@@ -99,9 +100,9 @@ def _match_abstract_class(
     """Note a check for a sequence or mapping, which depends on registered classes."""
     value = follower.peek(instruction, 0)
     if is_python_class(type(value)):
-        follower.observer.note_class(value, frame)
+        follower.reads.note_class(value, frame)
         label = "classes that are registered"
-        follower.observer.note_call(abc.get_cache_token, (), label, None, frame)
+        follower.reads.note_call(abc.get_cache_token, (), label, None, frame)
 
 
 def _match_class(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -110,34 +111,35 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
     names = follower.peek(instruction, 0)
     count = instruction.arg or 0
     c_arguments.note_type(follower, frame, value)
-    follower.observer.note_class(kind, frame)
+    follower.reads.note_class(kind, frame)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        observer = follower.observer
         positional = getattr(kind, "__match_args__", ())
         if is_a(kind, type):
-            observer.note_class_attribute(kind, "__match_args__", "__match_args__", frame)
+            follower.reads.note_class_attribute(kind, "__match_args__", "__match_args__", frame)
         if not is_a(value, kind) and (
             next_instruction is None or follower.peek(next_instruction, 0) is None
         ):
             if follower.ran_python:  # a Python function may have answered the check
-                observer.refuse("it matches a class whose check runs Python functions", frame)
+                follower.effects.refuse(
+                    "it matches a class whose check runs Python functions", frame
+                )
             return
         found_by_python = any(
             is_a(class_attribute(type(value), name), types.FunctionType)
             for name in ("__getattr__", "__getattribute__")
         )
         if found_by_python and follower.ran_python:
-            observer.refuse("it matches attributes that Python functions compute", frame)
+            follower.effects.refuse("it matches attributes that Python functions compute", frame)
             return
         for name in (*positional[:count], *names):
             static = class_attribute(type(value), name)
             runs_python = is_a(static, property) or hasattr(type(static), "__set__")
             runs_python = runs_python and not is_a(static, types.MemberDescriptorType)
             attribute = MISSING if runs_python else getattr(value, name, MISSING)
-            observer.note_attribute(value, name, attribute, runs_python, frame)
+            follower.reads.note_attribute(value, name, attribute, runs_python, frame)
 
     follower.on_result = finish
 
@@ -166,13 +168,13 @@ def _compare_identity(follower: Follower, frame: types.FrameType, instruction: I
     c_arguments.note_identity_test(follower, frame, (x, y))
     if (
         kind is type(y)
-        and not follower.observer.is_own(x)
+        and not follower.effects.is_own(x)
         and (
             kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
             or is_a(x, tuple | np.generic)
         )
     ):
-        follower.observer.refuse("it compares numbers, strings or tuples by `is`", frame)
+        follower.effects.refuse("it compares numbers, strings or tuples by `is`", frame)
 
 
 def _operate_unary(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -187,7 +189,7 @@ def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction)
         return
     if "CALL" in caller.instruction.name:
         for x in c_arguments.examine(follower, frame, value, "what asks a generator").values():
-            follower.observer.note_elements(x, frame)
+            follower.reads.note_elements(x, frame)
 
 
 def _truth(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -207,7 +209,7 @@ def _format(follower: Follower, frame: types.FrameType, instruction: Instruction
 
 def _intrinsic(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     if instruction.arg in (1, 2, 4):  # interactive console, `import *`, asynchronous generators
-        follower.observer.refuse("an instruction is unknown", frame)
+        follower.effects.refuse("an instruction is unknown", frame)
     elif instruction.arg == 5:
         _operate_unary(follower, frame, instruction)
 
@@ -261,7 +263,7 @@ def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Inst
             args = tuple(args)
         else:
             if type(function) is not types.FunctionType:
-                follower.observer.refuse("it calls a C function with *arguments", frame)
+                follower.effects.refuse("it calls a C function with *arguments", frame)
             args = ()
     c_functions.call(follower, frame, function, args, dict(kwargs), instruction.is_discarded)
 
@@ -278,7 +280,7 @@ def _build(follower: Follower, frame: types.FrameType, instruction: Instruction)
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None:
-            follower.observer.note_created(follower.peek(next_instruction, 0))
+            follower.effects.note_created(follower.peek(next_instruction, 0))
 
     follower.on_result = finish
 
@@ -292,7 +294,7 @@ def _add_item(follower: Follower, frame: types.FrameType, instruction: Instructi
 def _raise(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note ``raise``, which calls classes."""
     for k in range(instruction.arg or 0):
-        follower.observer.note_class(follower.peek(instruction, k), frame)
+        follower.reads.note_class(follower.peek(instruction, k), frame)
 
 
 def _match_exception(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -315,17 +317,17 @@ def _store_item(follower: Follower, frame: types.FrameType, instruction: Instruc
     value = follower.peek(instruction, 2)
     holder = follower.peek(instruction, 1)
     key = follower.peek(instruction, 0)
-    label = f"{follower.observer.name_of(holder)}[{format_key(key)}]"
-    follower.observer.note_class(holder, frame)
+    label = f"{follower.reads.name_of(holder)}[{format_key(key)}]"
+    follower.reads.note_class(holder, frame)
     c_arguments.note_hashing(follower, frame, (key,))
     _copy_value(follower, frame, holder, key, value)
     if is_a(holder, dict | list) and not is_a(key, slice):
-        follower.observer.note_write(holder, key, value, label, frame)
+        follower.writes.note_write(holder, key, value, label, frame)
         if is_a(holder, list):  # the list must have such an item
             c_arguments.note_length(follower, frame, holder)
     else:
-        target = f"a slice of {follower.observer.name_of(holder)}" if is_a(key, slice) else label
-        follower.observer.note_mutation(holder, f"sets {target}", frame)
+        target = f"a slice of {follower.reads.name_of(holder)}" if is_a(key, slice) else label
+        follower.writes.note_mutation(holder, f"sets {target}", frame)
 
 
 def _copy_value(
@@ -336,19 +338,19 @@ def _copy_value(
         arrays = c_arguments.examine(follower, frame, value, "a copy")
         arrays |= c_arguments.examine(follower, frame, key, "an index")
         for x in arrays.values():
-            follower.observer.note_elements(x, frame)
-    if is_a(holder, memoryview | bytearray) and not follower.observer.is_own(holder):
-        follower.observer.refuse("it writes to memory that other code may see", frame)
+            follower.reads.note_elements(x, frame)
+    if is_a(holder, memoryview | bytearray) and not follower.effects.is_own(holder):
+        follower.effects.refuse("it writes to memory that other code may see", frame)
 
 
 def _store_slice(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     holder = follower.peek(instruction, 2)
-    follower.observer.note_class(holder, frame)
+    follower.reads.note_class(holder, frame)
     bounds = slice(follower.peek(instruction, 1), follower.peek(instruction, 0))
     c_arguments.examine_elements(follower, frame, bounds, "an index")
     _copy_value(follower, frame, holder, slice(None), follower.peek(instruction, 3))
-    follower.observer.note_mutation(
-        holder, f"sets a slice of {follower.observer.name_of(holder)}", frame
+    follower.writes.note_mutation(
+        holder, f"sets a slice of {follower.reads.name_of(holder)}", frame
     )
 
 

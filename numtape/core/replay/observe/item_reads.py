@@ -11,20 +11,19 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import c_arguments, reads
 from .bytecode import Instruction
-from .frames import Follower
+from .follower import Follower
 from .ownership import class_attribute, is_numtape_class, is_python_class
 from .reads import MISSING, is_a
 
 
 def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any) -> None:
     """Note a read of ``holder[key]``."""
-    observer = follower.observer
     kind = type(holder)
     if kind is Tensor or is_a(holder, Variable):
         c_arguments.pass_to_numtape(follower, frame, "an index", (key,), {})
         return
     if is_python_class(kind) or is_a(holder, type):
-        observer.note_class(holder, frame)
+        follower.reads.note_class(holder, frame)
     if is_numtape_class(kind) or is_a(holder, tuple | str | bytes | range):
         c_arguments.examine_elements(follower, frame, key, "an index")
         return
@@ -51,51 +50,51 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         )
         is_unshared = next_instruction is not None and follower.is_unshared(next_instruction)
         value = MISSING if next_instruction is None else follower.peek(next_instruction, 0)
-        label = f"{observer.name_of(holder)}[{format_key(key)}]"
+        label = f"{follower.reads.name_of(holder)}[{format_key(key)}]"
         for x in arrays.values():
-            observer.note_elements(x, frame)
+            follower.reads.note_elements(x, frame)
         if is_a(holder, np.ndarray):
             if holder.dtype.hasobject:
-                observer.refuse("it reads an array of objects", frame)
+                follower.effects.refuse("it reads an array of objects", frame)
                 return
-            observer.note_layout(holder, frame)
-            if is_a(value, np.ndarray) and observer.is_outside(value, is_new=True):
+            follower.reads.note_layout(holder, frame)
+            if is_a(value, np.ndarray) and follower.effects.is_outside(value, is_new=True):
                 return  # a view of the same memory
             if is_unshared:
-                observer.note_result(value, frame)
-            observer.note_elements(holder, frame)
+                follower.effects.note_result(value, frame)
+            follower.reads.note_elements(holder, frame)
             return
         if is_a(holder, type):
             if is_unshared:
-                observer.note_created(value)  # a generic alias
+                follower.effects.note_created(value)  # a generic alias
             elif not follower.ran_python:
-                observer.refuse(f"it reads an item of the class {holder.__name__}", frame)
+                follower.effects.refuse(f"it reads an item of the class {holder.__name__}", frame)
             return
         if type(key) is slice:
             if is_unshared:
-                observer.note_result(value, frame)
-            if not ran_getitem and not observer.note_items(holder, "an index", frame):
-                observer.refuse(f"it takes a slice of a {kind.__name__}", frame)
+                follower.effects.note_result(value, frame)
+            if not ran_getitem and not follower.reads.note_items(holder, "an index", frame):
+                follower.effects.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
         if ran_getitem:
             return
         if is_python_lookup:
-            if not observer.note_items(holder, "an index", frame):
-                observer.refuse(f"it reads an item of a {kind.__name__}", frame)
+            if not follower.reads.note_items(holder, "an index", frame):
+                follower.effects.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
             missing = class_attribute(kind, "__missing__")
             if is_python_class(kind) and not is_a(missing, types.FunctionType):
                 if stored is MISSING and type(missing) is not types.MethodDescriptorType:
-                    observer.refuse(
+                    follower.effects.refuse(
                         f"a __missing__ written in C computes an item of a {kind.__name__}", frame
                     )
-            observer.note_read(reads.ENTRY, holder, key, stored, label, frame)
+            follower.reads.note_read(reads.ENTRY, holder, key, stored, label, frame)
             return
         if not is_a(holder, c_arguments.INDEXED_TYPES):
-            observer.refuse(f"it reads an item of a {kind.__name__}", frame)
+            follower.effects.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
-        observer.note_read(reads.ITEM, holder, key, value, label, frame)
+        follower.reads.note_read(reads.ITEM, holder, key, value, label, frame)
 
     follower.on_result = finish
 

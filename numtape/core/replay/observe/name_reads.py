@@ -11,7 +11,8 @@ from typing import Any
 from ...values.tensor import Tensor
 from . import c_arguments, reads
 from .bytecode import Instruction
-from .frames import NULL, Follower, namespace_of
+from .follower import Follower
+from .frames import NULL, namespace_of
 from .ownership import PACKAGE, instance_dict, is_constant, is_program_attribute
 from .reads import MISSING, cell_contents, is_a
 
@@ -19,15 +20,15 @@ from .reads import MISSING, cell_contents, is_a
 def _load_global(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     scope, name = frame.f_globals, instruction.value
     if type(scope) is not dict:
-        follower.observer.refuse("its globals are not a dict", frame)
+        follower.effects.refuse("its globals are not a dict", frame)
         return
     if follower.code.co_filename.startswith(PACKAGE):
         return
     value = scope.get(name, MISSING)
-    follower.observer.note_read(reads.ENTRY, scope, name, value, name, frame)
+    follower.reads.note_read(reads.ENTRY, scope, name, value, name, frame)
     if value is MISSING:
         builtin = frame.f_builtins
-        follower.observer.note_read(
+        follower.reads.note_read(
             reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame
         )
 
@@ -36,11 +37,11 @@ def _load_name(follower: Follower, frame: types.FrameType, instruction: Instruct
     """Note a name in a class body, or in code that `exec` runs."""
     scope, name = namespace_of(frame), instruction.value
     if type(scope) is not dict:
-        follower.observer.refuse("its namespace is not a dict", frame)
+        follower.effects.refuse("its namespace is not a dict", frame)
         return
     if scope is not frame.f_globals:
         value = scope.get(name, MISSING)
-        follower.observer.note_read(reads.ENTRY, scope, name, value, name, frame)
+        follower.reads.note_read(reads.ENTRY, scope, name, value, name, frame)
         if value is not MISSING:
             return
     _load_global(follower, frame, instruction)
@@ -50,7 +51,7 @@ def _load_free(follower: Follower, frame: types.FrameType, instruction: Instruct
     assert instruction.arg is not None
     cell = follower.slot(instruction.arg)
     if type(cell) is types.CellType:
-        follower.observer.note_read(
+        follower.reads.note_read(
             reads.CELL, cell, None, cell_contents(cell), instruction.value, frame
         )
 
@@ -62,7 +63,7 @@ def _import(follower: Follower, frame: types.FrameType, instruction: Instruction
         name = resolve_name("." * level + name, package)
     builtin_names = frame.f_builtins
     hook = builtin_names.get("__import__", MISSING)
-    follower.observer.note_read(reads.ENTRY, builtin_names, "__import__", hook, "__import__", frame)
+    follower.reads.note_read(reads.ENTRY, builtin_names, "__import__", hook, "__import__", frame)
     if name not in sys.modules:
         follower.observer.muted = follower  # the module's code runs only once
 
@@ -70,10 +71,10 @@ def _import(follower: Follower, frame: types.FrameType, instruction: Instruction
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         module = sys.modules.get(name, MISSING)
-        follower.observer.note_read(reads.ENTRY, sys.modules, name, module, f"import {name}", frame)
+        follower.reads.note_read(reads.ENTRY, sys.modules, name, module, f"import {name}", frame)
         top = name.partition(".")[0]
         module = sys.modules.get(top, MISSING)
-        follower.observer.note_read(reads.ENTRY, sys.modules, top, module, f"import {top}", frame)
+        follower.reads.note_read(reads.ENTRY, sys.modules, top, module, f"import {top}", frame)
 
     follower.on_result = finish
 
@@ -84,7 +85,7 @@ def _import_from(follower: Follower, frame: types.FrameType, instruction: Instru
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        follower.observer.note_attribute(
+        follower.reads.note_attribute(
             owner, name, getattr(owner, name, MISSING), follower.ran_python, frame
         )
 
@@ -102,21 +103,23 @@ def _load_attribute(follower: Follower, frame: types.FrameType, instruction: Ins
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        observer, entered = follower.observer, follower.ran_python
+        entered = follower.ran_python
         if next_instruction is None:
-            observer.note_attribute(owner, name, MISSING, entered, frame)
+            follower.reads.note_attribute(owner, name, MISSING, entered, frame)
             return
         if not is_method_call:
-            observer.note_attribute(owner, name, follower.peek(next_instruction, 0), entered, frame)
+            follower.reads.note_attribute(
+                owner, name, follower.peek(next_instruction, 0), entered, frame
+            )
             return
         first, second = follower.peek(next_instruction, 1), follower.peek(next_instruction, 0)
         if first is NULL or second is NULL:
             value = second if first is NULL else first
-            observer.note_attribute(owner, name, value, entered, frame)
+            follower.reads.note_attribute(owner, name, value, entered, frame)
         elif entered:
-            observer.note_attribute(owner, name, first, entered, frame)
+            follower.reads.note_attribute(owner, name, first, entered, frame)
         else:
-            observer.note_method(owner, name, first, frame)
+            follower.reads.note_method(owner, name, first, frame)
 
     follower.on_result = finish
 
@@ -128,27 +131,25 @@ def _load_super_attribute(
     kind = follower.peek(instruction, 1)
     owner = follower.peek(instruction, 0)
     if callee is super:
-        follower.observer.note_attribute(
-            super(kind, owner), instruction.value, MISSING, False, frame
-        )
+        follower.reads.note_attribute(super(kind, owner), instruction.value, MISSING, False, frame)
     else:
-        follower.observer.refuse("the name `super` was redefined", frame)
+        follower.effects.refuse("the name `super` was redefined", frame)
 
 
 def _store_attribute(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     holder = follower.peek(instruction, 0)
     value = follower.peek(instruction, 1)
-    follower.observer.note_write(
+    follower.writes.note_write(
         holder,
         instruction.value,
         value,
-        f"{follower.observer.name_of(holder)}.{instruction.value}",
+        f"{follower.reads.name_of(holder)}.{instruction.value}",
         frame,
     )
 
 
 def _store_global(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    follower.observer.note_write(
+    follower.writes.note_write(
         frame.f_globals, instruction.value, follower.peek(instruction, 0), instruction.value, frame
     )
 
@@ -161,9 +162,7 @@ def _store_name(follower: Follower, frame: types.FrameType, instruction: Instruc
 def _store_free(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     assert instruction.arg is not None
     cell = follower.slot(instruction.arg)
-    follower.observer.note_write(
-        cell, None, follower.peek(instruction, 0), instruction.value, frame
-    )
+    follower.writes.note_write(cell, None, follower.peek(instruction, 0), instruction.value, frame)
 
 
 def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -173,29 +172,29 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
         holder = follower.slot(instruction.arg or 0)
     else:
         holder = frame.f_globals if instruction.name == "DELETE_GLOBAL" else namespace_of(frame)
-    follower.observer.note_change(holder)
-    follower.observer.note_class(holder, frame)
+    follower.effects.note_change(holder)
+    follower.reads.note_class(holder, frame)
     if instruction.name == "DELETE_SUBSCR":
         c_arguments.note_hashing(follower, frame, (follower.peek(instruction, 0),))
-    if follower.observer.is_own(holder):
+    if follower.effects.is_own(holder):
         return
-    deletes = f"it deletes a part of {follower.observer.name_of(holder)}"
+    deletes = f"it deletes a part of {follower.reads.name_of(holder)}"
     if _is_present(follower, instruction, holder):
-        follower.observer.refuse(deletes, frame)
+        follower.effects.refuse(deletes, frame)
         return
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None:  # the deletion cannot be repeated
-            follower.observer.forbid_restart()
-            follower.observer.refuse(deletes, frame)
+            follower.effects.forbid_restart()
+            follower.effects.refuse(deletes, frame)
         elif instruction.name == "DELETE_ATTR":
-            follower.observer.note_attribute(
+            follower.reads.note_attribute(
                 holder, instruction.value, MISSING, follower.ran_python, frame
             )
         else:
-            follower.observer.refuse("it tries to delete something", frame)
+            follower.effects.refuse("it tries to delete something", frame)
 
     follower.on_result = finish
 

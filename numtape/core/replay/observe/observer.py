@@ -10,13 +10,13 @@ import types
 from typing import Any
 
 from . import c_arguments, reads
-from .bytecode import try_instructions_of
+from .access_sets import find_conflict, key_identity
+from .bytecode import has_handler, names_loaded, try_instructions_of
 from .effects import CallEffects
+from .follower import Follower, InstructionHandlers
 from .frames import (
     NULL,
     WORD,
-    Follower,
-    InstructionHandlers,
     function_of,
     object_at,
     slot_count,
@@ -35,7 +35,9 @@ from .ownership import (
     is_trusted,
     signal_handlers,
 )
+from .read_set import ReadSet
 from .reads import cell_contents, is_a
+from .write_set import WriteSet
 
 # Instructions by their use of a special method's result: unchanged, as a truth value, iterated.
 _RESULT_UNCHANGED = set(
@@ -48,16 +50,21 @@ _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
 
-class Observer(CallEffects):
+class Observer:
     """A context manager that observes the code that runs inside it, in this thread.
 
     Debuggers and coverage tools still see all events.
 
     Args:
       instructions: The handler of each instruction; None for instructions without effects.
-      frozen: The same as in `CallEffects`.
+      frozen: Whether nothing is compared, and nothing prevents a replay.
 
     Attributes:
+      effects: What the call creates and does, and why it cannot be replayed.
+      reads: What it reads.
+      writes: What it writes.
+      executed_code: The code that ran.
+      active: Whether frames are followed now.
       muted: The follower of a frame that has called code whose own reads do not matter.
       importing: The frame of an import, whose code runs only once, or of a callback of the garbage
         collector.
@@ -65,12 +72,15 @@ class Observer(CallEffects):
     """
 
     def __init__(self, instructions: InstructionHandlers, frozen: bool = False) -> None:
-        super().__init__(frozen)
+        self.effects = CallEffects(self, frozen)
+        self.reads = ReadSet(self.effects)
+        self.writes = WriteSet(self.effects, self.reads)
+        self.executed_code: set[types.CodeType] = set()
         self.handlers = instructions
         self.muted: Follower | None = None
         self.importing: types.FrameType | None = None
         self.lost_tracer = False
-        self._active = False
+        self.active = False
         # One object while Python may call it: when Python creates a frame for the call, a
         # collection may run a finalizer, for which Python calls it as well.
         self._tracer: Any = self._on_call
@@ -80,44 +90,44 @@ class Observer(CallEffects):
 
     def __enter__(self) -> Observer:
         self._previous_tracer = sys.gettrace()
-        if not self.reason and not unsupported_reason():
-            self._active = True
+        if not self.effects.reason and not unsupported_reason():
+            self.active = True
             self._signal_handlers, self._gc_callbacks = signal_handlers(), gc_callbacks()
             sys.settrace(self._tracer)
         return self
 
     def __exit__(self, *_: object) -> None:
         # True if the program replaced the trace function, or an interrupt inside of it did.
-        self.lost_tracer = self._active and sys.gettrace() is not self._tracer
+        self.lost_tracer = self.active and sys.gettrace() is not self._tracer
         self.stop()
 
     def note_start(self, function: Any) -> None:
         """Note the call of ``function``. Callables other than Python functions have state."""
         frame = sys._getframe(1)  # not this frame, which would refer to itself
-        if not self.frozen:
+        if not self.effects.frozen:
             for cls in reads.NUMTAPE_CLASSES:
                 name = f"the class {cls.__name__}"
-                self.note_read(reads.CLASS, cls, None, reads.class_contents(cls), name, frame)
+                self.reads.note_read(reads.CLASS, cls, None, reads.class_contents(cls), name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
                 continue
             for name in ("func", "args"):
-                self.note_attribute(function, name, getattr(function, name), False, frame)
-            self.note_entries(function.keywords, False, frame)
+                self.reads.note_attribute(function, name, getattr(function, name), False, frame)
+            self.reads.note_entries(function.keywords, False, frame)
             function = function.func
         kind = type(function)
         if kind is types.FunctionType:
             return
         if is_a(class_attribute(kind, "__call__"), types.FunctionType):
-            self.note_read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
-            self.note_class_attribute(kind, "__call__", "call", frame)
+            self.reads.note_read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
+            self.reads.note_class_attribute(kind, "__call__", "call", frame)
         elif not is_a(function, type) and id(function) not in PURE and function is not len:
-            self.refuse(f"it is a {kind.__name__}, which is not supported")
+            self.effects.refuse(f"it is a {kind.__name__}, which is not supported")
 
     def stop(self) -> None:
         """Restore the previous trace function."""
-        self._active = False
+        self.active = False
         if sys.gettrace() is self._tracer:
             sys.settrace(self._previous_tracer)
 
@@ -128,12 +138,55 @@ class Observer(CallEffects):
             if traceback.tb_frame.f_code in self._signal_handlers:
                 raise error
             traceback = traceback.tb_next
-        self.refuse(f"what it reads could not be observed ({error!r})", frame)
+        self.effects.refuse(f"what it reads could not be observed ({error!r})", frame)
 
     def clear(self) -> None:
         """Drop all references to objects of the call."""
-        super().clear()
+        self.effects.clear()
+        self.reads.clear()
+        self.writes.clear()
         self.muted = self.importing = self._tracer = None
+
+    def release(self) -> None:
+        """Stop observing and drop all references to objects of the call, including its inputs."""
+        self.stop()
+        self.clear()
+        self.reads.inputs.clear()
+
+    def can_unwind(self) -> bool:
+        """Return whether an exception leaves the call without running more code of the program."""
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            follower = frame.f_trace
+            if type(follower) is Follower and follower.observer is self and has_handler(frame):
+                return False
+            frame = frame.f_back
+        return True
+
+    def conclude(self) -> None:
+        """Check at the end of the call whether it read state that it changed."""
+        self.effects.library_printing = None
+        reason = find_conflict(
+            self.reads.by_key.values(),
+            self.reads.inputs,
+            self.writes.mutations,
+            self.writes.printing_writes,
+        )
+        if reason:
+            self.effects.refuse(reason)
+            return
+        # On another path the function may read what it sets on this one.
+        may_read = set().union(
+            *map(names_loaded, filter(None, map(try_instructions_of, self.executed_code)))
+        )
+        read_keys = {
+            (id(read.holder), key_identity(read.key)) for read in self.reads.by_key.values()
+        }
+        for holder, key, name in self.writes.entries:
+            read_first = (id(holder), key_identity(key)) in read_keys
+            if (name if key is None else key) in may_read and not read_first:
+                self.effects.discard_reason = f"changes {name}"
+                return
 
     def note_conversion(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
         """Note a result that a Python special method returns to an instruction or to C code."""
@@ -146,8 +199,8 @@ class Observer(CallEffects):
         c_arguments.note_hashing(follower, frame, (value,))
         if name in _RESULT_TESTED:
             c_arguments.note_truth(follower, frame, value)
-        if name in _RESULT_ITERATED and is_a(value, ITERATORS) and not self.is_own(value):
-            self.refuse(f"it continues a {type(value).__name__} from outside", frame)
+        if name in _RESULT_ITERATED and is_a(value, ITERATORS) and not self.effects.is_own(value):
+            self.effects.refuse(f"it continues a {type(value).__name__} from outside", frame)
 
     # Functions that Python calls.
 
@@ -157,7 +210,7 @@ class Observer(CallEffects):
             other_tracer = self._previous_tracer(frame, event, arg)
             sys.settrace(self._tracer)  # some tracers install themselves again
         follower = None
-        if self._active and self.muted is None and self.importing is None:
+        if self.active and self.muted is None and self.importing is None:
             try:
                 follower = self._enter_frame(frame)
             except (RecursionError, MemoryError):
@@ -186,7 +239,7 @@ class Observer(CallEffects):
             type(above.f_trace) is not Follower or above.f_code.co_filename.startswith(PACKAGE)
         )
         if code.co_filename in _DEBUGGERS:  # debuggers ask the calling frames for lines
-            self.refuse("it enters a debugger", frame)
+            self.effects.refuse("it enters a debugger", frame)
             while above is not None:
                 if type(above.f_trace) is Follower:
                     above.f_trace_opcodes, above.f_trace = False, above.f_trace.other_tracer
@@ -203,10 +256,12 @@ class Observer(CallEffects):
                 break
             above = above.f_back
         if code.co_flags & _GENERATOR_FLAGS:
-            generator = self.generators.get(id(frame), NULL)
+            generator = self.effects.generators.get(id(frame), NULL)
             if generator is NULL:
                 # Created by a C function, or an old generator that is being collected.
-                self.discard_reason = f"continues {code.co_qualname}, which it did not create,"
+                self.effects.discard_reason = (
+                    f"continues {code.co_qualname}, which it did not create,"
+                )
                 return None
             if generator[1] is not None:
                 generator[1].set_array_address(slots_address(frame))
@@ -220,33 +275,39 @@ class Observer(CallEffects):
             self.importing = frame  # until it returns
             return self._follow_import
         if code in self._signal_handlers:
-            self.discard_reason = "is interrupted by a signal handler"
+            self.effects.discard_reason = "is interrupted by a signal handler"
         instructions = try_instructions_of(code)
         if instructions is None:
-            self.refuse(f"the code of {code.co_qualname} is not understood", frame)
+            self.effects.refuse(f"the code of {code.co_qualname} is not understood", frame)
             return None
         self.executed_code.add(code)
         follower = Follower(self, code, instructions, slots_address(frame))
         self._suspend_printing(follower, frame)
         if code.co_flags & _GENERATOR_FLAGS:
-            self.generators[id(frame)] = frame, follower  # kept, so that its id is not reused
+            self.effects.generators[id(frame)] = (
+                frame,
+                follower,
+            )  # kept, so that its id is not reused
         follower.called_by_c = _is_called_by_c(code, above)
         function = function_of(frame)
-        if type(function) is types.FunctionType and not self.is_own(function):
-            self.note_function(function, frame)
+        if type(function) is types.FunctionType and not self.effects.is_own(function):
+            self.reads.note_function(function, frame)
         self._note_own_slots(frame, code, follower)
         if above is not None and code.co_name == "__init__" and code.co_argcount:
             first = follower.slot(0)
             first = cell_contents(first) if type(first) is types.CellType else first
             caller: Any = above.f_trace
             if type(first) is caller.called_class:
-                self.note_created(first)
+                self.effects.note_created(first)
         return follower
 
     def _suspend_printing(self, follower: Follower, frame: types.FrameType) -> None:
         """Observe frames of the program as usual while a library prints or logs."""
-        if self.library_printing is not None and not is_foreign_library(frame):
-            follower.suspended_printing, self.library_printing = self.library_printing, None
+        if self.effects.library_printing is not None and not is_foreign_library(frame):
+            follower.suspended_printing, self.effects.library_printing = (
+                self.effects.library_printing,
+                None,
+            )
 
     def _follow_import(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Follow an import by numtape, or a callback of the collector, until it returns."""
@@ -266,7 +327,7 @@ class Observer(CallEffects):
         names = code.co_varnames
         slots += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in slots:
-            self.note_created(object_at(follower.array_address + WORD * k))
+            self.effects.note_created(object_at(follower.array_address + WORD * k))
 
 
 def _is_called_by_c(code: types.CodeType, above: types.FrameType | None) -> bool:
