@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,9 +11,16 @@ from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
 
-if TYPE_CHECKING:
-    from .function import Function
-    from .signature import Method
+
+class TracedFunction(Protocol):
+    """A `Function`, or a method of one."""
+
+    name: str
+    input_signature: Any
+    _parameters: Any
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
 
 
 class ConcreteFunction:
@@ -28,9 +35,7 @@ class ConcreteFunction:
       np.float32(8.0)
     """
 
-    def __init__(
-        self, of: Function | Method, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+    def __init__(self, of: TracedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._function = of
         if of.input_signature is not None and not args and not kwargs:
             args = of.input_signature

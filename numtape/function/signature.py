@@ -24,6 +24,9 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
     __slots__ = ("__self__",)
     __self__: Any
     func: Any
+    name: str
+    input_signature: Any
+    _parameters: Any
 
     @property
     def __doc__(self) -> Any:  # type: ignore[override]

@@ -26,7 +26,7 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .device_errors import DEVICE_CHECKS
 from .graph_capture import BufferPool, Graphs, Steady
-from .launches import chain_launches, draw_values, full, launch_plan
+from .launches import chain_launches, draw_values, full, launch_all
 from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import device, empty, reclaim, resident
 from .runtime.device_array import DeviceArray
@@ -53,7 +53,7 @@ class Runner:
     def run(self, log: Log, plan: GpuPlan) -> None:
         """Launch all of a plan, then copy single-element results to the log's cells."""
         with self.used():
-            launch_plan(device(), plan, self.ready(log, plan))
+            launch_all(device(), plan.launches, self.ready(log, plan))
             self.fetch(log, plan)
 
     @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import settings
 from ..values.memory import LEGACY_STREAM, Array
-from .launches import Launch, launch_plan
+from .launches import Launch, launch_all
 from .plan import GpuPlan
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
@@ -175,17 +175,17 @@ class Graphs:
     def run(self, gpu: Any, plan: GpuPlan, at: list[int]) -> None:
         """Launch all of a plan. A set of addresses is captured the second time it occurs."""
         if not self.worth(plan):
-            launch_plan(gpu, plan, at)
+            launch_all(gpu, plan.launches, at)
             return
         key = (settings.numerics(), *at)
         graph = self._known.get(key)
         if graph is None:
             if key in self._known:
-                graph = gpu.capture(lambda launcher: launch_plan(launcher, plan, at))
+                graph = gpu.capture(lambda launcher: launch_all(launcher, plan.launches, at))
             elif len(self._known) >= self.MOST:
                 self._known.clear()
             self._known[key] = graph
         if graph is None:
-            launch_plan(gpu, plan, at)
+            launch_all(gpu, plan.launches, at)
         else:
             gpu.replay(graph)

@@ -11,11 +11,11 @@ import importlib
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +38,6 @@ from .codegen import (
 )
 from .runtime.device import device, empty
 from .runtime.device_array import DeviceArray
-
-if TYPE_CHECKING:
-    from .plan import GpuPlan
 
 _kernels: OrderedDict[tuple[str, ...], CudaKernel] = OrderedDict()  # least recently used first
 KERNELS = 2048  # most cached kernels: programs whose shapes keep changing need ever new ones
@@ -215,9 +212,9 @@ def written_out(
     return Launch(compiled, blocks(size), threads(), (size,), tuple(places))
 
 
-def launch_plan(gpu: Any, plan: GpuPlan, at: Sequence[int]) -> None:
-    """Launch all of a plan."""
-    for launch in plan.launches:
+def launch_all(gpu: Any, launches: Iterable[Launch], at: Sequence[int]) -> None:
+    """Run launches in order. ``at`` are the addresses of their places."""
+    for launch in launches:
         launch.run(gpu, at)
 
 

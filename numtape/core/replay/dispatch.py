@@ -27,8 +27,7 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .guard_tree import MAX_RECORDINGS, GuardTree, RecordingLimit, TracedPath
 from .observe.reads import Read, select_lasting
-from .prepared import FailedGuard, cell_of
-from .recording import Recording, commit
+from .recording import FailedGuard, Recording, cell_of, commit
 from .trace import CallDraws, NotReplayable, bits_at
 from .tracing import (
     RETRIES,

@@ -6,7 +6,7 @@ import logging
 import types
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,12 +16,8 @@ from .observe.access_sets import AccessSets
 from .observe.frames import unsupported_reason
 from .observe.guards import Guards
 from .observe.reads import CODE, METHOD, MISSING, TYPE, Read
-from .prepared import FailedGuard
-from .recording import OTHER_ELEMENTS, Recording
+from .recording import OTHER_ELEMENTS, FailedGuard, Recording
 from .trace import caller_location
-
-if TYPE_CHECKING:
-    from .repeated_calls import RepeatedCall
 
 MAX_RECORDINGS = 1024  # of a function: each variable or shape among its arguments is a signature
 
@@ -115,6 +111,18 @@ def only_value(values: list[Any]) -> Any:
     return values[0]
 
 
+class MachineCodeEntry(Protocol):
+    """An entry for calls that machine code carries out; see `repeated_calls.RepeatedCall`."""
+
+    entry: tuple[Any, ...]
+
+    def holds(self) -> bool:
+        """Return whether the entry is valid for the present state of the process."""
+
+    def settle(self) -> None:
+        """Add the executed sweeps to the counter of their plan."""
+
+
 class TracedPath:
     """A recording in its tree.
 
@@ -138,7 +146,7 @@ class TracedPath:
         self.hits = 0
         self.nanoseconds = 0
         self.counts = np.zeros(2, np.int64)
-        self.repeated_call: RepeatedCall | None = None
+        self.repeated_call: MachineCodeEntry | None = None
         outputs = recording.outputs
         self._count = len(outputs)
         self._only_rows = all(out.row >= 0 for out in outputs)

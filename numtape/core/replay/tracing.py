@@ -37,8 +37,7 @@ from .observe.instructions import INSTRUCTIONS
 from .observe.observer import Observer
 from .observe.ownership import is_in_handler, signal_handlers
 from .observe.reads import Read
-from .prepared import FailedGuard
-from .recording import Output, Recording
+from .recording import FailedGuard, Output, Recording
 from .splice import splice
 from .trace import CallDraws, NotReplayable, Trace
 

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from .driver import Driver
-
-P = ParamSpec("P")
-R = TypeVar("R")
 STAYS = nullcontext()
 
 
@@ -25,12 +20,41 @@ class Thread(threading.local):
     inside = False
 
 
+class DriverInterface(Protocol):
+    """The part of `Driver` that contexts and resources use."""
+
+    _context: Any
+    _driver: Any
+    _thread: Thread
+    stream: Any
+
+    def _do(self, name: str, *args: Any) -> Any:
+        """Call the driver; raise an error if it returns a status other than success."""
+
+    def enter_context(self) -> AbstractContextManager[None]:
+        """Make the GPU's context current in this thread for a ``with`` block."""
+
+    def release(self, address: int) -> None:
+        """Free memory after all earlier operations."""
+
+    def keep(self, thing: Any) -> None:
+        """Keep an object alive until all earlier operations are done."""
+
+    def forget(self, handle: Any) -> None:
+        """Destroy a graph."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+D = TypeVar("D", bound=DriverInterface)
+
+
 class Entered:
     """Makes the GPU's context current for a block; restores another library's after it."""
 
     __slots__ = ("_device", "_pushed")
 
-    def __init__(self, device: Driver) -> None:
+    def __init__(self, device: DriverInterface) -> None:
         self._device, self._pushed = device, False
 
     def __enter__(self) -> None:
@@ -49,11 +73,11 @@ class Entered:
             self._device._do("cuCtxPopCurrent")
 
 
-def entering(method: Callable[Concatenate[Driver, P], R]) -> Callable[Concatenate[Driver, P], R]:
+def entering(method: Callable[Concatenate[D, P], R]) -> Callable[Concatenate[D, P], R]:
     """Decorator: run a method with the GPU's context current."""
 
     @wraps(method)
-    def enter_context(self: Driver, /, *args: P.args, **options: P.kwargs) -> R:
+    def enter_context(self: D, /, *args: P.args, **options: P.kwargs) -> R:
         if self._thread.inside:
             return method(self, *args, **options)
         with Entered(self):

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...values.memory import LEGACY_STREAM
 from ...values.weakrefs import FinalizationQueue
-
-if TYPE_CHECKING:
-    from .driver import Driver
+from .context import DriverInterface
 
 GONE: FinalizationQueue[Callable[[], None]] = FinalizationQueue()  # pending releases
 
@@ -65,7 +63,7 @@ class DeviceMemory(Lendable):
 
     __slots__ = ("address", "size")
 
-    def __init__(self, device: Driver, address: int, size: int) -> None:
+    def __init__(self, device: DriverInterface, address: int, size: int) -> None:
         super().__init__()
         self.address, self.size = address, size
         GONE.add(self, partial(_after, device, self._lent, partial(device.release, address)))
@@ -85,12 +83,12 @@ class Borrowed(Lendable):
 class CudaModule:
     """Loaded machine code, unloaded when the object is garbage collected."""
 
-    def __init__(self, device: Driver, handle: Any) -> None:
+    def __init__(self, device: DriverInterface, handle: Any) -> None:
         self.handle = handle
         GONE.add(self, partial(_done, device, "cuModuleUnload", [handle]))
 
 
-def _done(device: Driver, name: str, handles: list[Any]) -> None:
+def _done(device: DriverInterface, name: str, handles: list[Any]) -> None:
     with device.enter_context():
         for handle in handles:
             device._do(name, handle)
@@ -99,7 +97,7 @@ def _done(device: Driver, name: str, handles: list[Any]) -> None:
 class Code:
     """A loaded kernel. It is unloaded after its last launch is done."""
 
-    def __init__(self, device: Driver, handle: Any, symbol: str) -> None:
+    def __init__(self, device: DriverInterface, handle: Any, symbol: str) -> None:
         module = CudaModule(device, handle)
         GONE.add(self, partial(device.keep, module))
         self.function = device._do("cuModuleGetFunction", handle, symbol.encode())
@@ -108,7 +106,7 @@ class Code:
 class CudaGraph:
     """Captured launches, replayed by one call."""
 
-    def __init__(self, device: Driver, handle: Any, launches: int) -> None:
+    def __init__(self, device: DriverInterface, handle: Any, launches: int) -> None:
         self.handle, self.launches = handle, launches
         GONE.add(self, partial(device.forget, handle))
 
@@ -116,7 +114,7 @@ class CudaGraph:
 class CudaTimer:
     """Measures the GPU's time from ``begin`` to ``end`` by events in the stream."""
 
-    def __init__(self, device: Driver) -> None:
+    def __init__(self, device: DriverInterface) -> None:
         self._device = device
         flags = device._driver.CUevent_flags.CU_EVENT_DEFAULT
         with device.enter_context():
