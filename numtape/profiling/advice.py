@@ -1,16 +1,13 @@
-"""`advice`: suggestions for the user, derived from a profile. Each rule is a function."""
+"""`advice`: suggestions for the user, derived from measurements. Each rule is a function."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .clock import PYTHON
+from .measurements import Measurements
 from .rows import HOST
-
-if TYPE_CHECKING:
-    from .profile import Profile
 
 OFTEN = 20  # repetitions that count as a loop
 LITTLE = 20_000  # elements per evaluation below which its overhead dominates
@@ -24,26 +21,26 @@ def place(line: str) -> str:
     return os.path.basename(line) if line else ""
 
 
-def advice(profile: Profile) -> list[str]:
+def advice(measurements: Measurements) -> list[str]:
     """Return suggestions, each with its line."""
     lines: list[str] = []
     for rule in (
         _plain,
         _tracing_advice,
-        _looks,
+        _evaluations,
         _indexing_advice,
-        _steps,
+        _optimizer_steps,
         _eager,
         _host,
         _floats,
         _tapes,
     ):
-        lines += rule(profile)
+        lines += rule(measurements)
     return lines
 
 
-def _plain(profile: Profile) -> Iterator[str]:
-    for _, f in profile.functions.values():
+def _plain(measurements: Measurements) -> Iterator[str]:
+    for _, f in measurements.functions.values():
         if f.reason:
             yield (
                 f"{place(f.line)}: {f.name} runs as Python: {f.reason}. Take that out of the "
@@ -51,8 +48,8 @@ def _plain(profile: Profile) -> Iterator[str]:
             )
 
 
-def _tracing_advice(profile: Profile) -> Iterator[str]:
-    for _, f in profile.functions.values():
+def _tracing_advice(measurements: Measurements) -> Iterator[str]:
+    for _, f in measurements.functions.values():
         if f.recorded >= 5 and 2 * f.recorded >= f.calls and not f.reason:
             if len(f.shapes) > 1:
                 shapes = "; ".join(", ".join(map(str, s)) or "none" for s in f.shapes[:3])
@@ -71,29 +68,30 @@ def _tracing_advice(profile: Profile) -> Iterator[str]:
             )
 
 
-def _looks(profile: Profile) -> Iterator[str]:
-    for line, looks in profile.looks.items():
-        if looks.swept >= OFTEN and looks.work < LITTLE * looks.swept:
+def _evaluations(measurements: Measurements) -> Iterator[str]:
+    for line, evaluations in measurements.evaluations.items():
+        count, work = evaluations.with_work, evaluations.work
+        if count >= OFTEN and work < LITTLE * count:
             yield (
-                f"{place(line)}: {looks.swept} reads of a value (float(), .numpy(), print, if), "
+                f"{place(line)}: {count} reads of a value (float(), .numpy(), print, if), "
                 f"each of which evaluates only the little recorded since the last one "
-                f"({looks.work // looks.swept} elements). Keep the tensors, and read them "
+                f"({work // count} elements). Keep the tensors, and read them "
                 f"after the loop, or every tenth."
             )
 
 
-def _indexing_advice(profile: Profile) -> Iterator[str]:
-    for line, count in profile.picks.items():
-        if count >= PICKED and profile.largest[line] >= PICKED:
+def _indexing_advice(measurements: Measurements) -> Iterator[str]:
+    for line, count in measurements.element_reads.items():
+        if count >= PICKED and measurements.array_sizes[line] >= PICKED:
             yield (
                 f"{place(line)}: {count} elements taken one by one out of an array of "
-                f"{profile.largest[line]}: each is an op. Use an op on the whole array "
+                f"{measurements.array_sizes[line]}: each is an op. Use an op on the whole array "
                 f"(reduce_sum, cumsum, gather, vectorized_map), or .numpy() once before the loop."
             )
 
 
-def _steps(profile: Profile) -> Iterator[str]:
-    for line, count in profile.steps.items():
+def _optimizer_steps(measurements: Measurements) -> Iterator[str]:
+    for line, count in measurements.optimizer_steps.items():
         if count >= OFTEN:
             yield (
                 f"{place(line)}: {count} steps of an optimizer, each recorded again. "
@@ -101,25 +99,25 @@ def _steps(profile: Profile) -> Iterator[str]:
             )
 
 
-def _eager(profile: Profile) -> Iterator[str]:
-    clock = profile.clock
-    rows = sum(profile.rows.values())
+def _eager(measurements: Measurements) -> Iterator[str]:
+    clock = measurements.clock
+    rows = sum(measurements.eager_ops.values())
     python = sum(
         count.nanoseconds for key, count in clock.counts.items() if key.how == PYTHON and key.what
     )
-    loop = any(count >= OFTEN for count in profile.steps.values())
+    loop = any(count >= OFTEN for count in measurements.optimizer_steps.values())
     if rows >= MANY and python > 0.3 * clock.whole and not loop:
-        line, count = profile.rows.most_common(1)[0]
+        line, count = measurements.eager_ops.most_common(1)[0]
         yield (
             f"{place(line)}: {rows} ops are recorded one by one, {count} of them here, and Python "
             f"takes longer than computing. Put repeated code in a @tf.function."
         )
 
 
-def _host(profile: Profile) -> Iterator[str]:
-    counts = profile.clock.counts
+def _host(measurements: Measurements) -> Iterator[str]:
+    counts = measurements.clock.counts
     for key, count in counts.items():
-        if key.how == HOST and count.nanoseconds >= SHARE * profile.clock.whole:
+        if key.how == HOST and count.nanoseconds >= SHARE * measurements.clock.whole:
             yield (
                 f"{place(key.line)}: {key.what} is computed by NumPy or SciPy, "
                 f"{count.calls} time{'s' * (count.calls != 1)}. Take it out of the loop if its "
@@ -127,10 +125,10 @@ def _host(profile: Profile) -> Iterator[str]:
             )
 
 
-def _floats(profile: Profile) -> Iterator[str]:
-    small, large = profile.floats["float32"], profile.floats["float64"]
-    if profile.casts:
-        line, count = profile.casts.most_common(1)[0]
+def _floats(measurements: Measurements) -> Iterator[str]:
+    small, large = measurements.float_elements["float32"], measurements.float_elements["float64"]
+    if measurements.casts:
+        line, count = measurements.casts.most_common(1)[0]
         yield (
             f"{place(line)}: {count} conversions between float32 and float64. Use one dtype "
             f"from the source on (dtype=tf.float32, .astype(np.float32))."
@@ -142,9 +140,9 @@ def _floats(profile: Profile) -> Iterator[str]:
         )
 
 
-def _tapes(profile: Profile) -> Iterator[str]:
-    for line in profile.persistent:
-        if not profile.twice[line]:
+def _tapes(measurements: Measurements) -> Iterator[str]:
+    for line in measurements.persistent_tapes:
+        if not measurements.reused_tapes[line]:
             yield (
                 f"{place(line)}: a persistent tape computes gradients only once. Without "
                 f"persistent=True its rows are released immediately."

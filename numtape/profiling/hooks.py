@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import settings
 from ..core.compile import cache
@@ -21,9 +21,7 @@ from ..core.replay.recording import Recording
 from ..core.values.weakrefs import WeakObjectMap
 from ..keras.optimizers.optimizer import Optimizer
 from ..tape import GradientTape
-
-if TYPE_CHECKING:
-    from .profile import Profile
+from .measurements import Measurements
 
 # Kinds of work besides the kinds of kernels.
 RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
@@ -52,8 +50,8 @@ TIMED: tuple[tuple[Any, str, str], ...] = (
 class Hooks:
     """Installs and removes the measuring functions."""
 
-    def __init__(self, profile: Profile) -> None:
-        self.profile = profile
+    def __init__(self, measurements: Measurements) -> None:
+        self.measurements = measurements
         self.before: list[tuple[Any, str, Any]] = []
         self.record_op = settings.traceback
         self.trees: WeakObjectMap[bool] = WeakObjectMap()  # guard trees that are timed
@@ -86,7 +84,7 @@ class Hooks:
         setattr(owner, name, value)
 
     def _time_calls(self, function: Any, how: str) -> Any:
-        clock = self.profile.clock
+        clock = self.measurements.clock
 
         @functools.wraps(function)
         def time(*args: Any, **kwargs: Any) -> Any:
@@ -98,39 +96,39 @@ class Hooks:
         return time
 
     def _heard(self, tensor: Any, line: str) -> None:
-        if self.profile.clock.is_own_thread():
-            self.profile.record_row(tensor, line)
+        if self.measurements.clock.is_own_thread():
+            self.measurements.record_row(tensor, line)
 
     def _sweep(self, run: Any) -> Callable[[Any, Any, Any], None]:
-        profile, clock = self.profile, self.profile.clock
+        measurements, clock = self.measurements, self.measurements.clock
 
         @functools.wraps(run)
         def sweep(sweeper: Any, log: Any, plan: Any) -> None:
             if not clock.is_own_thread():
                 return run(sweeper, log, plan)  # type: ignore[no-any-return]
             with clock.aside():
-                profile.record_plan(log, plan, sweeper.run_timed(log, plan), caller())
+                measurements.record_plan(log, plan, sweeper.run_timed(log, plan), caller())
             return None
 
         return sweep
 
     def _look(self, look: Any) -> Any:
-        profile, clock = self.profile, self.profile.clock
+        measurements, clock = self.measurements, self.measurements.clock
 
         @functools.wraps(look)
         def timed_look(log: Any, tensor: Any) -> Any:
             if not clock.is_own_thread():
                 return look(log, tensor)
-            line, before = caller(), profile.work
+            line, before = caller(), measurements.work
             with clock.during(LOOKING, line):
                 value = look(log, tensor)
-            profile.record_look(line, profile.work - before)
+            measurements.record_evaluation(line, measurements.work - before)
             return value
 
         return timed_look
 
     def _call(self, call: Any) -> Any:
-        profile, clock = self.profile, self.profile.clock
+        measurements, clock = self.measurements, self.measurements.clock
 
         @functools.wraps(call)
         def call_cell(calls: Any, leaves: Any) -> Any:
@@ -146,39 +144,39 @@ class Hooks:
                     return call(calls, leaves)
             finally:
                 with clock.aside():
-                    profile.record_call(calls, leaves, calls.limit.recording_count - before)
+                    measurements.record_call(calls, leaves, calls.limit.recording_count - before)
 
         return call_cell
 
     def _tape(self, make: Any) -> Any:
-        profile = self.profile
+        measurements = self.measurements
 
         @functools.wraps(make)
         def make_tape(tape: Any, *args: Any, **kwargs: Any) -> None:
             make(tape, *args, **kwargs)
-            if tape._persistent and profile.clock.is_own_thread():
-                profile.persists(tape, caller())
+            if tape._persistent and measurements.clock.is_own_thread():
+                measurements.record_persistent_tape(tape, caller())
 
         return make_tape
 
     def _watch_gradient(self, gradient: Any) -> Any:
-        profile = self.profile
+        measurements = self.measurements
 
         @functools.wraps(gradient)
         def request(tape: Any, *args: Any, **kwargs: Any) -> Any:
-            if profile.clock.is_own_thread():
-                profile.record_gradient(tape)
+            if measurements.clock.is_own_thread():
+                measurements.record_gradient(tape)
             return gradient(tape, *args, **kwargs)
 
         return request
 
     def _watch_step(self, apply: Any) -> Any:
-        profile = self.profile
+        measurements = self.measurements
 
         @functools.wraps(apply)
         def step(*args: Any, **kwargs: Any) -> Any:
-            if profile.clock.is_own_thread() and not local.log.nested:
-                profile.record_step(caller())
+            if measurements.clock.is_own_thread() and not local.log.nested:
+                measurements.record_step(caller())
             return apply(*args, **kwargs)
 
         return step

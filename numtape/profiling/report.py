@@ -6,15 +6,12 @@ import linecache
 from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .advice import place
+from .advice import advice, place
 from .clock import PYTHON, Count
+from .measurements import Measurements
 from .rows import ARRAY, COPY, HOST, LANES, LOOP
-
-if TYPE_CHECKING:
-    from .profile import Profile
-
 
 SWEEPING = "sweeping"
 PARTS = {
@@ -48,10 +45,10 @@ class Bar(NamedTuple):
     counted: Count
 
 
-def bars(profile: Profile) -> list[Bar]:
+def bars(measurements: Measurements) -> list[Bar]:
     """Return the counts by line and op, slowest first; recording is counted by line only."""
     counts: dict[tuple[str, str, str], Count] = defaultdict(Count)
-    for key, count in profile.clock.counts.items():
+    for key, count in measurements.clock.counts.items():
         swept = key.how in (LOOP, LANES, ARRAY, HOST, COPY)
         one = counts[key.line, key.what if swept else "", key.how]
         one.nanoseconds += count.nanoseconds
@@ -61,21 +58,21 @@ def bars(profile: Profile) -> list[Bar]:
     return sorted(bar_list, key=lambda bar: (-bar.counted.nanoseconds, bar[:3]))
 
 
-def parts(profile: Profile) -> dict[str, int]:
+def parts(measurements: Measurements) -> dict[str, int]:
     """Return nanoseconds by kind of work."""
     times = dict.fromkeys(PARTS, 0)
-    for key, count in profile.clock.counts.items():
+    for key, count in measurements.clock.counts.items():
         times[key.how if key.how in times else SWEEPING] += count.nanoseconds
     return times
 
 
-def data(profile: Profile) -> dict[str, Any]:
+def data(measurements: Measurements) -> dict[str, Any]:
     """Return all results as plain numbers and strings."""
-    clock = profile.clock
+    clock = measurements.clock
     return {
         "seconds": (clock.whole - clock.own) / 1e9,
         "profiler": clock.own / 1e9,
-        "parts": {name: n / 1e9 for name, n in parts(profile).items()},
+        "parts": {name: n / 1e9 for name, n in parts(measurements).items()},
         "lines": [
             {
                 "line": bar.line,
@@ -85,7 +82,7 @@ def data(profile: Profile) -> dict[str, Any]:
                 "calls": bar.counted.calls,
                 "bytes": bar.counted.bytes,
             }
-            for bar in bars(profile)
+            for bar in bars(measurements)
         ],
         "functions": [
             {
@@ -95,32 +92,33 @@ def data(profile: Profile) -> dict[str, Any]:
                 "recorded": f.recorded,
                 "runs as Python": f.reason,
             }
-            for _, f in profile.functions.values()
+            for _, f in measurements.functions.values()
         ],
-        "memory": {"log": profile.log, "buffers": profile.buffers},
-        "sweeps": profile.sweeps,
-        "advice": profile.advice(),
+        "memory": {"log": measurements.log_bytes, "buffers": measurements.buffer_bytes},
+        "sweeps": measurements.sweeps,
+        "advice": advice(measurements),
     }
 
 
-def report(profile: Profile, top: int) -> str:
+def report(measurements: Measurements, top: int) -> str:
     """Return the results as a text table."""
-    clock = profile.clock
+    clock = measurements.clock
     total = max(clock.whole - clock.own, 1)
     lines = [f"{seconds(total)} in total, plus {seconds(clock.own)} of overhead", ""]
-    for name, spent in parts(profile).items():
+    for name, spent in parts(measurements).items():
         if spent:
             lines.append(f"{seconds(spent):>9} {100 * spent / total:4.0f} %  {PARTS[name]}")
-    bar_list = bars(profile)
+    bar_list = bars(measurements)
     lines += ["", *align(_table(bar_list, top, total), right=4)]
     if len(bar_list) > top:
         rest = sum(bar.counted.nanoseconds for bar in bar_list[top:])
         lines.append(f"{seconds(rest)} more in {len(bar_list) - top} others")
     lines += [
         "",
-        f"peak memory: {size(profile.log)} of log, {size(profile.buffers)} of buffers",
+        f"peak memory: {size(measurements.log_bytes)} of log, "
+        f"{size(measurements.buffer_bytes)} of buffers",
     ]
-    functions = [f for _, f in profile.functions.values()]
+    functions = [f for _, f in measurements.functions.values()]
     if functions:
         lines += [
             "",
@@ -131,9 +129,9 @@ def report(profile: Profile, top: int) -> str:
                 ]
             ),
         ]
-    advice = profile.advice()
-    if advice:
-        lines += ["", "Suggested changes:", *(f"- {one}" for one in advice)]
+    suggestions = advice(measurements)
+    if suggestions:
+        lines += ["", "Suggested changes:", *(f"- {one}" for one in suggestions)]
     return "\n".join(lines)
 
 
@@ -223,11 +221,11 @@ LETTERS = 52  # longest name
 FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 
 
-def picture(profile: Profile, top: int) -> str:
+def picture(measurements: Measurements, top: int) -> str:
     """Return the SVG of the ``top`` longest bars."""
-    clock = profile.clock
+    clock = measurements.clock
     total = max(clock.whole - clock.own, 1)
-    shown_bars = [bar for bar in bars(profile)[:top] if bar.counted.nanoseconds > 0]
+    shown_bars = [bar for bar in bars(measurements)[:top] if bar.counted.nanoseconds > 0]
     most = max((bar.counted.nanoseconds for bar in shown_bars), default=1)
     width, height = SIDE + LONGEST + 250, 64 + HIGH * len(shown_bars)
     lines = [
