@@ -6,42 +6,42 @@ The pass calls CPython's C API by address. The caller holds the GIL.
 from __future__ import annotations
 
 from ..jit import POINTERS, call1, call2, call4, jit
+from .guard_rows import (
+    ATTRIBUTE,
+    BITS,
+    CLEAR,
+    COLUMNS,
+    CONTAINS,
+    DICT_SIZE,
+    DROP,
+    ENTRIES,
+    ENTRY,
+    EXPECTED,
+    FLOAT_TYPE,
+    GET_ATTRIBUTE,
+    GET_ENTRY,
+    GET_ITEM,
+    HALF,
+    HAS,
+    HEADER,
+    HOLDER,
+    IS_TRUE,
+    ITEM,
+    ITEMS,
+    KEY,
+    KEYS,
+    KIND,
+    LENGTH,
+    LENGTH_OF,
+    METHOD,
+    METHOD_TYPE,
+    NEXT_ENTRY,
+    TRUTH,
+    WORD,
+)
 
 from numba import types  # isort: skip
 
-# Kinds of tests; as in numtape/core/replay/observe/guards.py (a test compares).
-(
-    WORD,
-    ENTRY,
-    ATTRIBUTE,
-    METHOD,
-    ITEM,
-    TRUTH,
-    LENGTH,
-    ITEMS,
-    KEYS,
-    ENTRIES,
-    ANSWER,
-    CONTAINS,
-    HALF,
-) = range(13)
-# Columns of a row: kind of test, object, key, expected object, and its bits if it is a float.
-KIND, HOLDER, KEY, EXPECTED, BITS, COLUMNS = range(6)
-# Indices of C API functions in the table of their addresses.
-(
-    GET_ENTRY,
-    GET_ATTRIBUTE,
-    GET_ITEM,
-    IS_TRUE,
-    LENGTH_OF,
-    DROP,
-    CLEAR,
-    NEXT_ENTRY,
-    DICT_SIZE,
-    HAS,
-    FLOAT_TYPE,
-    METHOD_TYPE,
-) = range(12)
 # Byte offsets in CPython's objects; these have not changed since 3.8.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
@@ -72,7 +72,7 @@ def first_changed(table: int, begin: int) -> int:
     for k in range(begin, count):
         if deleted[0] != 0:
             return k
-        row = _at(table + 8 * (6 + COLUMNS * k))
+        row = _at(table + 8 * (HEADER + COLUMNS * k))
         kind, holder, key, expected = row[KIND], row[HOLDER], row[KEY], row[EXPECTED]
         if kind == WORD:
             good = _as_before(_at(holder + key)[0], expected, row[BITS], api[FLOAT_TYPE])

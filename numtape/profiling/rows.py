@@ -20,6 +20,7 @@ from ..core.plan.plan import (
     Plan,
 )
 from ..core.values.spec import SPECS
+from ..kernels.passes.layout import CALL
 
 LOOP, LANES, ARRAY, HOST, COPY = (
     "fused loop",
@@ -28,7 +29,6 @@ LOOP, LANES, ARRAY, HOST, COPY = (
     "NumPy",
     "no work",
 )
-CALL = 64  # cost of a kernel call in elements; same as in kernels/passes/layout
 
 
 class Row(NamedTuple):

@@ -1,7 +1,6 @@
 """Gradients recorded by machine code, compared with those of Python and closed forms."""
 
 import gc
-import importlib
 import math
 import sys
 import threading
@@ -10,6 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from log_queries import fresh_log
+from numtape.kernels.passes import evaluation_words, gradient_words
 
 import numtape as tf
 from numtape.core import settings
@@ -39,7 +39,7 @@ def usual():
 
 def by_machine(log=None):
     """The number of a log's gradients that machine code has recorded."""
-    hits, held = repeated_gradients._GRADIENT.index("HITS"), (log or local.log).gradient_fast_paths
+    hits, held = gradient_words.HITS, (log or local.log).gradient_fast_paths
     return sum(made.words[hits] for _, made in held)
 
 
@@ -385,10 +385,10 @@ def test_a_finalizer_among_results_changes_nothing():
 @pytest.mark.parametrize("module", [repeated_gradients, repeated_evaluation])
 def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module, monkeypatch):
     """A finalizer that records many operands makes the log reallocate its operand array."""
-    x, words = tf.Variable(0.5), repeated_gradients._GRADIENT
+    x, words = tf.Variable(0.5), gradient_words
     held = "gradient_fast_paths"
     if module is repeated_evaluation:
-        words, held = repeated_evaluation._LOOK, "evaluate_fast_paths"
+        words, held = evaluation_words, "evaluate_fast_paths"
     with fresh_log() as log:
         slot, moved = module.slot_offset, []
 
@@ -406,11 +406,11 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
         assert moved and moved[0] is not log.extra
         for numbers, made in getattr(log, held):
             kept = {id(thing) for thing in made._owned}
-            assert numbers[words.index("EXTRA")] in kept
+            assert numbers[words.EXTRA] in kept
             addresses = {
                 thing.ctypes.data for thing in made._owned if isinstance(thing, np.ndarray)
             }
-            assert numbers[words.index("OPERANDS_HERE")] in addresses
+            assert numbers[words.OPERANDS_HERE] in addresses
         for k in range(MANY):
             assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
 
@@ -450,12 +450,3 @@ def test_nothing_is_left_behind():
             assert tracemalloc.get_traced_memory()[0] < first + 4096
         finally:
             tracemalloc.stop()
-
-
-def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.repeated_gradient")
-    looked = importlib.import_module("numtape.kernels.passes.repeated_evaluation")
-    found = [getattr(kernel, name) for name in repeated_gradients._PROCESS]
-    assert found == list(range(looked.AT_BUFFERS + 1, looked.AT_BUFFERS + 1 + len(found)))
-    names = repeated_gradients._GRADIENT
-    assert [getattr(kernel, name) for name in names] == list(range(len(names)))

@@ -1,13 +1,13 @@
 """Replayed calls in machine code, compared with the functions run as Python."""
 
 import gc
-import importlib
 import sys
 import threading
 from collections import namedtuple
 
 import numpy as np
 import pytest
+from numtape.kernels.passes import call_words
 from processes import run
 
 import numtape as tf
@@ -458,7 +458,7 @@ def test_hot_functions_are_compiled(monkeypatch):
     (path,) = paths(function)
     assert path.recording._prepared.new_program().plan.better is None
     assert path.recording._prepared._template.plan.done == -1  # it is the better one
-    made, left = path.repeated_call, repeated_calls._CALL.index("LEFT")
+    made, left = path.repeated_call, call_words.LEFT
     assert made.holds() and made._words[left] > 1 << 61
 
 
@@ -594,10 +594,3 @@ print(wrong, [int(path.counts[0]) for calls in function._known.values() for tree
 """
     )
     assert run(script, NUMTAPE_RECORD="python") == "[] [0, 0]"
-
-
-def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.repeated_call")
-    kinds = "_ONE", "_CONSTANT", "_LIST", "_TUPLE", "_OTHER"
-    for names in (repeated_calls._PROCESS, repeated_calls._CALL, kinds):
-        assert [getattr(kernel, name.lstrip("_")) for name in names] == list(range(len(names)))

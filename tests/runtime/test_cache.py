@@ -344,6 +344,23 @@ def test_keys_of_kernels_hold_the_whole_source():
     assert {*kernel_sources.transitive_imports("loops.stack")} <= {*compiled_sweeps._SOURCES}
 
 
+def test_keys_of_fast_paths_hold_the_whole_source():
+    from numtape.core.cpu import repeated_evaluation
+    from numtape.core.derive import repeated_gradients
+    from numtape.core.replay import repeated_calls
+    from numtape.core.replay.observe import guards
+
+    for sources in (repeated_calls._SOURCES, guards._SOURCES):
+        assert {*kernel_sources.transitive_imports(sources[-1])} <= {*sources}
+    for name, listed in (
+        ("repeated_evaluation", repeated_evaluation.PASSES),
+        ("repeated_gradient", repeated_gradients.PASSES),
+    ):
+        needed = {*kernel_sources.transitive_imports(f"passes.{name}")}
+        needed -= {"compiler", "jit", "target"}  # the pass is translated without Numba
+        assert needed <= {f"passes.{name}", *(f"passes.{x}" for x in listed)}
+
+
 def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
     from numtape.core.compile import lane_kernels
     from numtape.core.cpu import fuse

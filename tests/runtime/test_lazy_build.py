@@ -109,6 +109,7 @@ from numtape.core.cpu import repeated_evaluation
 from numtape.core.log.log import local
 from numtape.core.native import patch
 from numtape.core.replay import repeated_calls
+from numtape.kernels.passes import evaluation_words
 
 sys.modules["numtape.function.function"].OFTEN = 1
 w = tf.Variable(3.0)
@@ -151,7 +152,7 @@ elif sys.argv[1] == "stack":
 for op in (tf.exp, tf.cos, tf.tanh):  # asked when what they compute repeats
     program(op)
 assert said() == {"machine code"}, said()
-hits = repeated_evaluation._LOOK.index("HITS")
+hits = evaluation_words.HITS
 assert sum(made.words[hits] for _, made in local.log.evaluate_fast_paths) > 20
 """
 

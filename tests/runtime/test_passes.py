@@ -19,7 +19,7 @@ import numtape
 from numtape.core import settings
 from numtape.core.compile import lane_kernels, numba_compiler, passes
 from numtape.core.cpu import sweeper as cpu
-from numtape.core.derive import adjoint_cache, templates, transpose
+from numtape.core.derive import adjoint_cache, templates
 from numtape.core.log import log
 from numtape.core.ops import reduction
 from numtape.core.replay import splice
@@ -132,20 +132,10 @@ def shared(mine, theirs, names):
         assert getattr(mine, name) == getattr(theirs, name), name
 
 
-def test_rows_are_numbered_alike(plain):
-    shared(log, plain["passes.rows"], ("VALUE",))
-
-
 def test_panels_are_as_wide():
     """The panel sizes that ops state equal those of the kernels."""
     reduce = importlib.import_module("numtape.kernels.cpu.reduce")
     shared(reduction, reduce, ("PANEL",))
-
-
-def test_transposition_is_numbered_alike(plain):
-    names = ("DONE", "NO_TEMPLATE", "OUT_OF_CAPACITY", "NOTHING", "G", "Y", "INPUT")
-    shared(transpose, plain["passes.transpose"], names)
-    shared(templates, plain["passes.transpose"], ("ENTRY_WORDS",))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,7 +1,6 @@
 """Evaluation in machine code, compared with evaluation in Python."""
 
 import gc
-import importlib
 import sys
 import threading
 import tracemalloc
@@ -10,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 from log_queries import fresh_log, sweeps
+from numtape.kernels.passes import evaluation_words
 
 import numtape as tf
 from numtape.core import settings
@@ -40,7 +40,7 @@ def usual(monkeypatch):
 
 def by_machine(log=None):
     """The number of evaluations of a log that machine code has executed."""
-    hits, held = repeated_evaluation._LOOK.index("HITS"), (log or local.log).evaluate_fast_paths
+    hits, held = evaluation_words.HITS, (log or local.log).evaluate_fast_paths
     return sum(made.words[hits] for _, made in held)
 
 
@@ -279,11 +279,3 @@ def test_nothing_is_left_behind():
 
 def test_what_translates_the_pass_is_part_of_its_key_in_the_cache():
     assert passes.compilers() in fast_path.pass_source("repeated_evaluation")
-
-
-def test_constants_are_those_of_the_pass():
-    kernel = importlib.import_module("numtape.kernels.passes.repeated_evaluation")
-    for names in (repeated_evaluation._PROCESS, repeated_evaluation._LOOK):
-        assert [getattr(kernel, name) for name in names] == list(range(len(names)))
-    plan = importlib.import_module("numtape.core.plan.plan")
-    assert (kernel.WANTED, kernel.WELCOME) == (plan.WANTED, plan.WELCOME)

@@ -12,6 +12,7 @@ import random
 import sys
 
 import numpy as np
+from numtape.kernels.passes import evaluation_words, gradient_words
 
 import numtape as tf
 from numtape.core.cpu import repeated_evaluation
@@ -336,12 +337,12 @@ def run(seed):
             if isinstance(error, AssertionError | SystemError | NameError | SyntaxError):
                 raise
         del held[:-12]
-        for of, names, entries in (
-            (counted, repeated_gradients._GRADIENT, local.log.gradient_fast_paths),
-            (looked, repeated_evaluation._LOOK, local.log.evaluate_fast_paths),
+        for of, hits, entries in (
+            (counted, gradient_words.HITS, local.log.gradient_fast_paths),
+            (looked, evaluation_words.HITS, local.log.evaluate_fast_paths),
         ):
             for _, entry in entries:
-                of[entry] = int(entry.words[names.index("HITS")])
+                of[entry] = int(entry.words[hits])
     out([x for x in held if not isinstance(x, tf.GradientTape)])
     out(V)
     local.log = before

@@ -104,6 +104,7 @@ def addresses(unit: str) -> dict[str, int]:
         "passes.schedule",
         "passes.places",
         "passes.program",
+        "passes.templates",
     )
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.passes import evaluation_words
 from .. import settings
 from ..compile.passes import addresses
 from ..log import evaluate, liveness
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
 from ..native import buffer_protocol
-from ..native.fast_path import builtin, install_fast_path, translated_pass
+from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
 from ..native.layout import (
     UnsupportedLayout,
     address_of_call,
@@ -37,8 +38,7 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
 
-# Words of the process, and of each evaluation; as in kernels/passes/repeated_evaluation.py (a
-# test compares).
+# C API functions by the names of their words, and slots of `Log`.
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError",
     "GET_ATTRIBUTE": "PyObject_GetAttr",
@@ -59,42 +59,6 @@ _API = {
     "DROP": "Py_DecRef",
     "CLEAR": "PyErr_Clear",
 }
-_OBJECTS = (
-    "LOG",
-    "TAPE",
-    "TENSOR",
-    "NONE",
-    "TRUE",
-    "FALSE",
-    "LIST",
-    "LOCAL",
-    "LOCAL_KEY",
-    "LOG_NAME",
-    "LOOKING_NAME",
-    "EMPTY",
-    "TEND",
-    "DROPPED",
-    "ZERO",
-    "LIMIT",
-    "BYTES_LIMIT",
-    "SCRATCH",
-)
-_PLACES = (
-    "AT_NAMES",
-    "AT_REFERENCES",
-    "AT_WEAK",
-    "AT_HOME",
-    "AT_ROW",
-    "AT_SPEC",
-    "AT_SINGLE",
-    "AT_VALUE",
-    "AT_READ",
-    "AT_ITEM",
-    "AT_BUFFER",
-    "AT_DATA",
-    "AT_TAPE_LOG",
-    "AT_SPENT",
-)
 _OF_LOG = (
     "evaluate_fast_paths",
     "busy",
@@ -125,49 +89,15 @@ _OF_LOG = (
     "pending",
     "buffers",
 )
-_PROCESS = (*_API, *_OBJECTS, *_PLACES, *(f"AT_{name.lstrip('_').upper()}" for name in _OF_LOG))
-_LOOK = (
-    "WORDS",
-    "WORD_COUNT",
-    "ENTRIES",
-    "ENTRY_COUNT",
-    "LOCK",
-    "ACQUIRE",
-    "RELEASE",
-    "COLUMNS",
-    "EXTRA",
-    "WORKSPACE",
-    "CODE",
-    "A",
-    "B",
-    "C",
-    "SPEC",
-    "CELL",
-    "STATE",
-    "OPERANDS_HERE",
-    "WANT",
-    "LOW",
-    "COUNT",
-    "STRUCTURE",
-    "FLAGS",
-    "OPERANDS",
-    "OPERAND_COUNT",
-    "ORDER",
-    "PLANNED",
-    "SWEEP",
-    "BLOCK",
-    "BEGIN",
-    "COMPUTED",
-    "END",
-    "LEFT",
-    "HITS",
-    "ARRAYS",
-    "KINDS",
-    "BUFFER_COUNT",
-    "BUFFER_ROWS",
-    "PLACES",
-    "SIZES",
-    "INDEX",
+# Passes that the machine code uses.
+PASSES = (
+    "tables",
+    "rows",
+    "layout",
+    "replay_rows",
+    "guard_rows",
+    "guards",
+    "evaluation_words",
 )
 TURNS = 8  # executions of a plan by Python before the fast path
 MOST = 4  # fast paths of one log
@@ -240,11 +170,10 @@ class _Code:
             "AT_TAPE_LOG": slot_offset(tape, "log"),
             "AT_SPENT": slot_offset(tape, "spent"),
         }
-        self.words = np.array([words[name] for name in _PROCESS], np.int64)
+        self.words = word_array(evaluation_words, evaluation_words.PROCESS_WORDS, words)
         keep_forever(self)  # before any reference to it exists
-        uses = "tables", "rows", "replay_rows", "guards"
         address = install_fast_path(
-            "repeated_evaluation", translated_pass("repeated_evaluation", *uses), self.words
+            "repeated_evaluation", translated_pass("repeated_evaluation", *PASSES), self.words
         )
         evaluate.evaluate_fast_path = builtin("repeated_evaluation", address)
 
@@ -339,7 +268,7 @@ class RepeatedEvaluation(KeepAlive):
     """A repeated evaluation, with all objects that machine code refers to by address.
 
     Attributes:
-      words: The words that machine code reads, by the names in `_LOOK`.
+      words: The words that machine code reads, see `kernels.passes.evaluation_words`.
       plan: The plan.
       columns: The log's columns at construction; a log that has grown has others.
     """
@@ -412,7 +341,9 @@ class RepeatedEvaluation(KeepAlive):
             "INDEX": address_of(index),
         }
         self._owned.append(index)
-        self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
+        self.words = view(
+            word_array(evaluation_words, evaluation_words.EVALUATION_WORDS, self._numbers)
+        )
 
     def _expected_state(
         self, sweeper: Any, plan: Plan, executor: Any
@@ -454,6 +385,6 @@ class RepeatedEvaluation(KeepAlive):
     def settle(self) -> None:
         """Add the executions by machine code to the plan's count."""
         if self.plan.done >= 0:
-            left = self.words[_LOOK.index("LEFT")]
+            left = self.words[evaluation_words.LEFT]
             self.plan.done += (self._limit - left) * self.plan.work
             self._limit = left

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.passes.layout import TEMPORARY
 from .. import settings
 from ..compile.passes import Block
 from ..log.log import Log
@@ -56,8 +57,6 @@ HOT = 1 << 26
 WATCHED = 1 << 24
 PIECE = WATCHED // 4
 WATCHED_BY_HAND = 1 << 18  # elements of an array for NumPy: a decomposition of so many takes long
-
-TEMPORARY = 1  # as in kernels/passes/layout.py: a row in the arena
 
 CHUNKS = 8  # shares per thread, so that the others do not wait for a slow one
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.passes import gradient_words
 from .. import settings
 from ..cpu import repeated_evaluation
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
-from ..native.fast_path import builtin, install_fast_path, translated_pass
+from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
 from ..native.layout import address_of_call, slot_offset
 from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
 from ..plan.structure_cache import columns_of, operands_of
@@ -27,8 +28,6 @@ from ..values.tensor import Tensor
 from .adjoint_cache import Adjoints
 from .tape import Tape
 
-# The words of the process, after those of evaluations, and of each gradient; as in
-# kernels/passes/repeated_gradient.py (a test compares).
 _API = {
     "MAKE_TUPLE": "PyTuple_New",
     "COPY": "PyList_GetSlice",
@@ -49,51 +48,7 @@ _SLOTS: dict[str, tuple[type, str]] = {
     "AT_VARIABLE_SPEC": (Variable, "_spec"),
     "AT_GRADIENT_FAST_PATHS": (Log, "gradient_fast_paths"),
 }
-_PROCESS = (*_API, *_OBJECTS, *_SLOTS)
-_GRADIENT = (
-    "GENERATION",
-    "FREED",
-    "COLUMNS",
-    "EXTRA",
-    "CODE",
-    "A",
-    "B",
-    "C",
-    "SPEC",
-    "CELL",
-    "STATE",
-    "OPERANDS_HERE",
-    "ROWS",
-    "STRUCTURE",
-    "OPERANDS",
-    "OPERAND_COUNT",
-    "ADDED",
-    "APPENDED",
-    "CELLS",
-    "STATES",
-    "MORE",
-    "MORE_COUNT",
-    "AFTER",
-    "AFTER_OPERANDS",
-    "THREAD",
-    "ACCESSED",
-    "BOUNDS",
-    "BOUND_COUNT",
-    "EVENTS",
-    "EVENT_COUNT",
-    "TRAINABLE",
-    "VARIABLE_COUNT",
-    "TARGET",
-    "TARGET_SPEC",
-    "SINGLE",
-    "SOURCES",
-    "SOURCE_COUNT",
-    "KEY",
-    "SEED",
-    "SEED_ROW",
-    "WATCHED",
-    "HITS",
-)
+PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
 TURNS = 8  # reuses of cached adjoint rows by Python before machine code takes over
 MAX_FAST_PATHS = 4  # gradients of one log
 MAX_SOURCES = 256  # of one gradient
@@ -103,6 +58,10 @@ _KINDS = frozenset((Tensor, Variable))
 def gradient_fast_path(tape: Tape, target: Any, sources: Any) -> Any:
     """Return the gradient, or None if Python must compute it. Replaced by machine code."""
     return None
+
+
+def _index_of_word(name: str) -> int:
+    return int(getattr(gradient_words, name))
 
 
 class _MachineCode:
@@ -119,11 +78,11 @@ class _MachineCode:
         if isinstance(evaluation_words, str):
             raise RuntimeError(evaluation_words)
         self._words = np.append(
-            evaluation_words, np.array([words[name] for name in _PROCESS], np.int64)
+            evaluation_words,
+            [words[name] for name in sorted(words, key=_index_of_word)],
         )
         keep_forever(self)  # before machine code refers to it
-        modules = "tables", "rows", "replay_rows", "guards", "repeated_evaluation"
-        first = translated_pass("repeated_gradient", *modules)
+        first = translated_pass("repeated_gradient", *PASSES)
         address = install_fast_path("repeated_gradient", first, self._words)
         gradient_fast_path = builtin("repeated_gradient", address)
 
@@ -216,7 +175,7 @@ class RepeatedGradient(KeepAlive):
     """A repeated gradient, and all objects that machine code refers to by address.
 
     Attributes:
-      words: The words that machine code reads, by the names in `_GRADIENT`.
+      words: The words that machine code reads, see `kernels.passes.gradient_words`.
       adjoints: The cached adjoint rows.
       columns: The log's columns at creation; a log that grows gets other ones.
     """
@@ -287,7 +246,7 @@ class RepeatedGradient(KeepAlive):
             "WATCHED": self._id(watched),
             "HITS": 0,
         }
-        self.words = view(np.array([self._numbers[name] for name in _GRADIENT], np.int64))
+        self.words = view(word_array(gradient_words, gradient_words.GRADIENT_WORDS, self._numbers))
 
     def _array(self, array: Any) -> int:
         """Keep an array alive and return its address."""

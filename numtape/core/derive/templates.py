@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ResourceExhaustedError
+from ...kernels.passes.templates import ENTRY_WORDS
 from ..compile.passes import Block, Numbers
 from ..log.log import Log
 from ..log.op import CODES, VARIADIC
@@ -30,7 +31,6 @@ def hash_key(k0: int, k1: int, k2: int, k3: int, k4: int, k5: int) -> int:
     return h ^ (h >> 32)
 
 
-ENTRY_WORDS = 7  # as in kernels/passes/transpose.py (a test compares)
 COLUMNS = ("code", "a", "b", "c", "spec")
 
 # Capacities, which take memory only where they are used.

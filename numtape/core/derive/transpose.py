@@ -11,6 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from ...kernels.passes.rows import AT_FIRST_READ, NEEDED
+from ...kernels.passes.templates import (
+    CALLS,
+    DONE,
+    INPUT,
+    NO_TEMPLATE,
+    NOTHING,
+    G,
+    Y,
+)
 from ..log.as_tensor import as_tensor
 from ..log.log import LEAF_CODE, SLACK, Log, RuleLog, local
 from ..log.op import CODES, VARIADIC, Op
@@ -30,9 +39,6 @@ from .reachability import check_registered, lost_sources, operands
 from .tape import Tape
 from .templates import Key, TemplateTable, TransposeWorkspace, current_templates
 
-# As in kernels/passes/transpose.py (a test compares).
-DONE, NO_TEMPLATE, OUT_OF_CAPACITY, CALLS = range(4)
-NOTHING, G, Y, INPUT = -1, -2, -3, -4
 ADD_CODE = add.op.code()
 
 

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...kernels.passes.rows import VALUE as VALUE
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.convert import to_array
@@ -48,8 +49,6 @@ from .thread_state import ThreadState
 if TYPE_CHECKING:
     from ..derive.tape import Tape
     from .variable import Variable
-
-VALUE = 1  # the state of a row whose cell holds its value; as in kernels/passes/rows.py
 
 # A log that nothing evaluates is evaluated and rewound after this many rows or bytes of buffers.
 SWEEP_ROWS = 8192

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from .. import settings
 from ..compile import cache as disk
@@ -78,6 +82,21 @@ def builtin(name: str, address: int, flags: int = KEYWORDS) -> Any:
     method = MethodDef(name.encode(), address, flags, None)
     keep_forever(method)
     return method.function()
+
+
+def word_array(indices: ModuleType, count: int, values: Mapping[str, int]) -> Array:
+    """Return the words that machine code reads.
+
+    Args:
+      indices: A module of kernels that has the index of each word.
+      count: The number of words.
+      values: The words, by name.
+    """
+    assert len(values) == count
+    words = np.zeros(count, np.int64)
+    for name, value in values.items():
+        words[getattr(indices, name)] = value
+    return words
 
 
 def pass_source(*names: str) -> str:

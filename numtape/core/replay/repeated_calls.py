@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernels.passes import call_words
 from .. import settings
 from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
@@ -25,7 +26,7 @@ from ..cpu.buffers import POOL
 from ..log import variable as variables
 from ..log.log import Log, local
 from ..log.variable import Variable
-from ..native.fast_path import install_fast_path
+from ..native.fast_path import install_fast_path, word_array
 from ..native.layout import (
     UnsupportedLayout,
     address_of_call,
@@ -46,98 +47,15 @@ if TYPE_CHECKING:
     from .dispatch import Dispatcher
     from .guard_tree import TracedPath
 
-# Words of a process and of a call. kernels/passes/repeated_call.py lists the same names (a test
-# compares them).
-_PROCESS = (
-    "GET_ENTRY",
-    "GET_ATTRIBUTE",
-    "THREAD_DICT",
-    "MAKE",
-    "MAKE_LIST",
-    "AS_TUPLE",
-    "CALL",
-    "CALL_WITH",
-    "CALL_WITH_ALL",
-    "TO_INT",
-    "FROM_INT",
-    "KEEP",
-    "DROP",
-    "CLEAR",
-    "TAKE_ERROR",
-    "SET_ERROR",
-    "ERROR",
-    "FUNCTION",
-    "TENSOR",
-    "ARRAY",
-    "LOG",
-    "NONE",
-    "TRUE",
-    "FALSE",
-    "CELLS",
-    "LOCAL",
-    "LOCAL_KEY",
-    "LOG_NAME",
-    "TRAINING_NAME",
-    "JOURNAL_NAME",
-    "CLOCK",
-    "EMPTY",
-    "TEND",
-    "AT_CALL",
-    "AT_CELL",
-    "AT_HOME",
-    "AT_SPEC",
-    "AT_VALUE",
-    "AT_READ",
-    "AT_TAPES",
-    "AT_ITEM",
-    "AT_BUFFER",
-    "AT_DATA",
-    "AT_NAMES",
+_SOURCES = (
+    "compiler",
+    "jit",
+    "target",
+    "passes.guard_rows",
+    "passes.guards",
+    "passes.call_words",
+    "passes.repeated_call",
 )
-_CALL = (
-    "ARGUMENTS",
-    "APART",
-    "SPECS",
-    "ROWS",
-    "SIZES",
-    "VARIABLES",
-    "VARIABLE_ROWS",
-    "VARIABLE_SIZES",
-    "NAMES",
-    "NAME_COUNT",
-    "OWN",
-    "OWN_COUNT",
-    "TRAINING",
-    "CELL",
-    "SWEEP",
-    "BLOCK",
-    "BEGIN",
-    "COMPUTED",
-    "END",
-    "LEFT",
-    "GUARDS",
-    "PLACES",
-    "EXPECTED",
-    "BUFFERS",
-    "BUFFER_ROWS",
-    "BUFFER_KINDS",
-    "KIND",
-    "OUTPUTS",
-    "OUT_PLACES",
-    "OUT_BUFFERS",
-    "OUT_SPECS",
-    "CONSTANTS",
-    "REBUILD",
-    "ASSIGNED",
-    "ASSIGNED_VARIABLES",
-    "NEW_PLACES",
-    "NEW_BUFFERS",
-    "NEW_SPECS",
-    "ACQUIRE",
-    "RELEASE",
-    "COUNTS",
-)
-_ONE, _CONSTANT, _LIST, _TUPLE, _OTHER = range(5)
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError",
     "GET_ATTRIBUTE": "PyObject_GetAttr",
@@ -213,9 +131,9 @@ class _CallStub:
             "AT_DATA": data_offset,
             "AT_NAMES": offsets.get("thread.names", -1),
         }
-        self._words = np.array([words[name] for name in _PROCESS], np.int64)
+        self._words = word_array(call_words, call_words.PROCESS_WORDS, words)
         keep_forever(self)  # before machine code refers to it
-        source = kernel_source("compiler", "jit", "passes.guards", "passes.repeated_call")
+        source = kernel_source(*_SOURCES)
         entry_point = disk.load("passes-repeated-call", source, _compile_stub)[
             "numtape_repeated_call"
         ]
@@ -420,7 +338,7 @@ class RepeatedCall(KeepAlive):
             path.rebuild,
             [out.constant for out in outputs],
         ]
-        self._words = view(np.array([words[name] for name in _CALL], np.int64))
+        self._words = view(word_array(call_words, call_words.CALL_WORDS, words))
         self.entry: tuple[Any, ...] = self._words, self._owned
 
     def _make_comparison_table(
@@ -449,18 +367,18 @@ class RepeatedCall(KeepAlive):
 
     def holds(self) -> bool:
         """Return whether the entry is valid, apart from what the program reads."""
-        return self._words[_CALL.index("LEFT")] > 0 and is_unchanged(self._comparison_table)
+        return self._words[call_words.LEFT] > 0 and is_unchanged(self._comparison_table)
 
     def settle(self) -> None:
         """Add the executed sweeps to the plan's counter."""
-        left = self._words[_CALL.index("LEFT")]
+        left = self._words[call_words.LEFT]
         if self._plan is not None and self._plan.done >= 0:
             self._plan.done += (self._limit - left) * self._plan.work
 
 
-def _kind(path: TracedPath, constants: list[int]) -> int:
+def _kind(path: TracedPath, constants: list[int]) -> Any:
     """Return how the result is built from the outputs."""
     if path.rebuild is only_value:
-        return _CONSTANT if constants[0] else _ONE
-    kinds: dict[Any, int] = {list: _LIST, tuple: _TUPLE}
-    return kinds.get(path.rebuild, _OTHER)
+        return call_words.CONSTANT if constants[0] else call_words.ONE
+    kinds: dict[Any, Any] = {list: call_words.LIST, tuple: call_words.TUPLE}
+    return kinds.get(path.rebuild, call_words.OTHER)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....kernels.passes import guard_rows
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
 from ...native.fast_path import FAST, builtin
@@ -27,42 +28,26 @@ from .access_sets import key_identity
 from .frames import WORD, word_at
 from .reads import MISSING, Read, is_same
 
-# Kinds of tests and columns of a row. kernels/passes/guards.py has the same (a test compares them).
-(
-    _WORD,
-    _ENTRY,
-    _ATTRIBUTE,
-    _METHOD,
-    _ITEM,
-    _TRUTH,
-    _LENGTH,
-    _ITEMS,
-    _KEYS,
-    _ENTRIES,
-    _ANSWER,
-    _CONTAINS,
-    _HALF,
-) = range(13)
-_HEAD, _COLUMNS = 6, 5
 _TYPE, _CELL = WORD, 2 * WORD  # offsets of an object's type, and of a cell's contents
 
 _TESTS = {
-    reads.ENTRY: _ENTRY,
-    reads.CELL: _WORD,
-    reads.TYPE: _WORD,
-    reads.ATTRIBUTE: _ATTRIBUTE,
-    reads.METHOD: _METHOD,
-    reads.ITEM: _ITEM,
-    reads.TRUTH: _TRUTH,
-    reads.LENGTH: _LENGTH,
-    reads.CONTAINS: _CONTAINS,
-    reads.CLASS: _HALF,
-    reads.ITEMS: _ITEMS,
-    reads.KEYS: _KEYS,
-    reads.ENTRIES: _ENTRIES,
-    reads.ANSWER: _ANSWER,
+    reads.ENTRY: guard_rows.ENTRY,
+    reads.CELL: guard_rows.WORD,
+    reads.TYPE: guard_rows.WORD,
+    reads.ATTRIBUTE: guard_rows.ATTRIBUTE,
+    reads.METHOD: guard_rows.METHOD,
+    reads.ITEM: guard_rows.ITEM,
+    reads.TRUTH: guard_rows.TRUTH,
+    reads.LENGTH: guard_rows.LENGTH,
+    reads.CONTAINS: guard_rows.CONTAINS,
+    reads.CLASS: guard_rows.HALF,
+    reads.ITEMS: guard_rows.ITEMS,
+    reads.KEYS: guard_rows.KEYS,
+    reads.ENTRIES: guard_rows.ENTRIES,
+    reads.ANSWER: guard_rows.ANSWER,
 }
 
+_SOURCES = "compiler", "jit", "target", "passes.guard_rows", "passes.guards"
 _API = (
     "PyDict_GetItem",
     "PyObject_GetAttr",
@@ -98,8 +83,7 @@ def _compiled_pass() -> Callable[[int, int], int]:
         built: disk.Built = compile_unit("unchanged", [CompiledFunction(symbol, kernel, [""] * 3)])
         return built
 
-    source = kernel_source("compiler", "jit", "target", "passes.guards")
-    address = disk.load("passes-unchanged", source, build)[symbol]
+    address = disk.load("passes-unchanged", kernel_source(*_SOURCES), build)[symbol]
     # Calling a builtin function takes a tenth of the time of a call with ctypes.
     return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]
 
@@ -185,8 +169,10 @@ def make_table(
       entries: Dicts, keys, and their expected values.
       dead_references: The same as in `Guards`.
     """
-    rows = [(_WORD, id(holder), offset, id(value), -1) for holder, offset, value in slots]
-    rows += [(_ENTRY, id(mapping), id(key), id(value), -1) for mapping, key, value in entries]
+    rows = [(guard_rows.WORD, id(holder), offset, id(value), -1) for holder, offset, value in slots]
+    rows += [
+        (guard_rows.ENTRY, id(mapping), id(key), id(value), -1) for mapping, key, value in entries
+    ]
     return _encode_table(rows, dead_references)
 
 
@@ -275,22 +261,22 @@ class Guards:
     def _encode(self, read: Read) -> list[tuple[int, ...]]:
         """Return the table rows for a read: kind, holder, key, expected value, its bits."""
         kind, holder, key, value = read.kind, read.holder, read.key, read.value
-        test, address = _TESTS.get(kind, _WORD), id(holder)
+        test, address = _TESTS.get(kind, guard_rows.WORD), id(holder)
         if kind == reads.CODE:
             return [  # without defaults the field is empty
-                (_WORD, address, field, 0 if part is None else id(part), -1)
+                (guard_rows.WORD, address, field, 0 if part is None else id(part), -1)
                 for field, part in zip(code_field_offsets(), value, strict=True)
             ]
         if kind == reads.CLASS:
-            return [(_HALF, address, _VERSION_OFFSET, _version_of(holder), -1)]
+            return [(guard_rows.HALF, address, _VERSION_OFFSET, _version_of(holder), -1)]
         if kind == reads.TYPE:
-            return [(_WORD, address, _TYPE, id(value), -1)]
+            return [(guard_rows.WORD, address, _TYPE, id(value), -1)]
         expected = 0 if value is MISSING else id(value)
         bits = -1
         if type(value) is float:
             (bits,) = struct.unpack("q", struct.pack("d", value))
         if kind == reads.CELL:
-            return [(_WORD, address, _CELL, expected, bits)]
+            return [(guard_rows.WORD, address, _CELL, expected, bits)]
         if kind in (reads.TRUTH, reads.LENGTH):
             return [(test, address, 0, int(value), -1)]
         if kind == reads.CONTAINS:
@@ -342,7 +328,8 @@ class Guards:
         if not is_same(value, read.value):
             return False
         if guard.kind == reads.CLASS:  # another part of the class was changed
-            table[_HEAD + _COLUMNS * row + 3] = _version_of(read.holder)
+            index = guard_rows.HEADER + guard_rows.COLUMNS * row + guard_rows.EXPECTED
+            table[index] = _version_of(read.holder)
         if _is_number(value) and guard.kind in (
             reads.ENTRY,
             reads.CELL,
@@ -352,7 +339,7 @@ class Guards:
             # Expect this object the next time, and keep it alive until then.
             guards, number = self.guards, self._guard_of_row[row]
             updated, address = guard._replace(value=_StrongReference(value)), id(value)
-            index = _HEAD + _COLUMNS * row + 3
+            index = guard_rows.HEADER + guard_rows.COLUMNS * row + guard_rows.EXPECTED
             # atomic: see core.values.intern_table
             table[index] = address
             guards[number] = updated
