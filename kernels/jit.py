@@ -10,12 +10,11 @@ from numba import types
 from numba.extending import intrinsic
 
 from .compiler import KernelCompiler, LoopCompiler
+from .constants import PAUSES
 from .target import NAME, made_with
 
 INT64 = ir.IntType(64)
 _PROCESSOR = binding.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
-# LLVM's intrinsics that tell a processor that a loop spins, and their arguments.
-_PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
@@ -220,7 +219,7 @@ def pause(typingctx: Any) -> Any:
     """Tell the processor that this is a spin loop."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        name, words = _PAUSES.get(_PROCESSOR, ("", ()))
+        name, words = PAUSES.get(_PROCESSOR, ("", ()))
         if name:
             kind = ir.FunctionType(ir.VoidType(), [ir.IntType(32)] * len(words))
             function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)

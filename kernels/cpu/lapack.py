@@ -13,13 +13,15 @@ from typing import Any
 
 from numba import types
 
+from ..constants import LAPACK_LETTERS
 from ..jit import POINTERS, jit, stack
 from .blas import call, hold, release
 
 number, word = POINTERS["int64"], POINTERS["int32"]
 
-# Byte offsets of parameters; as in numtape/core/cpu/blas.py (a test compares).
-N, T, U, L, R, A, S, ONE, STEP = (8 * k for k in range(9))
+# Byte offsets of parameters.
+N, T, U, L, R, A, S = (8 * LAPACK_LETTERS.index(letter) for letter in "NTULRAS")
+ONE, STEP = 8 * len(LAPACK_LETTERS), 8 * len(LAPACK_LETTERS) + 8
 # Functions that get and set the number of threads (0: leave it), and the words of `blas`.
 ASK, SET, HELD = 9, 10, 11
 HEADER = 12

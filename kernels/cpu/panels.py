@@ -14,11 +14,16 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..constants import (
+    CONV_COLUMNS as COLUMNS,
+    CONV_PIXELS as PIXELS,
+    CONV_ROWS as ROWS,
+    CONV_TAPS as TAPS,
+)
 from ..jit import INT64, POINTERS, inline, jit, stack
 from ..target import KernelDispatcher
 
 number, words = POINTERS["int64"], POINTERS["int32"]
-TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/convolutions.py
 DEEP = 48  # pixels that are summed together in the gradient of a filter
 
 

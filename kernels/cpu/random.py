@@ -1,9 +1,9 @@
 """Random numbers: ``f(out, x, y, z, parameters, begin, end)``, as in `kernels.cpu.arrays`.
 
-The parameters are the two words of a key and the number of elements; a unit of work is `UNIT`
-blocks of Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
-3", SC'11). A block's four words depend only on the key and the block's number, so they are the same
-for any number of threads. `kernels.cuda.random` draws the same numbers.
+The parameters are the two words of a key and the number of elements; a unit of work is
+`RANDOM_UNIT` blocks of Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
+easy as 1, 2, 3", SC'11). A block's four words depend only on the key and the block's number, so
+they are the same for any number of threads. `kernels.cuda.random` draws the same numbers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..constants import RANDOM_BLOCK, RANDOM_UNIT
 from ..functions.vector import FORMATS, FUNCTIONS
 from ..jit import INT64, POINTERS, inline, jit, stack
 from .groups import copy
 
-UNIT = 64  # blocks
-BYTES = 32  # bytes of a block
-
 word, number = POINTERS["uint64"], POINTERS["int64"]
 uint64 = types.uint64
-room = stack(UNIT * BYTES)
+room = stack(RANDOM_UNIT * RANDOM_BLOCK)
 
 
 @intrinsic
@@ -114,16 +112,16 @@ def normal(dtype: str) -> Any:
 def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
     """The kernel that draws numbers with the function of ``make``."""
     size = getattr(types, dtype).bitwidth // 8
-    length, numbers = BYTES // size, jit(make(dtype))
+    length, numbers = RANDOM_BLOCK // size, jit(make(dtype))
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         key, other = word(parameters)[0], word(parameters)[1]
         total, here = number(parameters)[2], room()
         for unit in range(begin, end):
-            first = unit * UNIT * length
-            n = min(UNIT * length, total - first)
+            first = unit * RANDOM_UNIT * length
+            n = min(RANDOM_UNIT * length, total - first)
             count = (n + length - 1) // length
-            fill(here, key, other, unit * UNIT, count)
+            fill(here, key, other, unit * RANDOM_UNIT, count)
             numbers(here, count * length)
             copy(out_ + first * size, here, size, n)
 

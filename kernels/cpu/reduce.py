@@ -15,11 +15,11 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..constants import PANEL
 from ..jit import POINTERS, jit, stack
 from ..passes.layout import RUN
 
 VECTOR = 16  # elements that are combined in parallel, on any machine
-PANEL = 128  # columns that are reduced together
 LEVELS = 48  # levels of pairwise combination: enough for any length
 
 # Combine two values x and y, numbers or vectors. NaN stays NaN.

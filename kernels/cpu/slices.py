@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..constants import MAX_RANK
 from ..jit import POINTERS, jit, stack
 
 number = POINTERS["int64"]
-AXES = 8  # as in numtape/core/values/spec.py (a test compares)
 
-_places = stack(8 * AXES)
+_places = stack(8 * MAX_RANK)
 
 
 def _slice_kernel(item: str, into: bool) -> Any:

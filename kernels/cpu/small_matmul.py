@@ -13,14 +13,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ..constants import SMALL_MATMUL_SIZE
 from ..jit import INT64, POINTERS, stack
 from .arrays import COLUMNS, INNER, LETTERS, ROWS, STEPS, TRANSPOSED, X_ROW, Y_ROW
 from .lanes import IR, ITEM
 
 number = POINTERS["int64"]
-MOST = 8  # rows and columns; as in core/ops/matrix_products.py (a test compares)
 
-_turned = stack(8 * MOST * MOST)
+_turned = stack(8 * SMALL_MATMUL_SIZE * SMALL_MATMUL_SIZE)
 
 
 def row_of(dtype: str) -> Any:
@@ -30,8 +30,9 @@ def row_of(dtype: str) -> Any:
     ``inner`` numbers of x, and of the rows of y, to the next.
     """
     kind, size = IR[dtype], ITEM[dtype]
-    vector = ir.VectorType(kind, MOST)
-    bits, some = ir.VectorType(ir.IntType(32), MOST), ir.VectorType(ir.IntType(1), MOST)
+    vector = ir.VectorType(kind, SMALL_MATMUL_SIZE)
+    bits = ir.VectorType(ir.IntType(32), SMALL_MATMUL_SIZE)
+    some = ir.VectorType(ir.IntType(1), SMALL_MATMUL_SIZE)
     word = ir.IntType(32)
 
     def function(builder: Any, name: str, result: Any, *parameters: Any) -> Any:
@@ -43,7 +44,7 @@ def row_of(dtype: str) -> Any:
 
     def spread(builder: Any, value: Any, wide: Any) -> Any:
         one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, word(0))
-        zeros = ir.Constant(bits, [0] * MOST)
+        zeros = ir.Constant(bits, [0] * SMALL_MATMUL_SIZE)
         return builder.shuffle_vector(one, ir.Constant(wide, ir.Undefined), zeros)
 
     @intrinsic
@@ -59,7 +60,7 @@ def row_of(dtype: str) -> Any:
     ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             out, x, x_step, y, y_step, inner, columns = args
-            pointer, name = vector.as_pointer(), f"v{MOST}f{8 * size}"
+            pointer, name = vector.as_pointer(), f"v{SMALL_MATMUL_SIZE}f{8 * size}"
             fused = function(builder, f"fmuladd.{name}", vector, *[vector] * 3)
             read = function(
                 builder, f"masked.load.{name}.p0{name}", vector, pointer, word, some, vector
@@ -67,7 +68,7 @@ def row_of(dtype: str) -> Any:
             write = function(
                 builder, f"masked.store.{name}.p0{name}", ir.VoidType(), vector, pointer, word, some
             )
-            steps = ir.Constant(bits, list(range(MOST)))
+            steps = ir.Constant(bits, list(range(SMALL_MATMUL_SIZE)))
             there = builder.icmp_signed(
                 "<", steps, spread(builder, builder.trunc(columns, word), bits)
             )

@@ -15,17 +15,17 @@ from typing import Any
 
 from numba import types
 
+from ..constants import SMALL_SYSTEM_ROWS
 from ..jit import POINTERS, jit, stack
 from .lanes import BYTES, ITEM, lanes
 from .products import transpose_into
 
 number = POINTERS["int64"]
-MOST = 32  # rows; as in numtape/core/cpu/blas.py (a test compares)
 
-_block = stack(BYTES * MOST * (MOST + 1))
-_column = stack(BYTES * MOST)
+_block = stack(BYTES * SMALL_SYSTEM_ROWS * (SMALL_SYSTEM_ROWS + 1))
+_column = stack(BYTES * SMALL_SYSTEM_ROWS)
 _best = stack(BYTES)
-_order = stack(8 * 16 * MOST)
+_order = stack(8 * 16 * SMALL_SYSTEM_ROWS)
 
 
 def _moves(dtype: str) -> tuple[Any, Any]:

@@ -14,6 +14,15 @@ of an earlier hiring take no part.
 
 from __future__ import annotations
 
+from ..constants import (
+    HIRING,
+    TEAM_HIRED,
+    TEAM_HOME,
+    TEAM_INSIDE,
+    TEAM_ITEM,
+    TEAM_ROUND,
+    TEAM_YIELD,
+)
 from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, load_now, pause
 from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
 from ..passes.tables import LogColumns, PlanTables, Room, Specs
@@ -24,8 +33,8 @@ numbers = POINTERS["int64"]
 # Byte offsets of a team's words, each on its own cache line: the round; its group, and whether the
 # next group is included; the number of threads inside; the numbers of threads that were hired, and
 # that have left; the address of the function that yields the processor, or 0.
-ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = (64 * k for k in range(6))
-HIRING = 1 << 32  # rounds
+ROUND, ITEM, INSIDE = 64 * TEAM_ROUND, 64 * TEAM_ITEM, 64 * TEAM_INSIDE
+HIRED, HOME, YIELD = 64 * TEAM_HIRED, 64 * TEAM_HOME, 64 * TEAM_YIELD
 PATIENCE = 1 << 17  # polls of the round without work: a few milliseconds
 BUSY = 1 << 10  # polls of INSIDE before yielding the processor
 PARTS = 8  # shares per thread, so that the others do not wait for a slow one

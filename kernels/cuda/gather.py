@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .pieces import UNROLL, arithmetic, copying
+from ..constants import CUDA_UNROLL
+from .pieces import arithmetic, copying
 from .target import KINDS, THREADS, cuda, device
 
 INTEGER = KINDS["int64"]
@@ -54,7 +55,7 @@ def gather(word: str, size: str) -> Any:
         x: Any,
         y: Any,
     ) -> None:
-        a = INTEGER(cuda.blockIdx.x) * (UNROLL * THREADS) + cuda.threadIdx.x
+        a = INTEGER(cuda.blockIdx.x) * (CUDA_UNROLL * THREADS) + cuda.threadIdx.x
         while a < n:
             b, c, d = a + THREADS, a + 2 * THREADS, a + 3 * THREADS
             # Beyond the end, threads read the last word, so that no load waits for a branch.
@@ -77,7 +78,7 @@ def gather(word: str, size: str) -> Any:
                 put(out, c, either(in_c, word_c))
             if d < n:
                 put(out, d, either(in_d, word_d))
-            a += INTEGER(cuda.gridDim.x) * (UNROLL * THREADS)
+            a += INTEGER(cuda.gridDim.x) * (CUDA_UNROLL * THREADS)
 
     return kernel
 

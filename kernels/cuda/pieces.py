@@ -1,7 +1,7 @@
 """Pieces: words of 16 bytes, or fewer where sizes require it, that a thread moves at a time.
 
-A thread moves ``UNROLL`` pieces, ``THREADS`` apart, so that it waits for several loads at the same
-time. If all numbers are below 2**31, as nearly always, indices have 32 bits and divisions are
+A thread moves ``CUDA_UNROLL`` pieces, ``THREADS`` apart, so that it waits for several loads at the
+same time. If all numbers are below 2**31, as nearly always, indices have 32 bits and divisions are
 multiplications by constants that the executor computes from the divisor.
 """
 
@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from .target import KINDS, device, load, store
-
-UNROLL = 4  # as in numtape/core/cuda/ops/permute.py (a test compares)
 
 _UINT32, _UINT64 = KINDS["uint32"], KINDS["uint64"]
 

@@ -17,6 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..constants import (
+    SCATTER_PIECE_BITS,
+    SCATTER_ROUNDS,
+    SIMULATED_SCATTER_PIECE_BITS,
+    SIMULATED_SCATTER_ROUNDS,
+)
 from .pieces import arithmetic
 from .target import (
     ALL,
@@ -34,9 +40,9 @@ from .target import (
 
 BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each digit value
 WARPS = THREADS // WARP
-ROUNDS = 2 if SIMULATED else 8  # positions that a thread sorts at a time
+ROUNDS = SIMULATED_SCATTER_ROUNDS if SIMULATED else SCATTER_ROUNDS
 TILE = THREADS * ROUNDS
-PIECE_BITS = 2 if SIMULATED else 5
+PIECE_BITS = SIMULATED_SCATTER_PIECE_BITS if SIMULATED else SCATTER_PIECE_BITS
 PIECE = 1 << PIECE_BITS
 
 INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import config, cuda as _cuda, types
 
+from ..constants import CUDA_THREADS, CUDA_VECTOR, CUDA_WARP
 from . import simulated
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
@@ -33,10 +34,10 @@ KINDS: dict[str, Any] = {
 }
 KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
 
-WIDTH = 4  # elements of a vector load: 16 bytes of float32, or 32 bytes of float64
+WIDTH = CUDA_VECTOR  # elements of a vector load
 # Threads of a block and of a warp, and the mask of a full warp. The simulator has few threads; one
 # test has more.
-THREADS, WARP = (simulated.THREADS, simulated.WARP) if SIMULATED else (256, 32)
+THREADS, WARP = (simulated.THREADS, simulated.WARP) if SIMULATED else (CUDA_THREADS, CUDA_WARP)
 ALL = (1 << WARP) - 1
 
 

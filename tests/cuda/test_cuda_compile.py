@@ -10,7 +10,6 @@ from cuda_compilation import CAPABILITY, MARKS, NUMBERS, check, in_turn_with, ke
 
 from numtape.core.cuda.codegen import (
     LONGEST,
-    WIDTH,
     KernelLoop,
     KernelStep,
     fill_source,
@@ -257,13 +256,6 @@ def test_sums_and_products_are_rounded_each():
     text = compiler.ptx(function(loop_source(loop), []), parameters(loop), "sum", CAPABILITY)
     assert "fma" not in text
     assert "mul.rn.f32" in text
-
-
-def test_kernels_and_executor_agree_on_sizes():
-    from numtape.core.cuda.runtime.driver import Driver
-
-    target = importlib.import_module("numtape.kernels.cuda.target")
-    assert (target.WIDTH, target.THREADS) == (WIDTH, Driver.threads)
 
 
 @pytest.mark.parametrize("count", [2, 32])

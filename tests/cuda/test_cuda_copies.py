@@ -19,7 +19,7 @@ from numtape.core.cuda.copies import (
     strided_copy_source,
     transpose_source,
 )
-from numtape.core.cuda.ops import permute, scatter
+from numtape.core.cuda.ops import permute
 
 pytestmark = MARKS
 
@@ -226,9 +226,3 @@ def test_products_instead_of_quotients(divisor):
             assert factor < 2**32
             assert t * factor < 2**64
             assert t * factor >> shift == t // divisor
-
-
-def test_kernels_and_executor_agree_on_sizes():
-    assert importlib.import_module("numtape.kernels.cuda.pieces").UNROLL == permute.UNROLL
-    kernels = importlib.import_module("numtape.kernels.cuda.scatter")
-    assert (kernels.ROUNDS, kernels.PIECE_BITS) == scatter.lengths()

@@ -10,11 +10,11 @@ import pickle
 import re
 
 import pytest
+from numtape.kernels.constants import CUDA_VECTOR
 from processes import ROOT, run
 
 from numtape.core.cuda import launches
 from numtape.core.cuda.codegen import (
-    WIDTH,
     KernelLoop,
     KernelStep,
     function,
@@ -231,7 +231,7 @@ def test_loops_count_in_32_bits_where_they_can(rows, bits):
 @needs_compiler
 def test_widths_are_those_of_kernels():
     target = importlib.import_module("numtape.kernels.cuda.target")
-    widths = WIDTH, WIDTH // 2
+    widths = CUDA_VECTOR, CUDA_VECTOR // 2
     assert set(target.VECTORS) == {f"{name}{k}" for name in ("load", "store") for k in widths}
 
 

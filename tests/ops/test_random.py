@@ -287,10 +287,3 @@ def test_dtypes_that_are_not_drawn(tf, name, dtype):
 def test_negative_sizes(tf, name):
     with pytest.raises(ValueError, match=r"\(2, -1\).*negative"):
         getattr(tf.random, name)((2, -1))
-
-
-def test_host_and_kernels_agree_on_sizes():
-    from numtape.core.cuda.launches import BLOCK
-
-    kernels = importlib.import_module("numtape.kernels.cpu.random")
-    assert (kernels.UNIT * kernels.BYTES, kernels.BYTES) == (rng.UNIT, BLOCK)

@@ -166,17 +166,6 @@ def test_tiny_products_write_no_further_than_their_rows(tf, dtype):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.numtape_only(reason="of the kernels")
-def test_sizes_are_those_of_the_kernels(tf):
-    from numtape.kernels.cpu import small_matmul, systems
-
-    from numtape.core.cpu import blas
-    from numtape.core.ops import matrix_products
-
-    assert systems.MOST == blas.ROWS
-    assert small_matmul.MOST == matrix_products.TINY
-
-
 @pytest.mark.numtape_only("what a GPU's products read")
 @pytest.mark.parametrize("n", [2, 8, 9, 64])
 @pytest.mark.parametrize("turned", [False, True])

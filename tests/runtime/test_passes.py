@@ -21,7 +21,6 @@ from numtape.core.compile import lane_kernels, numba_compiler, passes
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.derive import adjoint_cache, templates
 from numtape.core.log import log
-from numtape.core.ops import reduction
 from numtape.core.replay import splice
 from numtape.core.values import dtypes
 
@@ -125,17 +124,6 @@ def plain():
         if getattr(module, "np", None) is np:
             module.np = Integers
     return modules
-
-
-def shared(mine, theirs, names):
-    for name in names:
-        assert getattr(mine, name) == getattr(theirs, name), name
-
-
-def test_panels_are_as_wide():
-    """The panel sizes that ops state equal those of the kernels."""
-    reduce = importlib.import_module("numtape.kernels.cpu.reduce")
-    shared(reduction, reduce, ("PANEL",))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,6 +13,7 @@ from processes import run as run_script
 from numtape.core import settings
 from numtape.core.cpu import blas, sweeper as cpu, workers
 from numtape.core.log.log import local
+from numtape.kernels.constants import TEAM_HIRED, TEAM_HOME
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's threads"),
@@ -78,15 +79,7 @@ def test_who_comes_too_late_is_not_waited_for_at_the_next_sweep(tf, monkeypatch)
         for _ in range(3):
             assert float(tf.reduce_sum(tf.ones(70_000))) == 70_000.0
             words = teams[0]._words
-            assert words[8 * workers.HIRED] == words[8 * workers.HOME] == 1
-
-
-def test_words_of_a_team_are_where_kernels_look_for_them():
-    from numtape.kernels.cpu import thread_team
-
-    for name in ("ROUND", "ITEM", "INSIDE", "HIRED", "HOME", "YIELD"):
-        assert getattr(thread_team, name) == 64 * getattr(workers, name)
-    assert thread_team.HIRING == workers.HIRING
+            assert words[8 * TEAM_HIRED] == words[8 * TEAM_HOME] == 1
 
 
 def test_who_was_hired_when_an_interrupt_came_is_hired_again(tf, monkeypatch):

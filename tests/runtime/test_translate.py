@@ -10,10 +10,9 @@ import sys
 
 import numpy as np
 import pytest
-from numtape.kernels import jit
 from parallel_threads import run_in_threads
 
-from numtape.core.compile import cache, expressions, kernel_sources, llvm, passes, translate
+from numtape.core.compile import cache, kernel_sources, llvm, passes, translate
 from numtape.core.compile.expressions import INT, Fields, Unknown
 from numtape.core.compile.translate import EntryPoint
 
@@ -177,10 +176,6 @@ def f(word) -> int:
 """
     word = np.array([4])
     assert built(monkeypatch, text, (INT,))(word.ctypes.data) == 45
-    assert expressions._PAUSES == {
-        processor: [f"{name}({', '.join(f'i32 {word}' for word in words)})"]
-        for processor, (name, words) in jit._PAUSES.items()
-    }
 
 
 class Late:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
+from ...kernels.constants import PAUSES
 from .kernel_sources import Definition, KernelModule, Pointer, Special
 
 INT, UINT, BOOL, NONE = "int", "uint", "bool", "none"  # kinds of values, besides pointers
@@ -64,8 +65,6 @@ _COMPARED = {
 _CALLED = {f"call{k}": (k, "i64") for k in range(5)}
 _CALLED |= {"call_kernel": (5, "void"), "call_array": (7, "void"), "call_loop": (3, "i64")}
 _PROCESSOR = llvm.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
-# LLVM's calls that tell a processor that a loop spins; as in kernels/jit.py (a test compares).
-_PAUSES = {"x86_64": ["llvm.x86.sse2.pause()"], "aarch64": ["llvm.aarch64.hint(i32 1)"]}
 
 
 def type_of(kind: Any) -> str:
@@ -401,7 +400,10 @@ class Expressions(ABC):
             way = "add" if name == "fetch_add" else "xchg"
             return TextValue(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))
         if name == "pause":
-            self._lines += [f"  call void @{x}" for x in _PAUSES.get(_PROCESSOR, ())]
+            name, words = PAUSES.get(_PROCESSOR, ("", ()))
+            if name:
+                arguments = ", ".join(f"i32 {word}" for word in words)
+                self._lines.append(f"  call void @{name}({arguments})")
             return TextValue(NONE)
         if name not in _CALLED or len(args) != _CALLED[name][0] + 1:
             raise self._unknown(node)

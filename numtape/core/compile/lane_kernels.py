@@ -21,6 +21,7 @@ from .tables import LANES
 # The kernel modules that define the names in bodies.
 VECTOR_SOURCES = (
     "compiler",
+    "constants",
     "jit",
     "target",
     "cpu.scalar",

@@ -96,6 +96,7 @@ def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
     shared = (
         "compiler",
+        "constants",
         "jit",
         "target",
         "passes.tables",

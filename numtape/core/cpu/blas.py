@@ -16,6 +16,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from ...kernels.constants import LAPACK_LETTERS, SMALL_SYSTEM_ROWS
 from ..log.op import Native
 from ..settings import after_fork_in_child
 from ..values.dtypes import float32, float64
@@ -122,13 +123,8 @@ def _module(name: str) -> Any:
 # Parameters of the jitted kernels in ``kernels.cpu.lapack``.
 
 _INT32 = 2**31 - 1  # the largest of their integers
-# Passed by address; as in kernels/cpu/lapack.py (a test compares). The 1 of the dtype follows.
-LETTERS = "NTULRAS"
 # Matrices with at most so many rows and columns are computed by one thread each.
 SMALL = 1024
-# Matrices with at most so many rows are too small for calls of LAPACK; as in
-# kernels/cpu/systems.py (a test compares).
-ROWS = 32
 
 
 def native(
@@ -159,7 +155,7 @@ def native(
         return None
     one = int(np.ones(1, dtype.numpy_dtype).view(f"int{8 * dtype.size}")[0])
     small = max(matrices.shape[-2:]) <= SMALL
-    header = (*map(ord, LETTERS), one, 1, *(threads() if small else (0, 0, 0)))
+    header = (*map(ord, LAPACK_LETTERS), one, 1, *(threads() if small else (0, 0, 0)))
     work = units * (cost // 16 + 8 * math.prod(matrices.shape[-2:]))
     parameters = (*header, *places, *more, *sizes)
     return Native(f"lapack.{kernel}", (dtype.name,), parameters, units, work)
@@ -175,7 +171,7 @@ def side_by_side(kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int)
       cost: Multiplications per matrix.
     """
     dtype, n, count = matrices.dtype, matrices.shape[-1], math.prod(matrices.shape[:-2])
-    if dtype not in (float32, float64) or not 0 < n <= ROWS or count * dtype.size < 64:
+    if dtype not in (float32, float64) or not 0 < n <= SMALL_SYSTEM_ROWS or count * dtype.size < 64:
         return None
     units = -(-count * dtype.size // 64)
     work = units * (64 // dtype.size) * (cost // 16 + n * n // 2)

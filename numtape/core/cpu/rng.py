@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.constants import RANDOM_BLOCK, RANDOM_UNIT
 from .. import settings
 from ..compile.array_kernels import random_kernel
 from ..compile.passes import Block
@@ -16,7 +17,7 @@ from ..values.spec import Spec
 from .buffers import POOL
 from .workers import share, watch
 
-UNIT = 2048  # bytes of a unit of work; as in kernels/cpu/random.py (a test compares)
+UNIT = RANDOM_UNIT * RANDOM_BLOCK  # bytes of a unit of work
 MANY = 64  # units that justify a thread: some 0.07 ms of work; waking one takes 0.02 ms
 LONG = 1 << 14  # units that take some 0.1 s: the caller must receive interrupts meanwhile
 CHUNKS = 8  # shares per thread, so that the others do not wait for a slow one

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...kernels.constants import HIRING, TEAM_HIRED, TEAM_HOME, TEAM_ROUND, TEAM_WORDS, TEAM_YIELD
 from ..settings import after_fork_in_child, inside_another
 from ..values.memory import address_of, aligned_buffer, view
 
@@ -78,9 +79,6 @@ class _Task:
         return interrupt
 
 
-# The words of a team, as in kernels/cpu/thread_team.py (a test compares).
-ROUND, ITEM, INSIDE, HIRED, HOME, YIELD = range(6)
-HIRING = 1 << 32  # rounds
 _sched_yield: Any = None if sys.platform == "win32" else ctypes.CDLL(None).sched_yield
 
 
@@ -92,26 +90,27 @@ class Team:
     """
 
     def __init__(self) -> None:
-        memory, self.address = aligned_buffer(64 * 6)
+        memory, self.address = aligned_buffer(64 * TEAM_WORDS)
         start = self.address - address_of(memory)
         memory[:] = 0
-        self._words = view(memory[start : start + 64 * 6].view(np.int64))
+        self._words = view(memory[start : start + 64 * TEAM_WORDS].view(np.int64))
         self._hirings = count(1)
         if _sched_yield is not None:
-            self._words[8 * YIELD] = ctypes.cast(_sched_yield, ctypes.c_void_p).value or 0
+            self._words[8 * TEAM_YIELD] = ctypes.cast(_sched_yield, ctypes.c_void_p).value or 0
 
     def hire(self, many: int) -> int:
         """Start a hiring of ``many`` threads. Returns the number of its first round."""
         words = self._words
-        words[8 * ROUND] = begin = next(self._hirings) * HIRING
-        words[8 * HOME], words[8 * HIRED] = 0, many
+        begin: int = next(self._hirings) * HIRING
+        words[8 * TEAM_ROUND] = begin
+        words[8 * TEAM_HOME], words[8 * TEAM_HIRED] = 0, many
         return begin
 
     def dismiss(self) -> None:
         """Make all threads of the team leave."""
         words = self._words
-        words[8 * HOME] = words[8 * HIRED]
-        words[8 * ROUND] = -1
+        words[8 * TEAM_HOME] = words[8 * TEAM_HIRED]
+        words[8 * TEAM_ROUND] = -1
 
 
 # Seconds: Windows receives interrupts only between two waits.

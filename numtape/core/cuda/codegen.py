@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from ...kernels.constants import CUDA_VECTOR
 from ..compile.lane_kernels import typed_body
 from ..values.dtypes import DType
 from ..values.spec import Spec
 
-WIDTH = 4  # elements of a vector; as in kernels/cuda/target.py (a test compares)
 _CALL = re.compile(r"\b(?!(?:select|cast)\b)\w+\(")  # in bodies
 SHORT = 4  # most steps of a kernel that is bound by memory
 AHEAD, MOST = 64, 4  # most bytes, and vectors, that a thread of such a kernel loads before waiting
@@ -66,7 +66,9 @@ def width(loop: KernelLoop) -> int:
     Elements of 8 bytes take two registers each; with four of them, occupancy would be low.
     """
     values = range(len(loop.loads) + len(loop.steps))
-    return WIDTH // 2 if any(loop.dtype(value).size > 4 for value in values) else WIDTH
+    has_wide = any(loop.dtype(value).size > 4 for value in values)
+    count: int = CUDA_VECTOR // 2 if has_wide else CUDA_VECTOR
+    return count
 
 
 def share(loop: KernelLoop) -> int:
@@ -75,7 +77,7 @@ def share(loop: KernelLoop) -> int:
     With reductions the number is fixed, so that the order of combination, and thus the bits, do
     not depend on the rest of the group.
     """
-    return WIDTH if loop.reductions else width(loop)
+    return CUDA_VECTOR if loop.reductions else width(loop)
 
 
 def memory_dtype(dtype: DType) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import DeviceError
+from ...kernels.constants import RANDOM_BLOCK
 from .. import settings
 from ..compile.kernel_sources import kernel_source, transitive_imports
 from ..log.op import Op
@@ -364,15 +365,12 @@ def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launc
     return Launch(compiled, 1, threads(), (count,), (partials, out))
 
 
-BLOCK = 32  # bytes drawn at a time; as in kernels/cpu/random.py (a test compares)
-
-
 def draw_values(name: str, key: list[int], spec: Spec) -> DeviceArray:
     """Draw random numbers on the GPU; see `core.cpu.executor.Executor.draw`."""
     dtype = spec.dtype.name
     compiled = library_kernel("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
-    gpu, count = device(), -(-spec.size * spec.dtype.size // BLOCK)
-    memory = empty(BLOCK * count)
+    gpu, count = device(), -(-spec.size * spec.dtype.size // RANDOM_BLOCK)
+    memory = empty(RANDOM_BLOCK * count)
     gpu.launch(compiled.get(), blocks(count), threads(), [count, *key, memory.address])
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 

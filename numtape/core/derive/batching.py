@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.constants import MAX_RANK
 from ..log.log import Log
 from ..log.op import CODES, REDUCTION, VIEW, Op
 from ..log.record import record
@@ -26,7 +27,7 @@ from ..ops.joining import stack
 from ..ops.movement import BROADCAST, broadcast_to, reshape, reshape_if_needed, transpose_if_needed
 from ..ops.slicing import strided_slice
 from ..values.dtypes import int64
-from ..values.spec import MAX_RANK, SPECS, Spec
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .reachability import operands
 

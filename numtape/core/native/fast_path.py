@@ -101,7 +101,7 @@ def word_array(indices: ModuleType, count: int, values: Mapping[str, int]) -> Ar
 
 def pass_source(*names: str) -> str:
     """Return the sources of passes and of their compiler, as the key in the cache."""
-    return kernel_source("jit", *(f"passes.{name}" for name in names)) + compilers()
+    return kernel_source("constants", "jit", *(f"passes.{name}" for name in names)) + compilers()
 
 
 def translated_pass(name: str, *dependencies: str) -> int:

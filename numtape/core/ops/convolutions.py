@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
+from ...kernels.constants import CONV_COLUMNS, CONV_PIXELS, CONV_ROWS, CONV_TAPS
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
@@ -127,14 +128,9 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
             out[tap] = value.reshape(out[tap].shape)
 
 
-# Stack space of the kernels; as in kernels/cpu/conv.py (a test compares).
-TAPS = 512
-PIXELS = 96  # of a unit
-
-
 def _native(name: str) -> Any:
     def native(out: Spec, x: Spec, w: Spec, geometry: Geometry) -> Native | None:
-        if not out.is_float or not x.size or not w.size or math.prod(geometry.kernel) > TAPS:
+        if not out.is_float or not x.size or not w.size or math.prod(geometry.kernel) > CONV_TAPS:
             return None
         groups, n = geometry.groups, out.shape[0] if name != "by_filter" else x.shape[0]
         channels, features = x.shape[-1], (w if name == "by_filter" else out).shape[-1]
@@ -144,12 +140,12 @@ def _native(name: str) -> Any:
             units = math.prod(geometry.kernel)
             if not depthwise or groups == 1:
                 rows = units * channels // groups
-                units = groups * -(-rows // ROWS) * -(-(features // groups) // COLUMNS)
+                units = groups * -(-rows // CONV_ROWS) * -(-(features // groups) // CONV_COLUMNS)
         else:
             phases = geometry.strides if name == "by_input" else (1,) * len(geometry.inner)
             sizes = geometry.inner if name == "by_input" else geometry.outer
             most = n * math.prod(-(-s // p) for s, p in zip(sizes, phases, strict=True))
-            units = math.prod(phases) * -(-most // PIXELS)
+            units = math.prod(phases) * -(-most // CONV_PIXELS)
         work = max(1, geometry.macs(n, channels, features) // 6)
         sizes = channels // groups, features // groups
         sizes = sizes[::-1] if name == "by_input" else sizes
@@ -157,10 +153,6 @@ def _native(name: str) -> Any:
         return Native(kind, (out.dtype.name,), parameters, units, work)
 
     return native
-
-
-ROWS = 96  # of the filter's gradient that are a unit's; as in kernels/cpu/conv.py
-COLUMNS = 32
 
 
 def _spec(op: Op, x: Spec, w: Spec, geometry: Geometry) -> Spec:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ...kernels.constants import LAPACK_LETTERS
 from ..cpu import blas, lapack
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
@@ -223,7 +224,7 @@ def _svd_native(out: Spec, a: Spec, full: bool, vectors: bool) -> Native | None:
     if not k:
         return None
     us, vs = (m if full else k, n if full else k) if vectors else (0, 0)
-    job = 8 * blas.LETTERS.index(("A" if full else "S") if vectors else "N")
+    job = 8 * LAPACK_LETTERS.index(("A" if full else "S") if vectors else "N")
     more, sizes = (*blas.memory(), job), (m, n, k, us, vs, max(us, 1))
     return blas.native("svd", a, ("gesdd",), sizes, 20 * m * n * k, more)
 

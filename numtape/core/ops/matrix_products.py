@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DtypeError
+from ...kernels.constants import SMALL_MATMUL_SIZE
 from ..cpu import blas
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
@@ -37,8 +38,6 @@ Array = np.ndarray[Any, Any]
 _MAX_INT32 = 2**31 - 1  # BLAS takes sizes as int32
 # Approximate size of the tile that one BLAS call computes; tiles have whole rows if rows are short.
 TILE, NARROW, WIDE = 256, 128, 512
-# Up to this size a BLAS call does not pay off. Keep in sync with kernels/cpu/small_matmul.py.
-TINY = 8
 
 
 def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
@@ -111,7 +110,7 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     transpose_first = tb and not ta and _should_transpose_first(m, n, k, out.dtype)
     transpose_flags = ord("T" if tb else "N"), ord("T" if ta else "N")
     scalars = (*transpose_flags, n, m, k, one_bits, b.shape[-1], a.shape[-1], 0, n)
-    if batches > 1 and max(m, n, k) <= TINY:
+    if batches > 1 and max(m, n, k) <= SMALL_MATMUL_SIZE:
         parameters = (0, *scalars, *steps, batches)  # as below: the CUDA planner reads them too
         work = batches * (4 + m * k // 2)
         return Native("small_matmul.product", (out.dtype.name,), parameters, batches, work)

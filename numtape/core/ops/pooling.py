@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import UnimplementedError
+from ...kernels.constants import CONV_PIXELS
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require
@@ -22,7 +23,6 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import convolutions, elementwise, movement, rules
 from .convolutions import (
-    PIXELS,
     Geometry,
     back,
     both_used,
@@ -119,7 +119,7 @@ def _native(name: str, backward: bool) -> Any:
             return None
         n = out.shape[0]
         count = math.prod(geometry.outer)
-        units = n if backward else -(-n * count // PIXELS)
+        units = n if backward else -(-n * count // CONV_PIXELS)
         work = 2 * n * out.shape[-1] * count * math.prod(geometry.kernel)
         parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.five())
         return Native(f"pool.{name}", (out.dtype.name,), parameters, units, work)

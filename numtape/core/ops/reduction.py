@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
+from ...kernels.constants import PANEL
 from ..log.as_tensor import as_tensor, to_tensor
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
 from ..log.record import Recorder, spec_of, unary
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Axes = tuple[int, ...]
-
-PANEL = 128  # as in kernels/cpu/reduce.py (a test compares)
 
 
 def _keep_axes(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _SOURCES = (
     "compiler",
+    "constants",
     "jit",
     "target",
     "passes.guard_rows",

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from ...errors import AxisError, InvalidArgumentError
+from ...kernels.constants import MAX_RANK
 from .dtypes import ALL, DTYPES, DType, complex128, no_strings_error, repr_of
 from .intern_table import CAPACITY, InternTable, clearable_cache
 from .memory import reserve_zeros
 
-MAX_RANK = 8
 MAX_DIM = 2**63 - 1
 
 

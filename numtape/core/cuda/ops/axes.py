@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ....kernels.constants import CUDA_VECTOR
 from ...values.dtypes import as_dtype
-from ..codegen import WIDTH, fill_source, memory_dtype
+from ..codegen import fill_source, memory_dtype
 from ..launches import (
     Launch,
     LaunchRow,
@@ -53,14 +54,14 @@ def cut_of(sizes: Sizes) -> Cut:
     else:
         stretches = min(n // FEWEST, SHARES * threads() // max(1, outer * inner // _width(inner)))
     length = -(-n // max(1, stretches))
-    if n % WIDTH == 0:  # align the stretches of a row to vectors
-        length = -(-length // WIDTH) * WIDTH
+    if n % CUDA_VECTOR == 0:  # align the stretches of a row to vectors
+        length = -(-length // CUDA_VECTOR) * CUDA_VECTOR
     return Cut(-(-n // max(1, length)) or 1, length)
 
 
 def _width(inner: int) -> int:
     """How many columns a thread processes."""
-    return WIDTH if inner % WIDTH == 0 else 1
+    return CUDA_VECTOR if inner % CUDA_VECTOR == 0 else 1
 
 
 def _enough(units: int) -> int:
@@ -278,7 +279,7 @@ def scan_launches(
     arguments: tuple[str, ...]
     values: tuple[int, ...]
     if inner == 1:
-        way = loop_tiling(n, length, _size(dtype), HELD if n % WIDTH == 0 else SCANNED)
+        way = loop_tiling(n, length, _size(dtype), HELD if n % CUDA_VECTOR == 0 else SCANNED)
         kind, arguments, values = "rows", (name, dtype, str(way)), (outer, n, *cut, *how)
         count = way.blocks(outer * stretches)
     else:

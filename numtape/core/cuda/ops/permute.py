@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....kernels.constants import CUDA_UNROLL
 from ... import settings
 from ..codegen import fill_source, memory_dtype
 from ..copies import (
@@ -24,7 +25,6 @@ from ..copies import (
 )
 from ..launches import Launch, LaunchRow, most_blocks, threads, written_out
 
-UNROLL = 4  # words that a thread moves at a time; as in kernels/cuda/pieces.py (a test compares)
 LARGE = 1 << 31  # sizes from here on need 64-bit indices
 
 
@@ -56,7 +56,7 @@ def divisor(number: int) -> tuple[int, int]:
 
 def grid(count: int) -> int:
     """How many blocks move ``count`` words, without loops: the GPU's scheduler balances best."""
-    return block_count(max(1, -(-count // (UNROLL * threads()))))
+    return block_count(max(1, -(-count // (CUDA_UNROLL * threads()))))
 
 
 def block_count(count: int) -> int:

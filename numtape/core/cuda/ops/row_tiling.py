@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..codegen import WIDTH
+from ....kernels.constants import CUDA_VECTOR
 from ..launches import threads
 
 # Bytes of a row that a thread holds: the preferred number, the maximum, and the maximum where
@@ -49,7 +49,7 @@ def way(n: int, size: int) -> Tiling | None:
     A row gets part of a warp, a warp, or a whole block if a warp cannot hold it. The tiling does
     not depend on the rest of the kernel, so the bits of sums do not either.
     """
-    width = WIDTH if n % WIDTH == 0 else 1
+    width = CUDA_VECTOR if n % CUDA_VECTOR == 0 else 1
     runs = _power(-(-n // width))
     for part in (PART, MOST if width > 1 else SINGLE):
         most = max(1, part // (width * size))
@@ -65,7 +65,7 @@ def loop_tiling(n: int, length: int, size: int, most: int) -> Tiling:
 
     A thread holds up to ``most`` elements at a time, fewer if they have 8 bytes.
     """
-    width = WIDTH if n % WIDTH == 0 else 1
+    width = CUDA_VECTOR if n % CUDA_VECTOR == 0 else 1
     most = max(1, min(most, SINGLE // size) // width)
     runs, group = _power(-(-length // width)), warp()
     if runs > group * most * TURNS:

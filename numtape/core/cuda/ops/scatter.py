@@ -7,6 +7,12 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from ....kernels.constants import (
+    SCATTER_PIECE_BITS,
+    SCATTER_ROUNDS,
+    SIMULATED_SCATTER_PIECE_BITS,
+    SIMULATED_SCATTER_ROUNDS,
+)
 from ... import settings
 from ...values.dtypes import as_dtype
 from ..codegen import memory_dtype
@@ -20,7 +26,7 @@ VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of fou
 
 
 class Lengths(NamedTuple):
-    """Sizes of tiles and pieces; as in kernels/cuda/scatter.py (a test compares)."""
+    """Sizes of tiles and pieces."""
 
     rounds: int  # positions that a thread sorts at a time
     piece_bits: int  # a piece has 2**piece_bits slices
@@ -28,7 +34,9 @@ class Lengths(NamedTuple):
 
 def lengths() -> Lengths:
     """The lengths for a GPU, or for the simulator."""
-    return Lengths(2, 2) if settings.simulated() else Lengths(8, 5)
+    if settings.simulated():
+        return Lengths(SIMULATED_SCATTER_ROUNDS, SIMULATED_SCATTER_PIECE_BITS)
+    return Lengths(SCATTER_ROUNDS, SCATTER_PIECE_BITS)
 
 
 class Scatter(NamedTuple):

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from ....errors import DeviceError, ResourceExhaustedError
+from ....kernels.constants import CUDA_THREADS
 from ... import settings
 from ...compile import cache as disk
 from ...values.memory import Array, address_of
@@ -51,7 +52,7 @@ class Driver:
     """One GPU.
 
     Attributes:
-      threads: The number of threads of a block; as in kernels/cuda/target.py (a test compares).
+      threads: The number of threads of a block.
       name: The GPU's name.
       capability: Its compute capability.
       blocks: The number of blocks that keep it busy.
@@ -59,7 +60,7 @@ class Driver:
       stream: The stream of all operations.
     """
 
-    threads = 256
+    threads = CUDA_THREADS
 
     def __init__(self) -> None:
         self._driver = cuda = _bindings()

@@ -26,7 +26,7 @@ class Sweeps(NamedTuple):
 _known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 
 # The kernel modules that a sweep is compiled with.
-_SOURCES = ("compiler", "jit", "target", "loops.functions", "loops.stack")
+_SOURCES = ("compiler", "constants", "jit", "target", "loops.functions", "loops.stack")
 
 
 def compile_sweeps(program: LoopProgram, fastmath: bool) -> Sweeps:

@@ -47,7 +47,7 @@ _TESTS = {
     reads.ANSWER: guard_rows.ANSWER,
 }
 
-_SOURCES = "compiler", "jit", "target", "passes.guard_rows", "passes.guards"
+_SOURCES = "compiler", "constants", "jit", "target", "passes.guard_rows", "passes.guards"
 _API = (
     "PyDict_GetItem",
     "PyObject_GetAttr",
