@@ -20,12 +20,13 @@ import numtape as tf
 
 pytestmark = pytest.mark.numtape_only("how functions run that numtape does not record")
 
-# Tests whose statements also hold in a Python with unknown internals.
+FOLDER = Path(__file__).parent
+# Tests that also hold in a Python with unknown internals.
 FILES = (
-    "test_state_cases.py",
-    "test_function.py",
-    "test_function_arguments.py",
-    "test_function_gradients.py",
+    *sorted(FOLDER.glob("test_state_*.py")),
+    FOLDER / "test_function.py",
+    FOLDER / "test_function_arguments.py",
+    FOLDER / "test_function_gradients.py",
 )
 
 
@@ -40,7 +41,7 @@ def test_functions_where_the_interpreter_is_not_known():
             "unknown_python",
             "-p",
             "no:cacheprovider",
-            *(str(Path(__file__).parent / name) for name in FILES),
+            *map(str, FILES),
         ],
         env=environment(PYTHONPATH=f"{ROOT}:{SUPPORT}"),
         cwd=ROOT,
