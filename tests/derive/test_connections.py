@@ -593,6 +593,7 @@ def plain(found):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_targets_and_sources(tf, name, persistent):
     text, questions = PROGRAMS[name]
+    differences = []
     for question, expected in questions.items():
         for accessed, answer in zip((True, False), expected, strict=True):
             scope = {"tf": tf}
@@ -602,7 +603,11 @@ def test_targets_and_sources(tf, name, persistent):
                 found = plain(eval(f"tape.gradient({question})", scope))
             except Exception as error:
                 found = type(error).__name__
-            assert found == answer, f"{question}, variables watched: {accessed}"
+            if found != answer:
+                tape = f"GradientTape(watch_accessed_variables={accessed})"
+                differences.append(f"{tape}.gradient({question}): {found}, expected {answer}")
+    if differences:
+        pytest.fail("\n".join([text, *differences]), pytrace=False)
 
 
 @pytest.mark.parametrize("call", OPS)

@@ -1,4 +1,4 @@
-"""Elements of datasets in recorded functions: a function and its recording see the same ones."""
+"""Datasets in recorded functions: a replay consumes the elements that plain Python would."""
 
 import gc
 import threading
@@ -178,7 +178,7 @@ def test_dataset_in_a_function(name):
     assert sum(path.hits for path in paths) > (0 if name == "break" else 6)
 
 
-def test_dataset_of_looked_at_values():
+def test_dataset_whose_values_python_reads():
     def make(wrap):
         data = Dataset.range(3).shuffle(3, seed=3)
         f = wrap(lambda x: x + sum(3**k * int(q) for k, q in enumerate(data.as_numpy_iterator())))
@@ -228,7 +228,7 @@ def test_tape_around_the_call():
 
 
 def test_state_that_the_dataset_changes():
-    """A function in the dataset changes state that the function reads, so guards fail."""
+    """The dataset's function changes state that the recorded function reads, so guards fail."""
 
     def make(wrap):
         count = [0]
@@ -270,7 +270,7 @@ def test_variable_that_the_dataset_reads():
 
 
 @plain
-def test_what_a_replay_cannot_read():
+def test_datasets_that_replays_cannot_read():
     def failing():
         yield from range(4)
         raise ValueError("no more")
@@ -290,8 +290,8 @@ def test_what_a_replay_cannot_read():
     )
 
 
-def test_elements_of_paths_that_did_not_hold_stay():
-    """A path that reads three elements is tried first; a path that reads one holds."""
+def test_paths_that_do_not_match_consume_no_elements():
+    """The first path tried reads three elements, but the path that matches reads only one."""
     values = [1.0, 2, 3, 1, 2, 3, -1, -2, -3, 1, 2, 3, -4, 5, 6, 7, -8]
 
     def step(it):
@@ -319,7 +319,7 @@ def test_one_recording_for_each_kind_of_element():
 
 
 def test_interrupted_call_leaves_the_element_or_takes_it():
-    """As in Python, elements read before the interrupt are consumed."""
+    """Elements read before the interrupt are consumed, as in Python."""
     stop = [0]
 
     def step(it):
@@ -341,8 +341,8 @@ def test_interrupted_call_leaves_the_element_or_takes_it():
     assert len(set(map(tuple, found.values()))) == 1
 
 
-def test_reading_begins_as_in_python():
-    """Starting a loop advances a shuffled dataset, even if it reads nothing or raises."""
+def test_iteration_starts_as_in_python():
+    """Starting a loop advances a shuffled dataset, even if the loop reads nothing or raises."""
 
     def make(wrap):
         data = Dataset.range(8).shuffle(8, seed=1)
@@ -450,7 +450,7 @@ OPERATIONS = (
 
 
 def _program(seed):
-    """A function that reads datasets in a random way, and its arguments."""
+    """A random function that reads datasets, and its arguments."""
 
     def make(wrap):
         random = np.random.default_rng(seed)
@@ -475,7 +475,7 @@ def _program(seed):
                     x = x + tf.reduce_sum(next(iter(data), tf.constant(1, tf.int64)))
                 elif x % 2 == 0:
                     x = x + tf.reduce_sum(next(its[0]))
-            if x % 3 == 0:  # after everything that may raise
+            if x % 3 == 0:  # last, because earlier lines may raise
                 v.assign_add(x)
             return x, v + 0
 

@@ -16,7 +16,7 @@ from function_helpers import eagerly, gives_up, one_warning, recordings
 pytestmark = pytest.mark.usefixtures("isolated")
 
 
-# --- Decorating ----------------------------------------------------------------------------------
+# --- Decorator -----------------------------------------------------------------------------------
 
 
 def test_decorator_without_arguments(tf):
@@ -56,7 +56,7 @@ def test_jit_compile(tf):
 
 
 @pytest.mark.records
-def test_python_runs_when_it_is_recorded_alone(tf):
+def test_python_runs_only_while_recording(tf):
     ran = []
 
     @tf.function
@@ -71,7 +71,7 @@ def test_python_runs_when_it_is_recorded_alone(tf):
     assert len(ran) == 2
 
 
-def test_another_shape_or_dtype_is_recorded_for_itself(tf):
+def test_each_shape_and_dtype_is_recorded_separately(tf):
     f = tf.function(lambda x: x + x)
     for x in (tf.zeros(2), tf.zeros(3), tf.zeros((2, 1)), tf.zeros(2, tf.float64)) * 2:
         assert f(x).shape == x.shape
@@ -163,7 +163,7 @@ def test_same_tensor_twice_among_arguments_and_results(tf):
         same(d, np.asarray(x) + np.asarray(second))
 
 
-# --- Methods -------------------------------------------------------------------------------------
+# --- Methods and pickling ------------------------------------------------------------------------
 
 
 def counter_class(tf):
@@ -577,7 +577,7 @@ def test_python_numbers_retrace_by_value(tf):
 
 
 @pytest.mark.tf_differs("TensorFlow takes 1, 1.0 and True for the same")
-def test_numbers_of_other_types_are_others(tf):
+def test_equal_numbers_of_different_types_are_recorded_separately(tf):
     f = tf.function(lambda n: tf.constant(n))
     for _ in range(2):
         same(f(1), 1, "int32")
@@ -698,7 +698,7 @@ def test_bound_methods_among_arguments_are_recorded_once(tf):
     ],
 )
 @pytest.mark.parametrize("known", [False, True])
-def test_arguments_that_do_not_fit(tf, args, kwargs, match, known):
+def test_invalid_arguments(tf, args, kwargs, match, known):
     f = tf.function(lambda x, n=2: x * n)
     if known:
         f(tf.constant(1.0))
@@ -772,7 +772,7 @@ def test_results_that_cannot_be_tensors(tf, value):
             f()
 
 
-def test_generators_are_no_results(tf):
+def test_generators_cannot_be_results(tf):
     f = tf.function(lambda x: (x for _ in range(3)), autograph=False)
     with pytest.raises(TypeError):
         f(tf.constant(1.0))
@@ -996,7 +996,7 @@ def test_concrete_function_of_a_method(tf):
     same(concrete(tf.constant(1.0)), 6.0)
 
 
-def test_concrete_function_refuses_others(tf):
+def test_concrete_function_rejects_other_signatures(tf):
     f = tf.function(lambda x, n=2: x * n)
     concrete = f.get_concrete_function(tf.TensorSpec((), tf.float32), 3)
     with pytest.raises(TypeError, match="Can not cast 4 to Literal"):
@@ -1024,7 +1024,7 @@ def test_concrete_function_of_a_nest(tf):
         concrete({"a": x})
 
 
-# --- Functions in functions ----------------------------------------------------------------------
+# --- Nested functions ----------------------------------------------------------------------------
 
 
 def test_recursion(tf):
@@ -1083,7 +1083,7 @@ def test_function_defined_inside_a_function(tf):
         same(outer(tf.constant(x)), (x + 1) * x)
 
 
-# --- Eagerly -------------------------------------------------------------------------------------
+# --- Eager execution -----------------------------------------------------------------------------
 
 
 @pytest.mark.records
@@ -1128,12 +1128,12 @@ def test_eager_calls_assign_all_or_nothing(tf):
     same(v, 1.0)
 
 
-# --- paths ---------------------------------------------------------------------------------------
+# --- paths() -------------------------------------------------------------------------------------
 
 
 @pytest.mark.records
 @pytest.mark.numtape_only("TensorFlow has no paths")
-def test_paths_say_what_was_recorded(tf):
+def test_paths_list_what_was_recorded(tf):
     settings = types.SimpleNamespace(rate=2.0)
 
     @tf.function
@@ -1170,7 +1170,7 @@ def test_paths_say_what_was_recorded(tf):
 
 @pytest.mark.records
 @gives_up
-def test_paths_say_why_there_are_none(tf):
+def test_paths_give_the_reason_for_plain_python(tf):
     kept = []
     f = tf.function(lambda x: kept.append(x * 2.0) or x)
     with one_warning():

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("isolated")
 
 
 def as_python(tf, python_function, *calls):
-    """The results of calls of a plain function, which a `function` must reproduce."""
+    """The results of the plain Python function, which `tf.function` must reproduce."""
     expected = [[np.asarray(python_function(*args)).tolist() for args in call()] for call in calls]
     replayed = tf.function(python_function)
     found = [[np.asarray(replayed(*args)).tolist() for args in call()] for call in calls]
@@ -46,7 +46,7 @@ def test_sets_among_arguments_are_compared_by_value(tf):
 
 
 class Key:
-    """A key that equals all keys of the same name."""
+    """A key that is equal to all keys of the same name."""
 
     def __init__(self, name, weight):
         self.name, self.weight = name, weight

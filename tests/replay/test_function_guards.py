@@ -19,7 +19,7 @@ RATE = 2.0
 SETTINGS = types.ModuleType("settings_of_test_function")
 
 
-# --- Guards --------------------------------------------------------------------------------------
+# --- Guards on values ----------------------------------------------------------------------------
 
 
 def test_branches_both_ways(tf):
@@ -34,7 +34,7 @@ def test_branches_both_ways(tf):
 
 
 @pytest.mark.numtape_only("TensorFlow records both branches at once")
-def test_known_paths_are_not_recorded_again(tf):
+def test_existing_paths_are_not_recorded_again(tf):
     @tf.function
     def f(x):
         if x > 0:
@@ -83,7 +83,7 @@ LOOKS = {
 @pytest.mark.numtape_only("TensorFlow's functions may not look at values")
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("of", ["argument", "result", "variable"])
-def test_looks_are_guarded(tf, look, of):
+def test_reads_of_values_are_guarded(tf, look, of):
     v = tf.Variable([1.0, 2.0])
 
     def program(x):
@@ -101,7 +101,7 @@ def test_looks_are_guarded(tf, look, of):
 
 
 @pytest.mark.numtape_only("TensorFlow's functions may not look at values")
-def test_looks_at_whole_arrays_are_guarded(tf):
+def test_reads_of_whole_arrays_are_guarded(tf):
     def program(x):
         return tf.boolean_mask(x, x > 0.0) if x.numpy()[7] > 0 else x
 
@@ -126,7 +126,7 @@ def test_guards_compare_bits(tf):
 
 
 @pytest.mark.numtape_only("TensorFlow's functions may not look at values")
-def test_branches_are_guarded_by_what_was_seen_and_not_by_the_numbers(tf):
+def test_branches_are_guarded_by_conditions_and_not_by_numbers(tf):
     f = tf.function(lambda x: x + 1.0 if x else x - 1.0)
     for x in (1.0, 2.0, 0.0, -0.0, 5.0, 7.5):
         same(f(tf.constant(x)), x + 1 if x else x - 1)
@@ -179,11 +179,11 @@ def test_guards_under_a_tape(tf):
     assert recordings(f) == 2
 
 
-# --- Names ---------------------------------------------------------------------------------------
+# --- Reads of names and attributes ---------------------------------------------------------------
 
 
 class Settings:
-    """Something with a rate."""
+    """An object with a rate."""
 
     shared = 2.0
     __slots__ = ("rate",)
@@ -193,7 +193,7 @@ class Settings:
 
 
 class Model:
-    """Something with settings, a property, a method."""
+    """An object with settings, a property and a method."""
 
     rate_of_class = 2.0
 
@@ -235,7 +235,7 @@ def world(monkeypatch):
 
 
 def names(tf, world):
-    """Programs that depend on a number, and the change of that number."""
+    """Programs that depend on a number, each with the statement that changes it."""
     free = 2.0
 
     def set_free(value):
@@ -418,7 +418,7 @@ def test_two_objects_of_one_class(tf):
 
 
 @pure
-def test_objects_that_live_for_a_moment(tf):
+def test_temporary_objects(tf):
     class View:
         def __init__(self, model):
             self.model = model
@@ -558,7 +558,7 @@ def test_watches_do_not_disturb_a_profiler(tf):
 
 
 @pytest.mark.numtape_only("TensorFlow does not look at names")
-def test_a_call_whose_names_were_not_followed_is_not_kept(tf):
+def test_a_call_that_could_not_be_observed_is_not_kept(tf):
     class Holder:
         rate = 1.0
 
@@ -610,7 +610,7 @@ def test_attributes_of_the_same_name_of_several_objects(tf, where):
 
 @pytest.mark.records
 def test_names_that_are_set_and_not_read(tf):
-    """They are set at recording only, as in TensorFlow."""
+    """Such names are set only while recording, as in TensorFlow."""
     state, best, log = types.SimpleNamespace(mode=1.0), None, []
     scope = {"level": 1.0}
     exec("def set_level(x):\n    global level\n    level = 2.0\n    return x * 1.0", scope)
@@ -640,7 +640,7 @@ def test_names_that_are_set_and_not_read(tf):
 
 @pytest.mark.records
 @pure
-def test_what_is_done_once_is_listed(tf, capsys):
+def test_effects_of_recording_are_listed(tf, capsys):
     state, log = types.SimpleNamespace(), []
 
     @tf.function
@@ -690,8 +690,8 @@ def test_attributes_of_objects_that_the_call_makes(tf):
 
 
 @pure
-def test_a_context_that_is_put_back(tf):
-    """The same lines read attributes of other objects; the state is restored in the end."""
+def test_state_that_is_set_and_restored(tf):
+    """The same lines read attributes of several objects; the state is restored at the end."""
     models = [types.SimpleNamespace(rate=2.0), types.SimpleNamespace(rate=3.0)]
     state = types.SimpleNamespace(current=models[0])
 
@@ -795,7 +795,7 @@ def test_too_many_values_of_a_name(tf, world):
 
 
 @pytest.mark.records
-def test_structures_within_structures_that_a_call_makes_are_its_own(tf):
+def test_nested_containers_that_a_call_creates_need_no_guards(tf):
     v, w = tf.Variable(1.0), tf.Variable(2.0)
 
     @tf.function

@@ -22,7 +22,7 @@ from numtape.core import settings
 pytestmark = pytest.mark.usefixtures("isolated")
 
 
-# --- Giving up -----------------------------------------------------------------------------------
+# --- Fallback to Python --------------------------------------------------------------------------
 
 
 @gives_up
@@ -60,7 +60,7 @@ def test_too_many_signatures(tf, few_in_all):
 
 @gives_up
 def test_many_signatures_are_many_recordings(tf):
-    """A function is called for each of a model's variables, and for each batch size."""
+    """A function that is called for each variable of a model, and for each batch size."""
     update = tf.function(lambda v, gradient: v.assign_sub(gradient))
     variables = [tf.Variable(tf.ones(k % 10)) for k in range(100)]
     with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def test_many_signatures_are_many_recordings(tf):
 @pytest.mark.records
 @pytest.mark.numtape_only("about numtape's memory")
 def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
-    """New arguments at each call, for which the function raises."""
+    """Each call has new arguments, and raises."""
     monkeypatch.setattr(importlib.import_module("numtape.function.function"), "MOST", 8)
     ran = []
 
@@ -110,8 +110,8 @@ def test_signatures_without_recordings_are_forgotten(tf, monkeypatch):
 
 @gives_up
 @pytest.mark.parametrize("raises", [False, True])
-def test_memory_of_the_program_is_let_go_when_a_call_ends(tf, raises):
-    """A call releases its arrays without a garbage collection, so that they can be resized."""
+def test_a_call_releases_the_programs_arrays(tf, raises):
+    """A call releases arrays without garbage collection, so that they can be resized."""
     values = array.array("f", [1.0, 2.0])
 
     @tf.function
@@ -388,7 +388,7 @@ def test_variable_that_a_handler_assigns_before_a_call_commits(tf, monkeypatch, 
 
 @pytest.mark.records
 @gives_up
-def test_thread_goes_on_after_giving_up(tf):
+def test_thread_continues_after_fallback(tf):
     tape = tf.GradientTape()
 
     @tf.function
@@ -412,7 +412,7 @@ def test_thread_goes_on_after_giving_up(tf):
 
 
 @gives_up
-def test_function_that_gave_up_still_assigns_all_or_nothing(tf):
+def test_function_in_plain_python_still_assigns_all_or_nothing(tf):
     v, kept = tf.Variable(0.0), []
 
     @tf.function
@@ -432,7 +432,7 @@ def test_function_that_gave_up_still_assigns_all_or_nothing(tf):
 
 
 @gives_up
-def test_a_refusal_that_the_function_catches(tf):
+def test_the_function_catches_what_stops_recording(tf):
     w = tf.Variable(2.0)
     tape = tf.GradientTape(persistent=True)
     with tape:
@@ -467,7 +467,7 @@ def test_a_slice_by_an_argument_is_no_leak(tf):
 
 @pytest.mark.numtape_only("TensorFlow assigns as far as it came")
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
-def test_exception_while_recording_leaves_everything_as_before(tf, error):
+def test_exception_while_recording_restores_all_state(tf, error):
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
     fail = [True]
 
@@ -499,7 +499,7 @@ def test_exception_while_recording_leaves_everything_as_before(tf, error):
 @pytest.mark.numtape_only("about numtape's programs")
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, error, when):
+def test_exception_while_replaying_restores_all_state(tf, monkeypatch, error, when):
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
     programs = program_class(settings.device())
 
@@ -535,7 +535,7 @@ def test_exception_while_replaying_leaves_everything_as_before(tf, monkeypatch, 
     assert found == bits(expected)
 
 
-def test_errors_of_python_pass(tf):
+def test_exceptions_of_python_propagate(tf):
     @tf.function(autograph=False)
     def f(x):
         raise KeyError("mine")
@@ -663,7 +663,7 @@ def test_error_under_a_tape_leaves_the_tape_usable(tf):
         same(v, before + 1.0)
 
 
-# --- Checking ------------------------------------------------------------------------------------
+# --- Checked replays -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -673,7 +673,7 @@ def checked(tf, monkeypatch):
 
 
 @check
-def test_check_finds_what_containers_hold(tf, checked):
+def test_check_finds_changed_items_of_containers(tf, checked):
     from numtape.errors import ReplayError
 
     rates = [2.0]
@@ -693,7 +693,7 @@ def test_check_finds_what_containers_hold(tf, checked):
 
 
 @check
-def test_check_finds_results_of_another_form(tf, checked):
+def test_check_finds_results_of_another_structure(tf, checked):
     from numtape.errors import ReplayError
 
     rates = [2.0]
@@ -733,7 +733,7 @@ def test_check_finds_other_variables_assigned(tf, checked):
 
 @pytest.mark.records
 @check
-def test_check_of_what_is_refused_now(tf, checked):
+def test_check_of_a_function_that_can_no_longer_be_recorded(tf, checked):
     from numtape.errors import ReplayError
 
     seeds = []
@@ -751,7 +751,7 @@ def test_check_of_what_is_refused_now(tf, checked):
 
 
 @check
-def test_check_is_content_with_right_functions(tf, checked):
+def test_check_accepts_correct_functions(tf, checked):
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
     optimizer = tf.keras.optimizers.Adam(0.1)
 
@@ -833,7 +833,7 @@ def test_check_holds_no_lock_while_python_runs(tf, checked):
 
 
 @check
-def test_check_passes_errors_on(tf, checked):
+def test_check_propagates_exceptions(tf, checked):
     v = tf.Variable(0.0)
 
     @tf.function
@@ -851,7 +851,7 @@ def test_check_passes_errors_on(tf, checked):
 
 
 @check
-def test_check_takes_nans_for_equal(tf, checked):
+def test_check_treats_nans_as_equal(tf, checked):
     @tf.function(jit_compile=True)
     def f(x, y):
         return x + y, (x * y - x) * y, tf.reduce_sum(tf.tanh(x) * y + x), tf.maximum(x, y), -(x * y)
@@ -891,7 +891,7 @@ def test_threads_that_add_up(tf, often, recorded):
     same(w, np.full(50, 400.0 + recorded))
 
 
-def test_threads_agree_with_one(tf, often):
+def test_threads_give_the_results_of_one_thread(tf, often):
     w = tf.Variable(np.random.default_rng(0).standard_normal((4, 3)))
 
     @tf.function
@@ -927,7 +927,7 @@ def test_threads_that_draw(tf, often):
 
 
 @pytest.mark.numtape_only("about numtape's locks")
-def test_threads_that_draw_and_look_and_assign(tf, often):
+def test_threads_that_draw_read_and_assign(tf, often):
     v, x = tf.Variable(0), tf.constant(0.5)
 
     @tf.function
@@ -1063,7 +1063,7 @@ def test_executor_changes_between_calls(tf):
 
 @pytest.mark.records
 @pytest.mark.numtape_only("about numtape's executors")
-def test_replays_run_on_the_executor_of_the_moment(tf, monkeypatch):
+def test_replays_run_on_the_current_executor(tf, monkeypatch):
     ran = []
     for name in ("cpu", "reference"):
         programs = program_class(name)
@@ -1125,7 +1125,7 @@ def test_threads_that_record_the_same_at_once(tf):
     assert len(f.paths()) == 1
 
 
-# --- Programs ------------------------------------------------------------------------------------
+# --- Whole programs ------------------------------------------------------------------------------
 
 
 def test_many_ops(tf):

@@ -1,4 +1,4 @@
-"""Reads of Python's state by recordings: all ways to hold and access it, and the guards."""
+"""Reads of Python state during recording: ways to hold and to access it, and the guards."""
 
 import ctypes
 import gc
@@ -62,7 +62,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", state_programs.WAYS)
 def test_each_way_to_hold_state(name, request):
-    """In one program, depending on the seed, or in all three."""
+    """One program, which depends on the seed; with --slow, three."""
     for seed in range(3) if request.config.getoption("--slow") else [SEED % 3]:
         program = state_programs.Program(seed, [name])
         said = state_programs.compare(program)
@@ -70,7 +70,7 @@ def test_each_way_to_hold_state(name, request):
 
 
 @pytest.mark.parametrize("name", state_programs.WAYS)
-def test_each_way_is_replayed_or_says_why_not(name):
+def test_each_way_is_replayed_or_has_a_reason(name):
     reason = state_programs.replayed(name)
     if name in PLAIN:
         assert PLAIN[name] in reason
@@ -79,7 +79,7 @@ def test_each_way_is_replayed_or_says_why_not(name):
 
 
 def test_random_programs(request):
-    """Runs for some seconds programs that mix several ways and change state between calls."""
+    """Programs that combine several ways, and change state between calls."""
     count, end = request.config.getoption("--programs") // 2, time.monotonic() + 60
     for k in range(count):
         program = state_programs.Program(SEED * 100_000 + k)
@@ -89,7 +89,7 @@ def test_random_programs(request):
             break
 
 
-def test_programs_find_what_is_not_compared(monkeypatch):
+def test_programs_detect_missing_guards(monkeypatch):
     monkeypatch.setattr(Guards, "holds", lambda self: True)
     for seed in range(100):
         if state_programs.compare(state_programs.Program(seed)) is not None:
@@ -107,7 +107,7 @@ def codes(code):
             yield from codes(constant)
 
 
-def test_stacks_of_the_standard_library_are_as_deep_as_python_says():
+def test_stack_depths_in_the_standard_library_match_python():
     folder = Path(sysconfig.get_path("stdlib"))
     found = 0
     for path in sorted(folder.glob("*.py"))[::3]:
@@ -121,7 +121,7 @@ def test_stacks_of_the_standard_library_are_as_deep_as_python_says():
     assert found > 1000
 
 
-def test_what_is_on_a_stack():
+def test_values_on_the_stack():
     seen = []
 
     def outer(one, two):
@@ -160,7 +160,7 @@ def test_what_is_on_a_stack():
     assert (1.5, 2.5, 3.5) in seen[-1]
 
 
-def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
+def test_an_unknown_python_version_runs_as_python(tf, monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
     monkeypatch.setattr("numtape.core.replay.guard_tree._unobserved_reasons", [])
     frames.unsupported_reason.cache_clear()
@@ -177,7 +177,7 @@ def test_a_version_that_is_not_known_runs_as_python(tf, monkeypatch):
     assert not frames.unsupported_reason()
 
 
-def test_an_instruction_that_is_not_known_runs_as_python(tf, monkeypatch):
+def test_an_unknown_instruction_runs_as_python(tf, monkeypatch):
     from numtape.core.replay.observe import instructions
 
     rest = {k: v for k, v in instructions.INSTRUCTIONS.items() if k != "BINARY_OP"}
@@ -187,7 +187,7 @@ def test_an_instruction_that_is_not_known_runs_as_python(tf, monkeypatch):
         same(f(tf.constant(1.0)), 2.0)
 
 
-def test_what_the_observer_does_not_understand_runs_as_python(tf, monkeypatch):
+def test_an_error_in_the_observer_runs_as_python(tf, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError("of the observer")
 
@@ -198,7 +198,7 @@ def test_what_the_observer_does_not_understand_runs_as_python(tf, monkeypatch):
         same(f(tf.constant(1.0)), 2.0)
 
 
-# --- Guards --------------------------------------------------------------------------------------
+# --- Guards on reads -----------------------------------------------------------------------------
 
 
 class Holder:
@@ -207,14 +207,14 @@ class Holder:
 
 
 def each_kind():
-    """A read of each kind, and what changes it."""
+    """A read of each kind, and a change of its value."""
     one, names, items = Holder(), {"a": 1.5}, [1.0, "two"]
     one.k = 2.5
     Kind = type("Kind", (Holder,), {})
     cell = (lambda: items).__closure__[0]
 
     def function(x=1, *, y=2):
-        """Has defaults."""
+        """A function with defaults."""
 
     code = function.__code__, function.__defaults__, function.__kwdefaults__
     return {
@@ -252,7 +252,7 @@ def test_a_read_of_each_kind(kind):
     assert found.first_changed().name == "it"
 
 
-def test_a_class_that_changes_elsewhere_holds():
+def test_guards_hold_after_unrelated_changes_of_a_class():
     kind = type("Kind", (Holder,), {})
     found = Guards([Read(reads.CLASS, kind, None, reads.class_contents(kind), "it", ("file", 1))])
     for k in range(3):
@@ -388,7 +388,7 @@ def test_a_debugger_sees_the_lines(tf):
     assert recordings(f) == 1
 
 
-def test_freeze_keeps_what_was(tf, caplog):
+def test_freeze_keeps_the_recording(tf, caplog):
     rates, state = [2.0], types.SimpleNamespace(k=3.0)
 
     @tf.function(freeze=True)
@@ -405,7 +405,7 @@ def test_freeze_keeps_what_was(tf, caplog):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
-def test_what_a_signal_handler_does_is_no_part_of_a_recording(tf):
+def test_signal_handlers_are_not_recorded(tf):
     v, holder = tf.Variable(0.0), types.SimpleNamespace(interrupted=True)
 
     @tf.function
@@ -437,13 +437,13 @@ def test_reasons_name_the_line(tf):
     assert "time.time" in repr(function.paths())
 
 
-def test_lists_say_what_is_allowed():
-    """A call of an unlisted C function makes a function run as Python."""
+def test_impure_c_functions_are_not_listed():
+    """A function that calls an unlisted C function runs as plain Python."""
     assert id(time.time) not in ownership.PURE
     assert id(random.random) not in ownership.PURE
 
 
-def test_arrays_are_read_anew(tf):
+def test_arrays_are_read_in_each_call(tf):
     weights = np.array([1.0, 2.0], np.float32)
 
     @tf.function
@@ -473,7 +473,7 @@ results = [float(model.scaled(tf.constant(k))) for k in (1.0, 2.0)]
 """
 
 
-def test_classes_and_code_that_were_met_are_not_kept(tf):
+def test_observed_classes_and_code_are_not_kept_alive(tf):
     scope = {"tf": tf}
     exec(MET, scope)
     assert scope["results"] == [2.0, 4.0]
@@ -485,7 +485,7 @@ def test_classes_and_code_that_were_met_are_not_kept(tf):
 
 
 def test_a_class_that_was_changed_is_compared_once(tf, monkeypatch):
-    """Later calls compare its version number, which needs no attribute lookup in between."""
+    """Later calls compare the version number of the class, without looking up attributes."""
     compared = []
     monkeypatch.setattr(
         guards,
@@ -532,8 +532,8 @@ print(str(function.paths()).count("hits"))
 """
 
 
-def test_collections_while_python_calls_who_follows_it():
-    """A collection may run functions, for which Python calls the follower recursively."""
+def test_garbage_collection_during_observation():
+    """A garbage collection can run functions, for which Python calls the observer recursively."""
     assert run(COLLECTED).split() == ["1"]
 
 
@@ -572,6 +572,6 @@ print(stopped > 10)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms here")
-def test_what_a_handler_raises_while_a_call_is_recorded_is_the_programs():
+def test_exceptions_of_signal_handlers_during_recording_propagate():
     """The exception propagates, and the next call is recorded."""
     assert run(INTERRUPTED) == "True"

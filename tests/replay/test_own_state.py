@@ -1,8 +1,8 @@
-"""State of numtape's own objects: a recorded function notices a change, or runs as Python.
+"""State of numtape's own objects: a recorded function sees changes, or runs as plain Python.
 
-The first part searches the source of the API modules for state that is set outside of `__init__`,
-and requires for each a reason why recorded functions cannot miss a change. The second part reads
-state in a function, changes it outside, and compares with Python.
+The first part finds state in the API modules that is set outside of `__init__`, and requires a
+reason why recorded functions cannot miss a change of it. The second part reads state in a function,
+changes it outside, and compares with plain Python.
 """
 
 import ast
@@ -256,7 +256,7 @@ def _state_of(tree):
 
 
 def _is_observed(path):
-    """Whether reads by a module's code are observed, like those of a program."""
+    """Whether reads by a module are observed, as those of a program are."""
     return str(path).startswith(_PROGRAM_LIKE_FILES)
 
 
@@ -278,7 +278,7 @@ def test_all_state_is_classified():
     assert not {name: state for name, state in gone.items() if state}
 
 
-def test_the_walk_sees_state():
+def test_the_search_finds_state():
     source = """
 known, table = [], {}
 class A:
@@ -301,7 +301,7 @@ class A:
     assert _state_of(ast.parse(source)) == set(expected.split())
 
 
-# Reading state in a function, and changing it outside.
+# State that a function reads, and a change outside of the function.
 
 
 def _manager(folder):
@@ -670,7 +670,7 @@ VARIABLE = tf.Variable([0.123456789, 2.0])
 
 
 def _state():
-    """Python's and NumPy's settings, which the function may set."""
+    """The settings of Python and NumPy that the function can change."""
     return np.geterr(), np.get_printoptions()["precision"], warnings.filters[0][:3]
 
 

@@ -1,4 +1,4 @@
-"""Replayed calls in machine code, compared with the functions run as Python."""
+"""Replays in machine code, compared with plain Python."""
 
 import gc
 import sys
@@ -29,7 +29,7 @@ scale, table = 2.0, {"rate": 3.0, "list": [1.0, 2.0]}
 v, whole = tf.Variable(1.5), tf.Variable([1.0, 2.0])
 
 
-# In these tests Python replays the second call, and machine code the third one if possible.
+# Here the second call is replayed by Python, and the third by machine code where possible.
 
 
 def paths(function):
@@ -39,7 +39,7 @@ def paths(function):
 
 
 def carried_out(function):
-    """The number of calls that machine code has executed."""
+    """The number of calls that ran as machine code."""
     return sum(int(path.counts[0]) for path in paths(function))
 
 
@@ -112,7 +112,7 @@ def test_results_are_those_of_the_function(name):
     assert sum(path.hits for path in recorded.paths()) == 39
 
 
-def test_what_a_call_gives_is_an_ordinary_tensor():
+def test_results_are_ordinary_tensors():
     double = tf.function(lambda x: 2.0 * x)
     for _ in range(5):
         y = double(X)
@@ -143,7 +143,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_numbers_of_results_are_numpys(dtype):
+def test_scalar_results_convert_as_in_numpy(dtype):
     same = tf.function(lambda x: tf.identity(x))
     for value in np.array(NUMBERS[dtype], dtype):
         kinds = [complex] if dtype == "complex64" else [complex, float]
@@ -166,7 +166,7 @@ def test_other_arguments_are_seen():
         x, y = tf.constant(float(k)), tf.constant(k + 0.5)
         assert float(add(x, y)) == k + 2 * (k + 0.5)
         if k % 3 == 0:
-            assert float(add(x, x)) == 3.0 * k  # one tensor twice is another signature
+            assert float(add(x, x)) == 3.0 * k  # the same tensor twice has another signature
             assert add(tf.constant([x, y]), y).shape == (2,)
             assert float(add(x, y=y)) == k + 2 * (k + 0.5)
             assert add(tf.constant(k), tf.constant(1)).dtype == tf.int32
@@ -177,7 +177,7 @@ def test_other_arguments_are_seen():
 
 
 def changes(monkeypatch):
-    """Changes of everything that a call reads, each undone afterwards, with the expected result."""
+    """Changes of each thing that a call reads, each with the expected result and then undone."""
     yield 3.0, lambda: None
     yield 12.0, lambda: monkeypatch.setitem(globals(), "scale", 8.0)
     yield 9.0, lambda: monkeypatch.setitem(table, "rate", 9.0)
@@ -187,7 +187,7 @@ def changes(monkeypatch):
     yield 15.0, lambda: v.assign(v * 5.0)  # not computed yet
 
 
-def test_what_changes_is_seen(monkeypatch):
+def test_changes_are_seen(monkeypatch):
     function = tf.function(lambda x: x * scale * table["rate"] * holder.rate * v / 3)
     for expected, change in changes(monkeypatch):
         for _ in range(3):
@@ -225,7 +225,7 @@ def test_guards_choose_the_path():
     assert len(paths(function)) == 2 and all(path.counts[0] > 10 for path in paths(function))
 
 
-def test_states_of_the_thread_are_asked():
+def test_modes_of_the_thread_are_checked():
     seen = []
     function = tf.function(lambda x: x * v)
 
@@ -263,7 +263,7 @@ def test_states_of_the_thread_are_asked():
         assert float(tape.gradient(y, X)) == 0.75
 
 
-def test_layers_are_told_whether_they_train():
+def test_layers_see_the_training_flag():
     scaled = tf.keras.layers.Lambda(lambda x, training=None: x * 4.0 if training else x)
     inner = tf.function(lambda x: scaled(x))
 
@@ -276,7 +276,7 @@ def test_layers_are_told_whether_they_train():
         assert float(layer(X, training=training)) == (2.0 if training else 0.5)
 
 
-def test_methods_are_those_of_their_objects():
+def test_methods_are_bound_to_their_objects():
     class Model:
         def __init__(self, k):
             self.w = tf.Variable(float(k))
@@ -291,7 +291,7 @@ def test_methods_are_those_of_their_objects():
         models[0].w.assign(0.0)
 
 
-def test_what_a_function_cannot_have_is_left_to_python():
+def test_unsupported_arguments_are_left_to_python():
     noise = tf.function(lambda x: x + tf.random.normal(()))
     passed = tf.function(lambda x, y: [x, x * y])
     large = tf.function(lambda x: x * tf.ones(1 << 14))
@@ -371,7 +371,7 @@ def test_steps_of_fit_need_no_python(of_arrays):
     assert carried_out(model._nt_functions["train"]) >= 30
 
 
-def test_steps_that_count_what_is_right_need_no_python():
+def test_steps_that_compute_accuracy_need_no_python():
     model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(4, "softmax")])
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     model.fit(np.ones((160, 3), "f"), np.arange(160) % 4, batch_size=4, verbose=0)
@@ -393,7 +393,7 @@ def test_many_variables_are_assigned(monkeypatch):
     assert carried_out(few) == 0
 
 
-def test_an_error_in_putting_a_result_together_assigns_nothing():
+def test_an_error_while_building_the_result_assigns_nothing():
     step, (*_, count) = network()
     recorded = tf.function(lambda x, y: (step(x, y), 1))
     x, target = tf.ones((4, 3)), tf.ones((4, 1))
@@ -420,7 +420,7 @@ def test_an_error_in_putting_a_result_together_assigns_nothing():
     assert carried_out(recorded) == done + 3
 
 
-def test_others_that_update_are_waited_for():
+def test_calls_wait_for_updates_by_other_threads():
     v.assign(1.5)
     step = tf.function(lambda x: v.assign_add(x))
     for _ in range(4):
@@ -462,7 +462,7 @@ def test_hot_functions_are_compiled(monkeypatch):
     assert made.holds() and made._words[left] > 1 << 61
 
 
-def test_counts_of_references_stay():
+def test_reference_counts_are_unchanged():
     function = tf.function(lambda x, y: [x * v, None, y + scale, "text", whole * x])
     step, own = network()
     train = tf.function(step)
@@ -488,7 +488,7 @@ def test_counts_of_references_stay():
     assert all(carried_out(f) > 10000 for f in (function, other, train))
 
 
-def test_functions_come_and_go():
+def test_functions_are_created_and_freed():
     def made():
         function = tf.function(lambda x: x * v)
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""`tf.function` and plain Python do the same: random programs, step by step in two worlds."""
+"""Random programs: each step has the same results with `tf.function` and in plain Python."""
 
 import pytest
 import replay_programs
@@ -33,7 +33,7 @@ def check(seeds):
 
 @pytest.fixture
 def count(tf, request, executor):
-    """The number of programs of each kind; the test runs on one device after the other.
+    """The number of programs of each kind, on each device.
 
     Compiling for a GPU takes longer, and its simulator runs each thread in Python.
     """
@@ -101,8 +101,8 @@ def broken_leaks(monkeypatch):
     ids=lambda x: getattr(x, "__name__", ""),
 )
 @pytest.mark.cpu_only("about the programs, not about a device")
-def test_the_programs_find_what_is_broken(broken, first, monkeypatch):
-    """``first``: earlier programs are known not to detect the defect."""
+def test_the_programs_detect_defects(broken, first, monkeypatch):
+    """``first`` is the first program to try; earlier ones are known not to detect the defect."""
     broken(monkeypatch)
     for seed in range(first, first + 1000):
         program = Program(seed)
@@ -115,7 +115,7 @@ def test_the_programs_find_what_is_broken(broken, first, monkeypatch):
 
 
 @pytest.mark.records
-def test_a_program_is_shrunk_to_what_differs(monkeypatch):
+def test_a_failing_program_is_shrunk(monkeypatch):
     broken_names(monkeypatch)
     source = "rate = 2.0\nother = 3.0\n@function\ndef f(x):\n    y = x + 1\n    return x * rate"
     steps = ["result = f(1.0)", "other = 1.0", "rate = 4.0", "result = f(2.0)", "result = f(1.0)"]

@@ -1,6 +1,6 @@
-"""Functions that run as plain Python: in an unknown interpreter, or if recording is refused.
+"""Functions that run as plain Python: in an unknown Python version, or without a recording.
 
-A function that is not recorded gets the caller's own objects, and has its effects once.
+Such a function receives the caller's own objects, and has its effects once for each call.
 """
 
 import itertools
@@ -20,17 +20,18 @@ import numtape as tf
 
 pytestmark = pytest.mark.numtape_only("how functions run that numtape does not record")
 
-# Tests whose statements also hold in a Python with unknown internals.
+FOLDER = Path(__file__).parent
+# Tests that also hold in a Python with unknown internals.
 FILES = (
-    "test_state_cases.py",
-    "test_function.py",
-    "test_function_arguments.py",
-    "test_function_gradients.py",
+    *sorted(FOLDER.glob("test_state_*.py")),
+    FOLDER / "test_function.py",
+    FOLDER / "test_function_arguments.py",
+    FOLDER / "test_function_gradients.py",
 )
 
 
 @pytest.mark.records
-def test_functions_where_the_interpreter_is_not_known():
+def test_functions_in_an_unknown_python_version():
     child = subprocess.run(
         [
             sys.executable,
@@ -40,7 +41,7 @@ def test_functions_where_the_interpreter_is_not_known():
             "unknown_python",
             "-p",
             "no:cacheprovider",
-            *(str(Path(__file__).parent / name) for name in FILES),
+            *map(str, FILES),
         ],
         env=environment(PYTHONPATH=f"{ROOT}:{SUPPORT}"),
         cwd=ROOT,
@@ -150,13 +151,13 @@ def outcome(decorate, reason, question, before):
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("question", questions())
 @pytest.mark.parametrize("reason", reasons([]))
-def test_calls_that_are_refused_get_the_callers_objects(reason, question, before):
+def test_calls_without_a_recording_get_the_callers_objects(reason, question, before):
     case = reason, question, before
     assert outcome(tf.function, *case) == outcome(lambda f: f, *case)
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python")
-def test_what_can_be_done_once_is_done_once_where_a_call_begins_again():
+def test_effects_happen_once_if_a_call_restarts():
     import threading
 
     lock, said = threading.Lock(), []
@@ -181,7 +182,7 @@ def test_what_can_be_done_once_is_done_once_where_a_call_begins_again():
 
 
 @pytest.mark.filterwarnings("ignore:.*runs as plain Python")
-def test_draws_and_assigns_of_a_call_that_begins_again_are_done_once():
+def test_draws_and_assigns_happen_once_if_a_call_restarts():
     v = tf.Variable(0.0)
 
     def step(x):

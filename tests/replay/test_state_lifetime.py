@@ -1,0 +1,105 @@
+"""Lifetime of objects: a call releases them when plain Python does.
+
+Each case is compared with plain Python; see `state_cases`.
+"""
+
+import copy
+import weakref
+
+import pytest
+from state_cases import Cases, ignore_fallback, name_of, steps
+
+import numtape as tf
+
+pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+
+case = Cases()
+
+
+class Model:
+    k = 2.0
+
+
+@case
+def weak_dictionary(decorate):
+    cache = weakref.WeakValueDictionary()
+
+    def f(x):
+        model = Model()
+        cache["k"] = model
+        k = cache["k"].k
+        del model
+        return x * k if "k" not in cache else x * 3.0
+
+    return steps(decorate(f))
+
+
+@case
+def weak_set(decorate):
+    alive = weakref.WeakSet()
+
+    def f(x):
+        models = [Model(), Model()]
+        for model in models:
+            alive.add(model)
+        del models, model
+        return x * len(alive)
+
+    return steps(decorate(f))
+
+
+@case
+def weak_reference(decorate):
+    def f(x):
+        pair = (Model(),)
+        seen = weakref.ref(pair[0])
+        kept = [pair]
+        del pair
+        kept = kept[:0]
+        return x * 2.0 if seen() is None else x * 3.0
+
+    return steps(decorate(f))
+
+
+@case
+def finalizers(decorate):
+    gone = [0]
+
+    class Row:
+        def __init__(self, v):
+            self.v = v
+
+        def __del__(self):
+            gone[0] += 1
+
+    class Made(Row):
+        def __new__(cls, v):
+            return super().__new__(cls)
+
+    def f(x):
+        rows = [Row(1.0), Made(2.0), copy.copy(Row(3.0))]
+        total = sum(row.v for row in rows)
+        rows.clear()
+        return x * total + gone[0]
+
+    return steps(decorate(f))
+
+
+@case
+def weak_reference_to_an_argument_of_the_program(decorate):
+    model = Model()
+    model.k = 2.0
+
+    def f(x):
+        return x * weakref.ref(model)().k
+
+    g = decorate(f)
+    found = steps(g, lambda: setattr(model, "k", 5.0))
+    assert not hasattr(g, "paths") or not g.paths().reasons
+    return found
+
+
+@ignore_fallback
+@pytest.mark.parametrize("make", case, ids=name_of)
+def test_objects_are_released_as_in_python(make):
+    assert make(tf.function) == make(lambda f: f)
