@@ -7,7 +7,7 @@ that is not selected by 0.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from .elementwise import (
 from .joining import concat
 from .movement import transpose
 from .reduction import reduce_sum
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -180,7 +183,7 @@ LEAKY_GATE: Op = defop(
 )
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """``x`` where positive, ``alpha * x`` elsewhere. Its derivative at 0 is ``alpha``.
 
     From Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural Network Acoustic Models"
@@ -207,7 +210,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return record(LEAKY_RELU, (x, alpha))
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """``log(1 / (1 + exp(-x)))``, elementwise, without overflow: ``-softplus(-x)``.
 
     Args:
@@ -234,7 +237,7 @@ _silu = unary_op(
 )
 
 
-def silu(features: Any, beta: Any = 1.0) -> Tensor:
+def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """``x * sigmoid(beta * x)``, elementwise: also called swish.
 
     From Ramachandran, Zoph and Le, "Searching for Activation Functions" (2017).
@@ -268,7 +271,7 @@ _HALF = math.sqrt(0.5)
 _gelu = unary_op("Gelu", "0.5 * x * erfc(x * -0.7071067811865476)", _gelu_vjp)
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the probability that a normal number is less than ``x``, elementwise.
 
     From Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
@@ -302,7 +305,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     return x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x)))
 
 
-def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """`relu` of ``x`` and of ``-x``, side by side: twice as many elements along an axis.
 
     From Shang, Sohn, Almeida and Lee, "Understanding and Improving Convolutional Neural Networks
@@ -363,7 +366,7 @@ THRESHOLD = defop(
 )
 
 
-def sparsemax(x: Any, axis: int = -1) -> Tensor:
+def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     """The nearest point of the simplex, along an axis: like `softmax`, with exact zeros.
 
     From Martins and Astudillo, "From Softmax to Sparsemax" (2016).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,13 +19,18 @@ from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..values.annotations import DTypeLike, IntLike, TensorLike
+
 
 def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
     shape = tuple(dim for at, dim in enumerate(x.shape) if at != axis)
     return intern(shape, dtypes.as_dtype(output))
 
 
-def _first(find: Any, worst: float) -> Any:
+def _first(find: Callable[[Array, int], Array], worst: float) -> Any:
     """The index of an extreme element. As in TensorFlow, NaN is none."""
 
     def compute(out: Array, x: Array, axis: int, output: str) -> None:
@@ -76,7 +81,7 @@ _OUTPUTS = {
 }
 
 
-def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
+def _arg(op: Op, x: TensorLike, axis: IntLike | None, output_type: DTypeLike) -> Tensor:
     x = as_tensor(x)
     at = to_axis(op.name, 0 if axis is None else axis, x.ndim)
     if not x.shape[at]:
@@ -94,9 +99,9 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
 
 @suggest_keywords
 def argmax(
-    input: Any,
-    axis: Any = None,
-    output_type: Any = dtypes.int64,
+    input: TensorLike,
+    axis: IntLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """The index of the largest element along an axis: the first at a tie.
@@ -124,9 +129,9 @@ def argmax(
 
 @suggest_keywords
 def argmin(
-    input: Any,
-    axis: Any = None,
-    output_type: Any = dtypes.int64,
+    input: TensorLike,
+    axis: IntLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """The index of the smallest element along an axis: the first at a tie.
@@ -155,13 +160,13 @@ def argmin(
 _WIDER = {"f": np.float64, "c": np.complex128}
 
 
-def _accumulate(ufunc: Any, x: Array, axis: int) -> Array:
+def _accumulate(ufunc: np.ufunc, x: Array, axis: int) -> Array:
     """Running results. Those of float32 are rounded once each: all else is done in float64."""
     result: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
     return result
 
 
-def _scan(ufunc: Any) -> Any:
+def _scan(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, axis: int, exclusive: bool, reverse: bool) -> None:
         flip = slice(None, None, -1) if reverse else slice(None)
         at = (slice(None),) * axis
@@ -197,8 +202,8 @@ CUMSUM: Op = defop(
 
 @suggest_keywords
 def cumsum(
-    x: Any,
-    axis: Any = 0,
+    x: TensorLike,
+    axis: IntLike = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
@@ -249,7 +254,11 @@ CUMPROD: Op = defop(
 
 @suggest_keywords
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: IntLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Running products along an axis.
 
@@ -367,7 +376,11 @@ CUMULATIVE_LOGSUMEXP: Op = defop(
 
 
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: IntLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Running ``log(sum(exp(x)))`` along an axis, without overflow.
 

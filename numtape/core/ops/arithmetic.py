@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, OpError
 from ..log.as_tensor import as_tensor
@@ -32,7 +32,9 @@ from .reduction import reduce_all
 from .rules import every
 
 if TYPE_CHECKING:
-    from ..values.annotations import TensorLike
+    from collections.abc import Sequence
+
+    from ..values.annotations import DTypeLike, TensorLike
 
 
 def _operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
@@ -309,7 +311,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     return real_divide_no_nan(1, as_tensor(x))
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """The elements converted to another dtype; what it does not have becomes the nearest it has.
 
     Args:
@@ -341,7 +343,9 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     return cast(x, requested)  # floats beyond an integer's range become its ends
 
 
-def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Tensor | IndexedSlices:
+def scalar_mul(
+    scalar: TensorLike, x: TensorLike, name: str | None = None
+) -> Tensor | IndexedSlices:
     """The product of a number with a tensor.
 
     Args:
@@ -372,7 +376,7 @@ def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Tensor | 
     return result
 
 
-def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients at ``x``, elementwise, by Horner's rule.
 
     Args:

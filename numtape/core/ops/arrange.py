@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from .indexing import gather
 from .joining import concat
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, IntsLike, NumberLike, TensorLike
+
 
 @suggest_keywords
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: IntsLike, axis: IntsLike, name: str | None = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come in at the other.
 
     Args:
@@ -74,10 +77,10 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: Any = None,
-    batch_axis: Any = None,
+    input: TensorLike,
+    seq_lengths: TensorLike,
+    seq_axis: IntLike | None = None,
+    batch_axis: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Each example's first elements in reversed order; those behind them stay.
@@ -129,14 +132,14 @@ def reverse_sequence(
     return movement.transpose_if_needed(result, tuple(order.index(k) for k in range(x.ndim)))
 
 
-def _axis(axis: Any, rank: int, op: str) -> int:
+def _axis(axis: IntLike, rank: int, op: str) -> int:
     result = movement.to_ints(axis)
     require(isinstance(result, int), op, f"an axis must be an int, got {axis!r}")
     require(0 <= result < rank, op, f"axis {result} is not in [0, {rank})")
     return int(result)
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """The coordinates of the points of a grid, a tensor for each axis.
 
     Args:
@@ -180,7 +183,10 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 @suggest_keywords
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+    lengths: TensorLike,
+    maxlen: NumberLike | None = None,
+    dtype: DTypeLike = dtypes.bool_,
+    name: str | None = None,
 ) -> Tensor:
     """True in the first places of each row, as many as a length says.
 
@@ -221,7 +227,7 @@ def sequence_mask(
     return elementwise.cast(places < movement.expand_dims(result, -1), dtype)
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape to which two broadcast, all of them tensors.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .padding import pad
 from .reduction import reduce_sum
 from .slicing import slice_into_zeros, split, unstack
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
@@ -31,7 +34,7 @@ Array = np.ndarray[Any, Any]
 # filled up at the end, the one below at the beginning.
 
 
-def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
+def packed_diagonals(diagonals: TensorLike, form: str, op: str) -> Tensor:
     """Diagonals in one of TensorFlow's three forms, as a tensor of shape (..., 3, n)."""
     if form == "sequence":
         if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
@@ -86,7 +89,10 @@ def tridiagonal_product(packed: Tensor, x: Tensor) -> Tensor:
 
 
 def tridiagonal_matmul(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike,
+    rhs: TensorLike,
+    diagonals_format: str = "compact",
+    name: str | None = None,
 ) -> Tensor:
     """The product of matrices that have three diagonals with matrices.
 
@@ -123,7 +129,7 @@ def tridiagonal_matmul(
     return tridiagonal_product(packed, x)
 
 
-def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]:
+def _both(diagonals: TensorLike, rhs: TensorLike, form: str, op: str) -> tuple[Tensor, Tensor]:
     packed = packed_diagonals(diagonals, form, op)
     x = as_tensor(rhs, packed._spec, op)
     if packed.dtype is not x.dtype:
@@ -209,8 +215,8 @@ def tridiagonal_solution(packed: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
 
 
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -266,7 +272,11 @@ def tridiagonal_solve(
 
 
 def banded_triangular_solve(
-    bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    bands: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The ``x`` of ``matrix @ x = rhs`` for triangular matrices that have few diagonals.
 
@@ -311,12 +321,12 @@ def banded_triangular_solve(
 
 
 def eigh_tridiagonal(
-    alpha: Any,
-    beta: Any,
+    alpha: TensorLike,
+    beta: TensorLike,
     eigvals_only: bool = True,
     select: str = "a",
-    select_range: Any = None,
-    tol: Any = None,
+    select_range: TensorLike | None = None,
+    tol: object = None,
     name: str | None = None,
 ) -> Any:
     """The eigenvalues of symmetric matrices that have three diagonals, and their eigenvectors.
@@ -378,13 +388,13 @@ def eigh_tridiagonal(
     return values if vectors is None else (values, vectors)
 
 
-def _ends(ends: Any) -> tuple[Any, Any]:
+def _ends(ends: TensorLike | None) -> tuple[Any, Any]:
     if not isinstance(ends, list | tuple | Tensor | np.ndarray) or len(ends) != 2:
         raise TypeError(f"select_range must be two numbers, got {repr_of(ends)}")
     return ends[0], ends[1]
 
 
-def _range(ends: Any, count: int) -> tuple[int, int]:
+def _range(ends: TensorLike | None, count: int) -> tuple[int, int]:
     low, high = (movement.to_ints(end) for end in _ends(ends))
     if not isinstance(low, int) or not isinstance(high, int):
         raise TypeError(f"select_range must be two integers, got {repr_of(ends)}")

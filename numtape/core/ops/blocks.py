@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from .indexing import GATHER
 from .padding import PAD
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, ShapeLike, TensorLike
+
 FORMATS = ("NHWC", "NCHW")
 
 
-def _channels_last(x: Tensor, data_format: Any, op: str) -> Tensor:
+def _channels_last(x: Tensor, data_format: str, op: str) -> Tensor:
     if data_format not in FORMATS:
         raise InvalidArgumentError(
             f"data_format must be one of {FORMATS}, got {data_format!r} [Op:{op}]"
@@ -34,7 +37,7 @@ def _as_given(x: Tensor, data_format: str) -> Tensor:
     return movement.transpose(x, (0, 3, 1, 2)) if data_format == "NCHW" else x
 
 
-def _block(block_size: Any, op: str) -> int:
+def _block(block_size: IntLike | float, op: str) -> int:
     size = movement.to_ints(truncate_float(block_size, "block_size"))
     if not isinstance(size, int):
         raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
@@ -43,7 +46,10 @@ def _block(block_size: Any, op: str) -> int:
 
 
 def space_to_depth(
-    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    block_size: IntLike | float,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """Blocks of pixels moved into the channels.
 
@@ -80,7 +86,10 @@ def space_to_depth(
 
 
 def depth_to_space(
-    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    block_size: IntLike | float,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """Channels moved into blocks of pixels: what undoes `space_to_depth`.
 
@@ -118,7 +127,7 @@ def depth_to_space(
 
 
 def _blocks(
-    x: Tensor, block_shape: Any, pairs: Any, op: str, what: str
+    x: Tensor, block_shape: ShapeLike, pairs: TensorLike, op: str, what: str
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """The sizes of a block, and what is padded or cropped."""
     sizes = list(movement.to_shape(block_shape))
@@ -139,7 +148,7 @@ def _blocks(
 
 
 def space_to_batch_nd(
-    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+    input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
     """Blocks of elements moved into the batch: each of its places becomes an example.
 
@@ -178,7 +187,9 @@ def space_to_batch_nd(
     return movement.reshape(x, (batch * math.prod(sizes), *parts[::2], *rest))
 
 
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch(
+    input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
+) -> Tensor:
     """Blocks of elements moved into the batch: `space_to_batch_nd`.
 
     Args:
@@ -201,7 +212,9 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     return space_to_batch_nd(input, block_shape, paddings)
 
 
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space(
+    input: TensorLike, block_shape: ShapeLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
     """Examples moved into blocks of elements: what undoes `space_to_batch`.
 
     Args:
@@ -251,7 +264,10 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: ShapeLike,
+    block_shape: ShapeLike,
+    base_paddings: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The paddings with which blocks divide a shape, and the crops that undo them.
 
@@ -293,7 +309,12 @@ def required_space_to_batch_paddings(
 
 
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    images: TensorLike,
+    sizes: ShapeLike,
+    strides: ShapeLike,
+    rates: ShapeLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """The patches of images, each as a vector of channels.
 

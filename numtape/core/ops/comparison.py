@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ..log.record import Recorder
 from ..values.tensor import Tensor
 from . import rules
 from .define import binary_op, host_op, name_of, unary_op
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -242,7 +245,7 @@ is_finite = unary_op(
 )
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Whether elements are equal; NaN equals nothing. No gradient flows through.
 
     ``x == y`` of tensors does the same, but gives False where shapes do not broadcast.
@@ -265,7 +268,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return equal_(x, y)
 
 
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Whether elements differ; NaN differs from everything. No gradient flows through.
 
     Args:

@@ -8,7 +8,7 @@ one (`defop`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from .elementwise import (
 )
 from .movement import conjugate
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..values.annotations import TensorLike
+
 
 def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
     if real.dtype not in (dtypes.float32, dtypes.float64):
@@ -44,7 +49,7 @@ def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
     return intern(broadcast(op.name, real, imag), dtype)
 
 
-def _part(name: str, vjp: Any) -> Recorder:
+def _part(name: str, vjp: Callable[..., tuple[Tensor, ...]]) -> Recorder:
     body = f"{name.lower()}(x)"
     return unary(defop(name, ELEMENTWISE, 1, rules.part, body=body, vjp=vjp))
 
@@ -70,7 +75,7 @@ _imag: Recorder = _part("Imag", lambda g, y, x: (_joined(0.0, g),))
 _angle: Recorder = _part("Angle", lambda g, y, x: _over_square(g, x))
 
 
-def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Complex numbers of real and imaginary parts, elementwise.
 
     Args:
@@ -93,7 +98,7 @@ def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
     return _joined(x, y)
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real parts of complex numbers; real numbers stay as they are.
 
     Args:
@@ -114,7 +119,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
     return _real(x) if x.dtype.is_complex else x
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary parts of complex numbers: zeros of real ones, through which no gradient flows.
 
     Args:
@@ -135,7 +140,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return _imag(x) if x.dtype.is_complex else zeros_like_op(x)
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The angles of complex numbers in radians, from -pi to pi: 0 of positive numbers.
 
     Args:
@@ -161,7 +166,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     return stop_gradient(turned)
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The conjugates of complex numbers; real numbers stay as they are.
 
     Args:
@@ -182,7 +187,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     return conjugate(result) if result.dtype.is_complex else result
 
 
-def _numbers(argument: str, value: Any) -> Tensor:
+def _numbers(argument: str, value: TensorLike) -> Tensor:
     x = as_tensor(value)
     if not x.dtype.is_numeric:
         raise TypeError(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ..values.tensor import Tensor
 from . import matrix_products, movement, rules
 from .diagonals import number_of
 from .joining import as_tensors
+
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, IntsLike, PaddingLike, ShapeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -250,7 +253,7 @@ LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
 FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
 
 
-def channels_first(data_format: Any, rank: int, op: str) -> bool:
+def channels_first(data_format: str | None, rank: int, op: str) -> bool:
     """Whether channels come before the axes in space; None is the usual way, behind them."""
     if data_format is None:
         return False
@@ -265,7 +268,7 @@ def channels_first(data_format: Any, rank: int, op: str) -> bool:
     return data_format in FIRST[rank]
 
 
-def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
+def sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[int, ...]:
     """A number for each axis: of one for all, of one for each in space, or for all axes.
 
     Returns one for the batch, those in space, one for the channels.
@@ -288,7 +291,7 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
     )
 
 
-def _number(value: Any) -> int:
+def _number(value: IntLike) -> int:
     try:
         result = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -308,7 +311,9 @@ def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
     return values[1:-1]
 
 
-def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, int], ...] | None:
+def explicit(
+    padding: PaddingLike, rank: int, first: bool, op: str
+) -> tuple[tuple[int, int], ...] | None:
     """The paddings in space if they are given one by one, None for a name."""
     if isinstance(padding, str | bytes):
         allowed = '"SAME", "VALID", "EXPLICIT"'
@@ -350,7 +355,7 @@ def geometry(
     kernel: Ints,
     strides: Ints,
     dilations: Ints,
-    padding: Any,
+    padding: PaddingLike,
     pairs: tuple[tuple[int, int], ...] | None,
     groups: int,
     op: str,
@@ -390,7 +395,7 @@ def back(y: Tensor, first: bool) -> Tensor:
     return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
 
 
-def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
+def _pair(x: TensorLike, w: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     x, w = as_tensors((x, w), op)
     return x, w
 
@@ -423,10 +428,10 @@ def _convolution(
     x: Tensor,
     w: Tensor,
     rank: int,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any,
+    strides: IntsLike | None,
+    padding: PaddingLike,
+    data_format: str | None,
+    dilations: IntsLike | None,
     op: str,
 ) -> Tensor:
     """Compute a convolution with a known number of spatial axes."""
@@ -460,12 +465,12 @@ def _convolution(
 
 
 def conv1d(
-    input: Any,
-    filters: Any,
-    stride: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    stride: IntsLike,
+    padding: str,
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution over one axis: sums of products of a filter and what it slides over.
@@ -504,12 +509,12 @@ def conv1d(
 
 @suggest_keywords
 def conv2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution over two axes: sums of products of a filter and what it slides over.
@@ -544,7 +549,7 @@ def conv2d(
     return _convolution(x, w, 2, strides, padding, data_format, dilations, "Conv2D")
 
 
-def _as_list(value: Any, what: str, op: str) -> Any:
+def _as_list(value: IntsLike | None, what: str, op: str) -> Any:
     """Strides of all five axes, as three-dimensional ones want them."""
     if value is None:
         return 1
@@ -555,12 +560,12 @@ def _as_list(value: Any, what: str, op: str) -> Any:
 
 
 def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Sequence[IntLike],
     padding: str,
     data_format: str = "NDHWC",
-    dilations: Any = None,
+    dilations: Sequence[IntLike] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution over three axes: sums of products of a filter and what it slides over.
@@ -598,12 +603,12 @@ def conv3d(
 
 
 def convolution(
-    input: Any,
-    filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
-    data_format: Any = None,
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
+    data_format: str | None = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution over as many axes as the filter has, one to three; see `conv2d`.
@@ -654,7 +659,7 @@ def both_used(steps: Sequence[int], rates: Sequence[int]) -> None:
 
 
 def atrous_conv2d(
-    value: Any, filters: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike, filters: TensorLike, rate: int, padding: PaddingLike, name: str | None = None
 ) -> Tensor:
     """`conv2d` with strides of 1 and dilations of ``rate``: holes between the filter's elements.
 
@@ -680,12 +685,12 @@ def atrous_conv2d(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Sequence[IntLike],
+    padding: PaddingLike,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution of each channel by itself, with its own filters.
@@ -739,13 +744,13 @@ def depthwise_conv2d(
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: Sequence[IntLike],
+    padding: PaddingLike,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`depthwise_conv2d`, and then a product with a matrix that mixes the channels.
@@ -780,14 +785,14 @@ def separable_conv2d(
 
 
 def _transpose_matrix(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
     rank: int,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any,
+    strides: IntsLike,
+    padding: PaddingLike,
+    data_format: str | None,
+    dilations: IntsLike | None,
     op: str,
 ) -> Tensor:
     w, g = as_tensors((filters, input), op)  # of two arrays the filters' dtype counts
@@ -844,13 +849,13 @@ def _transpose_matrix(
 
 
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv1d` by its input: it undoes a convolution's shape, not its values.
@@ -885,13 +890,13 @@ def conv1d_transpose(
 
 
 def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv2d` by its input: it undoes a convolution's shape, not its values.
@@ -933,13 +938,13 @@ def conv2d_transpose(
 
 
 def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str = "NDHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv3d` by its input: it undoes a convolution's shape, not its values.
@@ -980,13 +985,13 @@ def conv3d_transpose(
 
 
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `convolution` by its input, over one to three axes.
@@ -1032,7 +1037,12 @@ def conv_transpose(
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    rate: int,
+    padding: PaddingLike,
+    name: str | None = None,
 ) -> Tensor:
     """The gradient of `atrous_conv2d` by its input.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,16 @@ from .indexing import SCATTER_ADD
 from .reduction import reduce_sum
 from .rules import every
 
+if TYPE_CHECKING:
+    from ..values.annotations import AxisLike, DTypeLike, IntLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 _INTEGERS = (dtypes.int32, dtypes.int64)
 _COUNTED = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-def _checked_dtype(dtype: Any, allowed: tuple[Any, ...], op: str) -> str:
+def _checked_dtype(dtype: DTypeLike, allowed: tuple[Any, ...], op: str) -> str:
     result = as_dtype(dtype)
     if result not in allowed:
         raise InvalidArgumentError(
@@ -62,11 +65,11 @@ WEIGHTED = defop("DenseBincount", ARRAY, 2, _bincount_spec, compute=_bincount, o
 
 
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = dtypes.int32,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: IntLike | None = None,
+    maxlength: IntLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
     axis: int | None = None,
     binary_output: bool = False,
@@ -168,10 +171,10 @@ HISTOGRAM = defop(
 
 
 def histogram_fixed_width(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: IntLike = 100,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """How many elements are in each of some bins that are equally wide.
@@ -221,10 +224,10 @@ def histogram_fixed_width(
 
 
 def histogram_fixed_width_bins(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: IntLike = 100,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """In which of some bins that are equally wide each element is. No gradient flows through.
@@ -260,11 +263,11 @@ def histogram_fixed_width_bins(
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = dtypes.int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: IntLike | None = None,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """How often each class (the row) was predicted as each class (the column).
@@ -338,10 +341,10 @@ def _zero(x: Tensor) -> Any:
 
 
 def count_nonzero(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """How many elements over axes are not 0. NaN is not. No gradient flows through.
@@ -368,7 +371,7 @@ def count_nonzero(
     return elementwise.cast(reduce_sum(some, axis, bool(keepdims)), dtype)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The share of elements that are 0; NaN of nothing. No gradient flows through.
 
     Args:
@@ -431,7 +434,7 @@ UNIQUE = defop(
 )
 
 
-def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
+def _parts(x: TensorLike, out_idx: DTypeLike, *parts: str) -> list[Tensor]:
     result = as_tensor(x)
     require(result.ndim == 1, UNIQUE, "unique expects a 1D vector.")
     output = as_dtype(out_idx)
@@ -456,7 +459,7 @@ def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
     ]
 
 
-def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
     """The different elements of a vector, in the order in which they come first.
 
     NaN differs from itself. The values are looked at, as they say how many results there are.
@@ -482,7 +485,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
 
 
 def unique_with_counts(
-    x: Any, out_idx: Any = dtypes.int32, name: str | None = None
+    x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
     """The different elements of a vector in the order in which they come first, and how often.
 

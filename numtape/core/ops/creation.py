@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,14 +23,22 @@ from ..values.tensor import Tensor, of_array
 from . import arithmetic, elementwise, joining, movement
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, NumberLike, ShapeLike, TensorLike
+
 FEW = 1 << 14  # elements up to which a filled tensor is made on the host
 
 
-def _dtype(dtype: Any) -> DType | None:
+def _dtype(dtype: DTypeLike | None) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+def constant(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    name: str = "Const",
+) -> Tensor:
     """A tensor of a Python number, a nested list or an array, which is copied.
 
     Python floats are float32 and ints int32 (int64 if one is too large); arrays keep their dtype.
@@ -86,7 +94,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """A tensor of any value; tensors are returned as they are.
 
@@ -123,7 +134,9 @@ def convert_to_tensor(
 
 
 @suggest_keywords
-def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
+def fill(
+    dims: ShapeLike, value: TensorLike, name: str | None = None, *, layout: object = None
+) -> Tensor:
     """A tensor with one value everywhere, which may be a tensor with a gradient.
 
     Args:
@@ -159,7 +172,10 @@ def _fill(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
 
 @suggest_keywords
 def zeros(
-    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    layout: object = None,
 ) -> Tensor:
     """A tensor of zeros.
 
@@ -185,7 +201,10 @@ def zeros(
 
 @suggest_keywords
 def ones(
-    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    layout: object = None,
 ) -> Tensor:
     """A tensor of ones.
 
@@ -210,7 +229,10 @@ def ones(
 
 
 def zeros_like(
-    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    layout: object = None,
 ) -> Tensor:
     """Zeros of the shape of another tensor. No gradient flows through.
 
@@ -234,7 +256,12 @@ def zeros_like(
     return _like(elementwise.zeros_like_op, input, dtype, 0)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+def ones_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    layout: object = None,
+) -> Tensor:
     """Ones of the shape of another tensor. No gradient flows through.
 
     Args:
@@ -257,7 +284,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     return _like(elementwise.ones_like_op, input, dtype, 1)
 
 
-def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
+def _like(record: Recorder, input: TensorLike, dtype: DTypeLike | None, value: int) -> Tensor:
     """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
     x = as_tensor(input)
     requested = x.dtype if dtype is None else as_dtype(dtype)
@@ -268,10 +295,10 @@ def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
 
 @suggest_keywords
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: IntLike,
+    num_columns: IntLike | None = None,
+    batch_shape: ShapeLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Identity matrices: 1 on the diagonal, 0 elsewhere.
@@ -307,7 +334,7 @@ def eye(
     return from_owned_array(matrix)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether a value is a tensor or a variable.
 
     Args:
@@ -323,7 +350,7 @@ def is_tensor(x: Any) -> bool:
     return spec_of(x) is not None or isinstance(x, IndexedSlices)
 
 
-def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The number of elements, as a tensor. ``tf.size(x)`` of shape (2, 3) is 6.
 
     Args:
@@ -341,7 +368,7 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     return constant(as_tensor(input)._spec.size, out_type)
 
 
-def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape, as a tensor. ``x.shape`` is a `TensorShape`, which costs no row.
 
     Args:
@@ -359,7 +386,7 @@ def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> 
     return constant(np.array(as_tensor(input).shape, as_dtype(out_type).numpy_dtype))
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes, as a tensor. ``x.ndim`` is an int.
 
     Args:
@@ -381,7 +408,11 @@ identity = movement.identity
 
 @suggest_keywords
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+    start: NumberLike,
+    limit: NumberLike | None = None,
+    delta: NumberLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str = "range",
 ) -> Tensor:
     """The numbers from ``start`` up to, not including, ``limit`` by ``delta``.
 
@@ -466,7 +497,9 @@ def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any,
 
 
 @suggest_keywords
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+def linspace(
+    start: TensorLike, stop: TensorLike, num: IntLike, name: str | None = None, axis: int = 0
+) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
     Gradients reach both ends.

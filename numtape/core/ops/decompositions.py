@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .matrix_products import matmul
 from .movement import expand_dims, squeeze
 from .rules import every
 from .slicing import slice_into_zeros
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +120,7 @@ class Qr(NamedTuple):
     r: Tensor
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Factors of matrices: orthonormal columns, times an upper triangle.
 
     Signs are those of LAPACK. The gradient needs the first columns, as many as there are rows, to
@@ -243,7 +246,10 @@ SVD = defop(
 
 @suggest_keywords
 def svd(
-    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Singular values and vectors of matrices: ``a = u @ diag(s) @ v.T``.
 
@@ -330,7 +336,7 @@ def _locate(values: Tensor) -> None:
         raise InvalidArgumentError(message)
 
 
-def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of symmetric matrices, of which the lower triangle is read.
 
     Where eigenvalues are equal, their vectors are anything, and the gradient leaves out what
@@ -360,7 +366,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return e, v
 
 
-def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Eigenvalues of symmetric matrices, of which the lower triangle is read.
 
     Args:
@@ -443,7 +449,7 @@ def _check_converged(values: Tensor) -> None:
         raise InvalidArgumentError(message)
 
 
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Compute the complex eigenvalues and eigenvectors of square matrices.
 
     They are in LAPACK's order. Eigenvectors have length 1 and an arbitrary phase. Where eigenvalues
@@ -473,7 +479,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return e, v
 
 
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Compute the complex eigenvalues of square matrices.
 
     Args:
@@ -515,7 +521,7 @@ LOGM = defop(
 )
 
 
-def logm(input: Any, name: str | None = None) -> Tensor:
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the principal logarithms of square complex matrices.
 
     It has no gradient, as in TensorFlow.

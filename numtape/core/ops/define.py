@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..log.op import ARRAY, ELEMENTWISE, defop
+from ..log.op import ARRAY, ELEMENTWISE, SpecRule, defop
 from ..log.record import Binary, Recorder, Unary, binary, ternary, unary
 from . import rules
 
@@ -42,8 +42,8 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
 def unary_op(
     name: str,
     body: str,
-    vjp: Any = None,
-    spec: Any = rules.floating,
+    vjp: Callable[..., Any] | None = None,
+    spec: SpecRule = rules.floating,
     argument: str = "x",
     doc: str = "",
     **more: Any,
@@ -66,8 +66,8 @@ def unary_op(
 def binary_op(
     name: str,
     body: str,
-    vjp: Any = None,
-    spec: Any = rules.real,
+    vjp: Callable[..., Any] | None = None,
+    spec: SpecRule = rules.real,
     arguments: str = "x y",
     doc: str = "",
     **more: Any,
@@ -80,8 +80,8 @@ def binary_op(
 def host_op(
     name: str,
     function: str | Callable[..., Any],
-    vjp: Any = None,
-    spec: Any = rules.floating,
+    vjp: Callable[..., Any] | None = None,
+    spec: SpecRule = rules.floating,
     arguments: str = "x",
     doc: str = "",
     **more: Any,
@@ -130,7 +130,7 @@ def _by_function(function: Callable[..., Any]) -> Callable[..., None]:
     return compute
 
 
-def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
+def _public(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder:
     """The function, documented, its first parameters under TensorFlow's names for them.
 
     They are renamed in the code object: a wrapper would cost a frame an op.
@@ -153,7 +153,7 @@ def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
     return result
 
 
-def _text(names: list[str], spec: Any, doc: str) -> str:
+def _text(names: list[str], spec: SpecRule, doc: str) -> str:
     """A docstring: what the rule says stands between the text and the example."""
     text, _, example = doc.strip().partition(">>>")
     takes, bools, bad = _TEXTS[spec]

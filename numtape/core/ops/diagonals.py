@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from . import elementwise, indexing, joining, movement, reduction, slicing
 from .complex import conj
 from .movement import reshape, reshape_if_needed, to_ints, transpose_if_needed
 from .slicing import slice_into_zeros
+
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, IntsLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -122,7 +125,9 @@ LOWER_SUMS: Op = defop(
 )
 
 
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def band_part(
+    input: TensorLike, num_lower: IntLike, num_upper: IntLike, name: str | None = None
+) -> Tensor:
     """The elements near the diagonal of matrices; 0 elsewhere.
 
     Args:
@@ -156,7 +161,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     return record(BAND, (x,), lower=max(lower, -1), upper=max(upper, -1))
 
 
-def number_of(value: Any, op: str) -> int:
+def number_of(value: IntLike, op: str) -> int:
     """One integer."""
     result = to_ints(value)
     if not isinstance(result, int):
@@ -164,7 +169,9 @@ def number_of(value: Any, op: str) -> int:
     return result
 
 
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(
+    a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
     """The last two axes swapped.
 
     Args:
@@ -191,7 +198,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     return adjoint_of(x) if conjugate else turn(x)
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The adjoint of matrices: the transpose, whose elements are conjugated if complex.
 
     Args:
@@ -239,7 +246,7 @@ def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[A
     return place, there
 
 
-def _band_of(k: Any, op: str) -> tuple[int, int]:
+def _band_of(k: IntsLike, op: str) -> tuple[int, int]:
     value = to_ints(k)
     ends = (value,) if isinstance(value, int) else value
     require(
@@ -256,7 +263,7 @@ def _band_of(k: Any, op: str) -> tuple[int, int]:
     return low, high
 
 
-def _align(align: Any, op: str) -> str:
+def _align(align: str, op: str) -> str:
     if align not in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise InvalidArgumentError(
             f"Value for attr 'align' of {align!r} is not in the list of allowed values: "
@@ -280,10 +287,10 @@ def _within(op: str, low: int, high: int, rows: int, columns: int) -> None:
 
 
 def diag_part(
-    input: Any,
+    input: TensorLike,
     name: str = "diag_part",
-    k: Any = 0,
-    padding_value: Any = 0,
+    k: IntsLike = 0,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The diagonals of matrices.
@@ -344,12 +351,12 @@ def diagonal_matrix(x: Tensor) -> Tensor:
 
 
 def diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str = "diag",
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: IntsLike = 0,
+    num_rows: IntLike = -1,
+    num_cols: IntLike = -1,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with given diagonals.
@@ -418,12 +425,16 @@ def diag(
     return reshape(_take(flat, source), (*lead, rows, columns))
 
 
-def _zero(value: Any) -> bool:
+def _zero(value: object) -> bool:
     return isinstance(value, int | float) and value == 0 and math.copysign(1, value) > 0
 
 
 def set_diag(
-    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str = "set_diag",
+    k: IntsLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with some diagonals replaced.
 
@@ -471,7 +482,7 @@ def set_diag(
     return reshape(_take(flat, source), tuple(x.shape))
 
 
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor that has another on its diagonal: ``y[i, j, i, j] = x[i, j]``.
 
     Args:
@@ -494,7 +505,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     return reshape(diagonal_matrix(reshape(x, (x._spec.size,))), (*x.shape, *x.shape))
 
 
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The diagonal of a tensor: ``y[i, j] = x[i, j, i, j]``.
 
     Args:
@@ -524,7 +535,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     return reshape_if_needed(diagonal(reshape(x, (n, n))), half)
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sums of the main diagonals of matrices.
 
     Args:
@@ -544,7 +555,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     return reduction.reduce_sum(diag_part(x), -1)
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors, along the last axis.
 
     Args:

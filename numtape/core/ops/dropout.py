@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,13 +17,22 @@ from . import elementwise, movement, random
 from .creation import convert_to_tensor
 from .stateless_random import stateless_uniform
 
+if TYPE_CHECKING:
+    from ..values.annotations import NumberLike, ShapeLike, TensorLike
 
-def _tensor(x: Any) -> Tensor:
+    # A shape in which None stands for the size of the operand.
+    NoiseShape: TypeAlias = ShapeLike | list[int | None] | tuple[int | None, ...] | None
+
+
+def _tensor(x: TensorLike) -> Tensor:
     return x if type(x) is Tensor else convert_to_tensor(x)
 
 
 def _drop(
-    value: Any, rate: Any, draw: Callable[[tuple[int, ...], Any], Tensor], noise_shape: Any
+    value: TensorLike,
+    rate: NumberLike,
+    draw: Callable[[tuple[int, ...], Any], Tensor],
+    noise_shape: NoiseShape,
 ) -> Tensor:
     x = _tensor(value)
     if not x.dtype.is_floating:
@@ -50,7 +59,7 @@ def _drop(
             )
     shape = tuple(x.shape)
     if noise_shape is not None:
-        sizes = (
+        sizes: Any = (
             noise_shape
             if isinstance(noise_shape, list | tuple)
             else list(movement.to_shape(noise_shape))
@@ -68,7 +77,11 @@ def _drop(
 
 @suggest_keywords
 def dropout(
-    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+    x: TensorLike,
+    rate: NumberLike,
+    noise_shape: NoiseShape = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Each element becomes 0 with probability ``rate``; the others are divided by ``1 - rate``.
 
@@ -101,11 +114,11 @@ def dropout(
 
 
 def stateless_dropout(
-    x: Any,
-    rate: Any,
-    seed: Any,
-    rng_alg: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    rate: NumberLike,
+    seed: TensorLike,
+    rng_alg: object = None,
+    noise_shape: NoiseShape = None,
     name: str | None = None,
 ) -> Tensor:
     """`dropout` that is the same for the same seed.
@@ -137,10 +150,10 @@ def stateless_dropout(
 
 
 def general_dropout(
-    x: Any,
-    rate: Any,
+    x: TensorLike,
+    rate: NumberLike,
     uniform_sampler: Callable[..., Any],
-    noise_shape: Any = None,
+    noise_shape: NoiseShape = None,
     name: str | None = None,
 ) -> Tensor:
     """`dropout` with custom draws.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .indexing import gather, pick
 from .joining import as_tensors
 from .reduction import reduce_logsumexp, reduce_max, reduce_sum
 from .slicing import strided_slice
+
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -127,7 +130,7 @@ _log_softmax_of = unary(
 )
 
 
-def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
+def _along(recorder: Recorder, logits: TensorLike, axis: IntLike | None) -> Tensor:
     x = as_tensor(logits)
     rank = x._spec.rank
     if not rank:
@@ -142,7 +145,7 @@ def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
 
 
 @suggest_keywords
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: IntLike | None = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
     The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
@@ -168,7 +171,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
 
 @suggest_keywords
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: IntLike | None = None, name: str | None = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
 
     Args:
@@ -191,7 +194,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
 
 @suggest_keywords
 def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+    labels: TensorLike, logits: TensorLike, axis: IntLike = -1, name: str | None = None
 ) -> Tensor:
     """``-sum(labels * log_softmax(logits))`` along an axis: what logits lose against probabilities.
 
@@ -240,7 +243,7 @@ def softmax_cross_entropy_with_logits(
 
 @suggest_keywords
 def sparse_softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
     """``-log_softmax(logits)[label]``: the cross-entropy where each label is the number of a class.
 
@@ -276,7 +279,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
 @suggest_keywords
 def sigmoid_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """``-z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x and labels z.
 
@@ -320,7 +323,7 @@ def _check_same_shape(x: Tensor, z: Tensor, x_name: str, z_name: str) -> None:
         )
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of the squares of all elements.
 
     Args:
@@ -344,7 +347,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
     """Compute `sigmoid_cross_entropy_with_logits` with a weight on the positive labels.
 
@@ -381,7 +384,10 @@ def weighted_cross_entropy_with_logits(
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike,
+    log_input: TensorLike,
+    compute_full_loss: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """``exp(x) - x * z``: the negative log-likelihood of a rate ``exp(x)``, up to a constant.
 
@@ -418,7 +424,7 @@ def log_poisson_loss(
 
 
 def bias_add(
-    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """Add a bias to each channel.
 
@@ -478,12 +484,12 @@ def _shift_right(x: Tensor, by: int) -> Tensor:
 
 
 def ctc_loss(
-    labels: Any,
-    logits: Any,
-    label_length: Any,
-    logit_length: Any,
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike,
+    logit_length: TensorLike,
     logits_time_major: bool = True,
-    unique: Any = None,
+    unique: object = None,
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -583,7 +589,7 @@ def ctc_loss(
     return elementwise.select(possible, elementwise.negative(total), np.inf)
 
 
-def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> Any:
+def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | None = None) -> Any:
     """Labels without those that repeat the one before them.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -22,27 +22,36 @@ from .complex import conj, real
 from .decompositions import SVD
 from .reduction import reduce_sum
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def _slices(value: Any) -> bool:
-    """Whether a value is IndexedSlices."""
+    from ..values.annotations import AxisLike, DTypeLike, IntLike, NumberLike, TensorLike
+    from ..values.indexed_slices import IndexedSlices
+
+    # "euclidean", "fro", or the number p of a p-norm.
+    NormOrder: TypeAlias = str | float | np.number[Any] | NDArray[Any]
+
+
+def _is_indexed_slices(value: object) -> TypeGuard[IndexedSlices]:
+    """Return whether a value is `IndexedSlices`."""
     return hasattr(value, "dense_shape") and hasattr(value, "indices")
 
 
-def _dense(value: Any) -> Tensor:
+def _dense(value: TensorLike) -> Tensor:
     """A tensor; IndexedSlices become one."""
     from .creation import convert_to_tensor
 
-    return convert_to_tensor(value) if _slices(value) else as_tensor(value)
+    return convert_to_tensor(value) if _is_indexed_slices(value) else as_tensor(value)
 
 
-def _like(value: Any, values: Tensor) -> Any:
-    """IndexedSlices with other values, or these."""
-    if _slices(value):
+def _with_values(value: object, values: Tensor) -> Any:
+    """Return ``values``, as `IndexedSlices` of the same indices if ``value`` is `IndexedSlices`."""
+    if _is_indexed_slices(value):
         return type(value)(values, value.indices, value.dense_shape)
     return values
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
     """The sum of several tensors, added in their order.
 
     Args:
@@ -87,7 +96,10 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 def accumulate_n(
-    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: Sequence[TensorLike],
+    shape: Sequence[int] | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The sum of several tensors, as `add_n` gives it.
 
@@ -128,7 +140,7 @@ def accumulate_n(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of squares over axes.
 
@@ -162,7 +174,11 @@ def reduce_euclidean_norm(
 
 @suggest_keywords
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: AxisLike = None,
+    epsilon: NumberLike = 1e-12,
+    name: str | None = None,
+    dim: AxisLike = None,
 ) -> Tensor:
     """``x`` divided by its Euclidean length over axes, and by no less than ``sqrt(epsilon)``.
 
@@ -200,7 +216,9 @@ def l2_normalize(
     return result * elementwise.rsqrt(elementwise.maximum(square, epsilon))
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
+) -> Any:
     """A tensor, shortened to a Euclidean length over axes if it is longer.
 
     Args:
@@ -220,7 +238,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
       >>> tf.clip_by_norm([3.0, 4.0], 2.0).numpy()
       array([1.2, 1.6], dtype=float32)
     """
-    values = as_tensor(t.values if _slices(t) else t)
+    values = as_tensor(t.values if _is_indexed_slices(t) else t)
     total = reduce_sum(values * values, axes, True)
     some = total > 0
     length = elementwise.select(some, elementwise.sqrt(elementwise.select(some, total, 1)), total)
@@ -232,13 +250,15 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         "ClipByNorm",
         f"clip_norm does not broadcast to the shape {values.shape} of the tensor",
     )
-    return _like(t, clipped)
+    return _with_values(t, clipped)
 
 
-def _as_list(t_list: Any) -> list[Any]:
+def _as_list(t_list: Sequence[TensorLike | None]) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
-    return [None if x is None else as_tensor(x.values if _slices(x) else x) for x in t_list]
+    return [
+        None if x is None else as_tensor(x.values if _is_indexed_slices(x) else x) for x in t_list
+    ]
 
 
 def _length(tensors: list[Any]) -> Tensor:
@@ -259,7 +279,7 @@ def _length(tensors: list[Any]) -> Tensor:
     return elementwise.sqrt(add_n([reduce_sum(elementwise.square(x)) for x in provided]))
 
 
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The Euclidean length of all tensors of a list together.
 
     Args:
@@ -281,7 +301,10 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
     """Tensors, made shorter by one factor if all of them together are longer than a length.
 
@@ -312,7 +335,7 @@ def clip_by_global_norm(
     scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)
     scale = elementwise.select(comparison.is_finite(length), scale, np.nan)
     clipped = [
-        None if x is None else _like(provided, x * elementwise.cast(scale, x.dtype))
+        None if x is None else _with_values(provided, x * elementwise.cast(scale, x.dtype))
         for provided, x in zip(t_list, tensors, strict=True)
     ]
     return clipped, length
@@ -320,9 +343,9 @@ def clip_by_global_norm(
 
 @suggest_keywords
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
+    tensor: TensorLike,
+    ord: NormOrder = "euclidean",
+    axis: AxisLike = None,
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -355,8 +378,9 @@ def norm(
     """
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
-    is_matrix = isinstance(axis, list | tuple)
-    if is_matrix and len(set(axes_of("Norm", axis, x.ndim) if len(axis) == 2 else ())) != 2:
+    matrix_axes = axis if isinstance(axis, list | tuple) else None
+    is_matrix = matrix_axes is not None
+    if matrix_axes is not None and not _are_two_axes(matrix_axes, x.ndim):
         raise ValueError(
             f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
         )
@@ -392,6 +416,10 @@ def norm(
     return elementwise.select(is_zero, 0.0, root)
 
 
+def _are_two_axes(axes: Sequence[IntLike], rank: int) -> bool:
+    return len(axes) == 2 and len(set(axes_of("Norm", axes, rank))) == 2
+
+
 def _largest_singular_value(x: Tensor, row_axis: int, column_axis: int, keepdims: bool) -> Tensor:
     """Return the 2-norm of matrices."""
     batch_axes = tuple(axis for axis in range(x.ndim) if axis not in (row_axis, column_axis))
@@ -411,7 +439,7 @@ def _largest_singular_value(x: Tensor, row_axis: int, column_axis: int, keepdims
 
 
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike, ord: NormOrder = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Divide a tensor by its norm.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..values.tensor import Tensor
 from .indexing import fold_slices
 from .movement import identity, strided_native, to_ints
 from .slicing import strided_slice
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -92,10 +95,10 @@ PAD_VALUE = defop(
 
 @suggest_keywords
 def pad(
-    tensor: Any,
-    paddings: Any,
+    tensor: TensorLike,
+    paddings: TensorLike,
     mode: str = "CONSTANT",
-    constant_values: Any = 0,
+    constant_values: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
     """A tensor with elements added before and after each axis.

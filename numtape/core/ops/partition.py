@@ -6,7 +6,7 @@ The partition indices are read at the call.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,16 @@ from . import elementwise, movement
 from .indexing import GATHER
 from .joining import as_tensors, concat
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """The slices of a tensor, sorted into parts by number.
 
@@ -70,12 +75,14 @@ def dynamic_partition(
     ]
 
 
-def _numbers(value: Any, op: str) -> Array:
+def _numbers(value: TensorLike, op: str) -> Array:
     result = to_tensor(value, dtypes.int32)._array()
     return result
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(
+    indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
     """Slices of several tensors, put together by index: ``merged[indices[m][i]] = data[m][i]``.
 
     Of those with the same index the last one stays, and it alone has a derivative. Where nothing
@@ -126,7 +133,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     return record(GATHER, (concat(parts, 0), from_owned_array(source)), axis=0)
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
     """Places among all elements as tuples of indices.
 
     Args:
@@ -159,7 +166,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     return from_owned_array(np.array(np.unravel_index(values, shape), result.dtype.numpy_dtype))
 
 
-def _checked_integers(value: Any, op: str) -> Tensor:
+def _checked_integers(value: TensorLike, op: str) -> Tensor:
     result = as_tensor(value)
     require(
         result.dtype in (dtypes.int32, dtypes.int64),
@@ -169,7 +176,7 @@ def _checked_integers(value: Any, op: str) -> Tensor:
     return result
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The permutation that undoes another one: ``y[x[i]] = i``.
 
     Args:

@@ -7,9 +7,12 @@ Random Numbers: As Easy as 1, 2, 3", 2011.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike as NumpyDTypeLike
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +61,7 @@ class Philox:
         return self.at(np.arange(-(-count // 4))).ravel()[:count]
 
 
-def floats(words: Array, dtype: Any) -> Array:
+def floats(words: Array, dtype: NumpyDTypeLike) -> Array:
     """Numbers from 0 to 1: of each word, or of each two. Half of a word's bits do for a half."""
     if np.dtype(dtype).itemsize == 2:
         fraction = 10 if dtype == np.float16 else 7
@@ -77,7 +80,7 @@ def longs(words: Array) -> Array:
     return pairs[:, 0] | pairs[:, 1] << _HALF
 
 
-def normals(words: Array, dtype: Any) -> Array:
+def normals(words: Array, dtype: NumpyDTypeLike) -> Array:
     """Normal numbers, by Box and Muller (1958); those of 16 bits are float32's, rounded."""
     if np.dtype(dtype).itemsize == 2:
         return normals(words, np.float32).astype(dtype)
@@ -88,29 +91,29 @@ def normals(words: Array, dtype: Any) -> Array:
     return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], -1).ravel()
 
 
-def _per_number(dtype: Any) -> int:
+def _per_number(dtype: NumpyDTypeLike) -> int:
     return 1 if np.dtype(dtype).itemsize <= 4 else 2
 
 
-def uniform(source: Philox, count: int, dtype: Any) -> Array:
+def uniform(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Numbers from 0 to 1."""
     return floats(source.words(count * _per_number(dtype)), dtype)
 
 
-def normal(source: Philox, count: int, dtype: Any) -> Array:
+def normal(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Normal numbers."""
     words = -(-count // 2) * 2 * _per_number(dtype)
     return normals(source.words(words), dtype)[:count]
 
 
-def integers(source: Philox, count: int, dtype: Any) -> Array:
+def integers(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Integers of all values."""
     words = source.words(count * _per_number(dtype))
     result = words if _per_number(dtype) == 1 else longs(words)
     return result.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
-def truncate(source: Philox, count: int, dtype: Any) -> Array:
+def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Normal numbers between -2 and 2: those beyond are left out of each group's own stream."""
     per = _per_number(dtype)
     size = 4 // per  # of a group

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .convolutions import (
     taps,
 )
 from .creation import convert_to_tensor
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, IntsLike, PaddingLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -206,12 +209,12 @@ AVG_POOL_GRAD: Op = defop(
 def windows_of(
     x: Tensor,
     rank: int,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     first: bool,
     op: str,
-    dilations: Any = 1,
+    dilations: IntsLike = 1,
 ) -> tuple[Tensor, Geometry]:
     """The operand with its channels behind, and its windows."""
     require(
@@ -263,13 +266,13 @@ def windows_of(
 
 def _pool(
     kind: str,
-    input: Any,
+    input: TensorLike,
     rank: int | None,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any = 1,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
+    data_format: str | None,
+    dilations: IntsLike = 1,
 ) -> Tensor:
     x = as_tensor(input)
     if rank is None:
@@ -291,10 +294,10 @@ def _pool(
 
 
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -326,10 +329,10 @@ def max_pool(
 
 
 def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
@@ -362,10 +365,10 @@ def max_pool1d(
 
 @suggest_keywords
 def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -398,10 +401,10 @@ def max_pool2d(
 
 
 def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -433,10 +436,10 @@ def max_pool3d(
 
 
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -469,10 +472,10 @@ def avg_pool(
 
 
 def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
@@ -505,10 +508,10 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -541,10 +544,10 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -577,13 +580,13 @@ def avg_pool3d(
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Sequence[IntLike],
     pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """`max_pool` or `avg_pool`, also of elements that are further apart.
@@ -643,12 +646,12 @@ class MaxPoolWithArgmax(NamedTuple):
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
-    output_dtype: Any = int64,
+    output_dtype: DTypeLike = int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> MaxPoolWithArgmax:

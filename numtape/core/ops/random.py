@@ -10,8 +10,8 @@ numbers and permutations are NumPy's, drawn on the host.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,13 @@ from .elementwise import without_gradient
 from .indexing import gather
 from .movement import identity, to_shape
 from .stateless_random import checked_shape, operand
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+
+    # Bounds of random integers: an int, or a nest of tuples of ints.
+    Bounds: TypeAlias = "int | tuple[Bounds, ...]"
+
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
@@ -83,7 +90,7 @@ def set_seed(seed: int) -> None:
     log.on_seed_set()
 
 
-def _integer(seed: Any) -> int:
+def _integer(seed: IntLike) -> int:
     try:
         return int(seed)
     except (OverflowError, TypeError, ValueError):
@@ -112,7 +119,7 @@ class Draw(NamedTuple):
         return self.make(source, *self.parameters)
 
 
-def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
+def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> Tensor:
     """Call a function of a seed sequence and parameters; each replay draws again."""
     draw = Draw(make, None if seed is None else _integer(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
@@ -145,7 +152,7 @@ def fresh_seed() -> int | None:
     return int(SeedSequence(key).generate_state(1)[0]) % 10**9 + 1
 
 
-def _vector(shape: Any) -> tuple[int, ...]:
+def _vector(shape: ShapeLike) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         raise InvalidArgumentError(f"shape must be a vector of ints, got {shape}")
     return to_shape(shape)
@@ -167,7 +174,7 @@ def _halves(source: SeedSequence, name: str, spec: Spec) -> Array:
     return (generator.integers(0, 2**bits, spec.shape) * np.float32(2.0**-bits)).astype(kind)
 
 
-def _floating(shape: Any, dtype: Any) -> Spec:
+def _floating(shape: ShapeLike, dtype: DTypeLike) -> Spec:
     """The spec of floats to be drawn."""
     requested, dims = as_dtype(dtype), _vector(shape)
     if not requested.is_floating:
@@ -183,10 +190,10 @@ def _generator(source: SeedSequence) -> Generator:
 
 @suggest_keywords
 def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -233,10 +240,10 @@ def _truncate(source: SeedSequence, spec: Spec) -> Array:
 
 @suggest_keywords
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -269,7 +276,7 @@ def truncated_normal(
 
 
 def _integers(
-    source: SeedSequence, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+    source: SeedSequence, low: Bounds, high: Bounds, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
     bounds = np.array(low), np.array(high)
     if (bounds[0] >= bounds[1]).any():
@@ -284,10 +291,10 @@ def _integers(
 
 @suggest_keywords
 def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -341,7 +348,7 @@ def uniform(
     return result
 
 
-def _bounds(bound: Any) -> Any:
+def _bounds(bound: TensorLike) -> Any:
     """Bounds of integers, as a parameter of a draw."""
     result = np.asarray(bound)
     if result.dtype.kind not in "biu":
@@ -364,7 +371,7 @@ def _permutation(source: SeedSequence, count: int) -> Array:
     return np.asarray(heard(lambda: draw(count)) if count > LARGE else draw(count))
 
 
-def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """The slices along the first axis in a random order. No gradient flows through.
 
     Args:
@@ -392,16 +399,16 @@ def _words(source: SeedSequence) -> Any:
     return source.generate_state(2, np.uint64).view(np.int64)
 
 
-def _seed(seed: Any) -> Tensor:
+def _seed(seed: int | None) -> Tensor:
     """Two integers that are others in each draw, and in each replay."""
     return draw(_words, seed)
 
 
 def gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -446,9 +453,9 @@ def gamma(
 
 
 def poisson(
-    shape: Any,
-    lam: Any,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -480,9 +487,9 @@ def poisson(
 
 
 def categorical(
-    logits: Any,
-    num_samples: Any,
-    dtype: Any = None,
+    logits: TensorLike,
+    num_samples: IntLike,
+    dtype: DTypeLike | None = None,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:

@@ -107,7 +107,7 @@ def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) ->
     return (elementwise.select(here, share, share * 0),)
 
 
-def _ufunc(ufunc: Any, start: str | None = None) -> Any:
+def _ufunc(ufunc: np.ufunc, start: str | None = None) -> Any:
     def compute(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
         if start is not None and not x.size:
             limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
@@ -377,7 +377,7 @@ def reduce_any(
     return _reduce(ANY, _truths(input_tensor), axis, keepdims)
 
 
-def _truths(value: Any) -> Any:
+def _truths(value: TensorLike) -> Any:
     """An operand of bools; NumPy's numbers become such."""
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
@@ -546,7 +546,11 @@ def reduce_logsumexp(
 
 @suggest_keywords
 def moments(
-    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance over axes: the mean squared distance from the mean.
 
@@ -576,12 +580,16 @@ def moments(
     return (mean if keepdims else movement.squeeze(mean, axes)), variance
 
 
-def _axes(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
+def _axes(x: Tensor, axes: AxisLike, op: str) -> tuple[int, ...]:
     return tuple(sorted(axes_of(op, axes, x.ndim)))
 
 
 def sufficient_statistics(
-    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
     """Sums from which `normalize_moments` computes mean and variance over axes.
 
@@ -616,12 +624,16 @@ def sufficient_statistics(
     return count, reduce_sum(distance, axes, keepdims), squares, shift
 
 
-def _squares(x: Tensor, axes: Any, keepdims: bool) -> Tensor:
+def _squares(x: Tensor, axes: AxisLike, keepdims: bool) -> Tensor:
     return reduce_sum(elementwise.square(x), axes, keepdims)
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance from what `sufficient_statistics` gives.
 
@@ -653,8 +665,8 @@ def normalize_moments(
 
 def weighted_moments(
     x: TensorLike,
-    axes: Any,
-    frequency_weights: Any,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:

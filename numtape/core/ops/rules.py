@@ -33,7 +33,7 @@ def of_complex(kind: str) -> Callable[[Rule], Rule]:
 
 
 @of_complex("analytic")
-def same(op: Op, *specs: Spec, **_: Any) -> Spec:
+def same(op: Op, *specs: Spec, **_: object) -> Spec:
     """Any one dtype; the operands broadcast."""
     first = specs[0]
     for j, spec in enumerate(specs[1:], 1):
@@ -44,7 +44,7 @@ def same(op: Op, *specs: Spec, **_: Any) -> Spec:
     return intern(broadcast(op.name, *specs), first.dtype)
 
 
-def real(op: Op, *specs: Spec, **_: Any) -> Spec:
+def real(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for integers and floats."""
     if specs[0].dtype.is_bool or specs[0].dtype.is_complex:
         _is_allowed(
@@ -57,7 +57,7 @@ def real(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 @of_complex("analytic")
-def number(op: Op, *specs: Spec, **_: Any) -> Spec:
+def number(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for every dtype but bool, of an analytic function."""
     if specs[0].dtype.is_bool:
         _is_allowed(
@@ -69,7 +69,7 @@ def number(op: Op, *specs: Spec, **_: Any) -> Spec:
     return same(op, *specs)
 
 
-def floating(op: Op, *specs: Spec, **_: Any) -> Spec:
+def floating(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for float dtypes."""
     if not specs[0].is_float:
         _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double")
@@ -77,7 +77,7 @@ def floating(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 @of_complex("analytic")
-def analytic(op: Op, *specs: Spec, **_: Any) -> Spec:
+def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for floats and complex numbers, of an analytic function."""
     if not specs[0].inexact:
         _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
@@ -85,7 +85,7 @@ def analytic(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 @of_complex("other")
-def complex_only(op: Op, *specs: Spec, **_: Any) -> Spec:
+def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for complex numbers; the adjoint is the rule's own."""
     if not specs[0].dtype.is_complex:
         _is_allowed(op, specs[0].dtype, "complex64, complex128")
@@ -93,19 +93,19 @@ def complex_only(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 @of_complex("other")
-def part(op: Op, *specs: Spec, **_: Any) -> Spec:
+def part(op: Op, *specs: Spec, **_: object) -> Spec:
     """A complex operand, the result of the dtype of its parts."""
     return intern(tuple(complex_only(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
-def integer(op: Op, *specs: Spec, **_: Any) -> Spec:
+def integer(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for integer dtypes."""
     if not specs[0].dtype.is_integer:
         _is_allowed(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
     return same(op, *specs)
 
 
-def boolean(op: Op, *specs: Spec, **_: Any) -> Spec:
+def boolean(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same`, for bools."""
     if not specs[0].dtype.is_bool:
         raise mismatch_error(op.name, 0, bool_, specs[0].dtype)
@@ -113,23 +113,23 @@ def boolean(op: Op, *specs: Spec, **_: Any) -> Spec:
 
 
 @of_complex("other")
-def size(op: Op, *specs: Spec, **_: Any) -> Spec:
+def size(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `number`; what complex numbers give is real."""
     return intern(tuple(number(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
 @of_complex("analytic")
-def compare(op: Op, *specs: Spec, **_: Any) -> Spec:
+def compare(op: Op, *specs: Spec, **_: object) -> Spec:
     """Operands as for `same`, the result a bool."""
     return intern(tuple(same(op, *specs).shape), bool_)
 
 
-def order(op: Op, *specs: Spec, **_: Any) -> Spec:
+def order(op: Op, *specs: Spec, **_: object) -> Spec:
     """Operands as for `real`, the result a bool."""
     return intern(tuple(real(op, *specs).shape), bool_)
 
 
-def test(op: Op, *specs: Spec, **_: Any) -> Spec:
+def test(op: Op, *specs: Spec, **_: object) -> Spec:
     """A float operand, the result a bool."""
     return intern(tuple(floating(op, *specs).shape), bool_)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .indexing import GATHER, SCATTER_ADD, boolean_mask
 from .joining import concat
 from .reduction import reduce_sum
 from .rules import every
+
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, ShapeLike, TensorLike
 
 Shape = tuple[int, ...]
 
@@ -63,7 +66,7 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
     return movement.reshape(reduce_sum(wide, -1), (-1,))
 
 
-def of_integers(indices: Any, op: str) -> Tensor:
+def of_integers(indices: TensorLike, op: str) -> Tensor:
     """Tuples of indices: a tensor of integers."""
     result = as_tensor(indices)
     require(result.dtype.is_integer, op, f"indices must be integers, got {result.dtype.name}")
@@ -72,9 +75,9 @@ def of_integers(indices: Any, op: str) -> Tensor:
 
 
 def gather_nd(
-    params: Any,
-    indices: Any,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: IntLike = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
@@ -166,8 +169,8 @@ Array = np.ndarray[Any, Any]
 
 
 def _parts(
-    indices: Any,
-    updates: Any,
+    indices: TensorLike,
+    updates: TensorLike,
     shape: Shape,
     like: Spec | None,
     op: str,
@@ -210,7 +213,11 @@ def _parts(
 
 
 def scatter_nd(
-    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+    indices: TensorLike,
+    updates: TensorLike,
+    shape: ShapeLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """Zeros, but for updates at tuples of indices; what goes to the same place is added up.
 
@@ -308,9 +315,9 @@ INTO = defop(
 
 
 def scatter(
-    tensor: Any,
-    indices: Any,
-    updates: Any,
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
     how: str,
     op: str,
     policy: str = "",
@@ -349,7 +356,11 @@ _ARGUMENTS = """
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """A tensor with updates added at tuples of indices, one after the other.
 
@@ -364,7 +375,11 @@ def tensor_scatter_nd_add(
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """A tensor with updates subtracted at tuples of indices, one after the other.
 
@@ -378,7 +393,7 @@ def tensor_scatter_nd_sub(
 
 
 def tensor_scatter_nd_update(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
     """A tensor with updates in the place of what was at tuples of indices.
 
@@ -406,7 +421,11 @@ def tensor_scatter_nd_update(
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """A tensor with the larger of what was at tuples of indices and of updates.
 
@@ -423,7 +442,11 @@ def tensor_scatter_nd_max(
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
     """A tensor with the smaller of what was at tuples of indices and of updates.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .indexing import GATHER, SCATTER_ADD
 from .rules import every
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
@@ -27,7 +30,7 @@ def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Sp
     return intern((size, *x.shape[1:]), x.dtype)
 
 
-def _combine(ufunc: Any) -> Any:
+def _combine(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
         out[...] = empty  # half floats are computed as float32: `out` does not know their limits
         here = ids >= 0
@@ -116,13 +119,13 @@ def _smallest(x: Tensor, ids: Tensor, size: int) -> Tensor:
     return record(MIN, (x, ids), size=size, empty=_finite(x.dtype.max))
 
 
-def _finite(limit: Any) -> float:
+def _finite(limit: float | np.integer[Any] | np.floating[Any]) -> float:
     """A limit of a dtype as a number of Python's, which attributes are."""
     number: float = limit.item() if hasattr(limit, "item") else limit
     return number
 
 
-def _operands(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor]:
+def _operands(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     x, ids = as_tensor(data), as_tensor(segment_ids)
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op} of a bool tensor: `cast` it first [Op:{op}]")
@@ -133,7 +136,7 @@ def _operands(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor]:
     return x, ids
 
 
-def _of_sorted(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor, Array]:
+def _of_sorted(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tensor, Tensor, Array]:
     """Checked operands, and how often each id is there."""
     x, ids = _operands(data, segment_ids, op)
     require(x.ndim > 0, op, "input must be at least rank 1")
@@ -176,7 +179,7 @@ _IDS = """
 
 
 @document(_IDS)
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Sums of the slices that have the same id; 0 for an id that is not there.
 
     <arguments>
@@ -190,7 +193,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @document(_IDS)
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Means of the slices that have the same id; 0 for an id that is not there.
 
     Those of integers are rounded towards 0.
@@ -210,7 +213,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
 
 @document(_IDS)
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The largest of the slices that have the same id; 0 for an id that is not there.
 
     At a tie the gradient is shared evenly.
@@ -226,7 +229,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @document(_IDS)
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The smallest of the slices that have the same id; 0 for an id that is not there.
 
     At a tie the gradient is shared evenly.
@@ -242,7 +245,7 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @document(_IDS)
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Products of the slices that have the same id; 1 for an id that is not there.
 
     <arguments>
@@ -272,7 +275,7 @@ _UNSORTED = """
 
 
 def _of_unsorted(
-    data: Any, segment_ids: Any, num_segments: Any, op: str
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
 ) -> tuple[Tensor, Tensor, int]:
     """Operands whose ids are a vector, and how many segments there are."""
     x, ids = _operands(data, segment_ids, op)
@@ -309,7 +312,7 @@ def _of_unsorted(
 
 @document(_UNSORTED)
 def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """Sums of the slices that have the same id, in any order; 0 for an id that is not there.
 
@@ -324,7 +327,7 @@ def unsorted_segment_sum(
 
 @document(_UNSORTED)
 def unsorted_segment_max(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """The largest of the slices that have the same id; the lowest number for an empty segment.
 
@@ -342,7 +345,7 @@ def unsorted_segment_max(
 
 @document(_UNSORTED)
 def unsorted_segment_min(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """The smallest of the slices that have the same id; the highest number for an empty segment.
 
@@ -360,7 +363,7 @@ def unsorted_segment_min(
 
 @document(_UNSORTED)
 def unsorted_segment_prod(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """Products of the slices that have the same id; 1 for an empty segment.
 
@@ -374,7 +377,9 @@ def unsorted_segment_prod(
     return record(PROD, (x, ids), size=size)
 
 
-def _share(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Tensor, Tensor]:
+def _share(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
+) -> tuple[Tensor, Tensor]:
     """The sums, and how many slices each has, at least 1."""
     x, ids, size = _of_unsorted(data, segment_ids, num_segments, op)
     ones = as_tensor(np.ones(ids.shape, x.dtype.as_numpy_dtype))
@@ -385,7 +390,7 @@ def _share(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Ten
 
 @document(_UNSORTED)
 def unsorted_segment_mean(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """Means of the slices that have the same id; 0 for an empty segment.
 
@@ -402,7 +407,7 @@ def unsorted_segment_mean(
 
 @document(_UNSORTED)
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """Sums of the slices that have the same id, over the square root of their number.
 

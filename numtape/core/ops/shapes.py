@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,17 @@ from . import movement
 from .creation import shape as shape_of
 from .joining import as_tensors, stack
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..values.annotations import DTypeLike, PartialShape, ShapeLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(
+    input: Sequence[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> list[Tensor]:
     """The shapes of several tensors, as tensors.
 
     Args:
@@ -42,7 +49,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     return [shape_of(x, out_type) for x in input]
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | None = None) -> Tensor:
     """The tensor itself, if its shape is the expected one.
 
     Args:
@@ -75,7 +82,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return movement.identity(tensor)
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """A list of new tensors with the same values.
 
     Args:
@@ -96,7 +103,7 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     return [movement.identity(x) for x in input]
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """The value of ``input``: TensorFlow's promise that it does not change, which is not needed.
 
     Args:
@@ -123,7 +130,7 @@ CONST = defop(
 )
 
 
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+def parallel_stack(values: Sequence[TensorLike], name: str = "parallel_stack") -> Tensor:
     """Tensors of one shape joined along a new first axis: `stack`.
 
     Args:
@@ -145,7 +152,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     return stack(as_tensors(values, "ParallelConcat"))
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """The shape to which two broadcast.
 
     Args:
@@ -192,7 +199,7 @@ def _bitcast(out: Array, x: Array, to: str) -> None:
 BITCAST = defop("Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=True)
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """The same bits as another dtype. It has no derivative: to ask for one is a LookupError.
 
     Args:

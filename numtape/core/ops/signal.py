@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.special
@@ -22,13 +22,19 @@ from .padding import pad
 from .reduction import reduce_sum
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..values.annotations import DTypeLike, IntLike, NumberLike, TensorLike
+    from ..values.memory import Array
+
 
 def slice_last_axis(x: Tensor, start: int, stop: int) -> Tensor:
     """Return a range of the last axis."""
     return strided_slice(x, (*((0, dim, 1) for dim in x.shape[:-1]), (start, stop, 1)))
 
 
-def pad_last_axis(x: Tensor, count: int, value: Any = 0) -> Tensor:
+def pad_last_axis(x: Tensor, count: int, value: TensorLike = 0) -> Tensor:
     """Append ``count`` elements of ``value`` to the last axis."""
     return pad(x, [*[[0, 0]] * (x.ndim - 1), [0, count]], constant_values=value)
 
@@ -39,11 +45,11 @@ def _move_axis_last(x: Tensor, axis: int) -> Tensor:
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: IntLike | float,
+    frame_step: IntLike | float,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -98,7 +104,9 @@ def frame(
     return transpose_if_needed(frames, tuple(order))
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(
+    signal: TensorLike, frame_step: IntLike | float, name: str | None = None
+) -> Tensor:
     """Add up frames that overlap, each ``frame_step`` samples after the previous one.
 
     This is the transpose of `frame`.
@@ -143,18 +151,18 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     )
 
 
-def _floating(dtype: Any) -> DType:
+def _floating(dtype: DTypeLike) -> DType:
     result = as_dtype(dtype)
     if not result.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {result}")
     return result
 
 
-def _round_value(values: Any, dtype: DType) -> Tensor:
+def _round_value(values: ArrayLike, dtype: DType) -> Tensor:
     return from_owned_array(np.asarray(values, dtype.numpy_dtype))
 
 
-def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
+def _raised_cosine(length: IntLike, periodic: bool | Tensor, dtype: DTypeLike, a: float) -> Tensor:
     value, size = _floating(dtype), int(length)
     if size == 1:
         return _round_value([1.0], value)
@@ -182,7 +190,10 @@ _COMMON = """
 @document(_LENGTH)
 @document(_COMMON, "<common>")
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: IntLike,
+    periodic: bool | Tensor = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """The window ``0.5 - 0.5 * cos(2 * pi * k / n)`` of von Hann.
 
@@ -199,7 +210,10 @@ def hann_window(
 @document(_LENGTH)
 @document(_COMMON, "<common>")
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: IntLike,
+    periodic: bool | Tensor = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """The window ``0.54 - 0.46 * cos(2 * pi * k / n)`` of Hamming.
 
@@ -223,7 +237,7 @@ def _kaiser(size: int, beta: float) -> Any:
 
 @document(_COMMON, "<common>")
 def kaiser_window(
-    window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """The window of Kaiser: a Bessel function of half a circle.
 
@@ -241,7 +255,7 @@ def kaiser_window(
 
 @document(_COMMON, "<common>")
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """Roots of the running sums of a Kaiser window, whose squares half apart add up to 1.
 
@@ -261,7 +275,9 @@ def kaiser_bessel_derived_window(
 
 
 @document(_COMMON, "<common>")
-def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def vorbis_window(
+    window_length: IntLike, dtype: DTypeLike = float32, name: str | None = None
+) -> Tensor:
     """The power complementary window of Vorbis.
 
     Args:
@@ -277,18 +293,18 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     return _round_value(np.sin(np.pi / 2 * sine**2), value)
 
 
-def _mel(hertz: Any) -> Any:
+def _mel(hertz: float | Array) -> Any:
     """The mel scale of HTK."""
     return 1127.0 * np.log(1.0 + np.asarray(hertz) / 700.0)
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
+    num_mel_bins: IntLike = 20,
+    num_spectrogram_bins: IntLike = 129,
+    sample_rate: NumberLike = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """The matrix that makes mel spectra of linear ones: triangles in the mel scale.

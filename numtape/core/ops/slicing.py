@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from .movement import (
     to_ints,
     to_shape,
 )
+
+if TYPE_CHECKING:
+    from ..log.variable import Variable
+    from ..values.annotations import IntLike, IntsLike, ShapeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -227,7 +231,7 @@ def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
 
 @suggest_keywords
 def unstack(
-    value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
+    value: TensorLike, num: int | None = None, axis: IntLike = 0, name: str = "unstack"
 ) -> list[Tensor]:
     """The slices along an axis, without it, as a list.
 
@@ -266,7 +270,11 @@ def unstack(
 
 @suggest_keywords
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike,
+    num_or_size_splits: IntsLike,
+    axis: IntLike = 0,
+    num: int | None = None,
+    name: str = "split",
 ) -> list[Tensor]:
     """The parts into which a tensor is cut along an axis, as a list.
 
@@ -363,7 +371,7 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
     return way
 
 
-def take(x: Any, way: SliceView) -> Tensor:
+def take(x: Tensor | Variable, way: SliceView) -> Tensor:
     """The slice of a tensor or variable."""
     code, spec, op, begin, visited = way
     result = append(code, spec, x, op, begin)
@@ -386,7 +394,9 @@ def _new(value: Tensor, x: Tensor) -> Tensor:
     return identity(value) if value is x else value
 
 
-def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice_(
+    input_: TensorLike, begin: ShapeLike, size: ShapeLike, name: str | None = None
+) -> Tensor:
     """``size`` elements from ``begin`` on along each axis. ``x[1:3, ::2]`` can do more.
 
     Args:
@@ -427,7 +437,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 @suggest_keywords
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: IntsLike, name: str | None = None) -> Tensor:
     """The elements in reversed order along axes.
 
     Args:

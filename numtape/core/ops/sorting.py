@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..values.spec import Spec, intern, to_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .indexing import GATHER
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -62,10 +65,10 @@ def _along_last(x: Tensor, indices: Tensor) -> Tensor:
 
 @suggest_keywords
 def top_k(
-    input: Any,
-    k: Any = 1,
+    input: TensorLike,
+    k: IntLike = 1,
     sorted: bool = True,
-    index_type: Any = dtypes.int32,
+    index_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> TopKV2:
     """The ``k`` largest elements along the last axis, and their indices.
@@ -105,7 +108,7 @@ def top_k(
     return TopKV2(_along_last(x, indices), indices)
 
 
-def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any, bool]:
+def _last(values: TensorLike, axis: IntLike, direction: str, op: str) -> tuple[Tensor, Any, bool]:
     """Return the tensor with the axis last, the permutation, and whether to sort descending."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
@@ -127,8 +130,8 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
 
 @suggest_keywords
 def sort(
-    values: Any,
-    axis: Any = -1,
+    values: TensorLike,
+    axis: IntLike = -1,
     direction: str = "ASCENDING",
     name: str | None = None,
 ) -> Tensor:
@@ -163,8 +166,8 @@ def sort(
 
 @suggest_keywords
 def argsort(
-    values: Any,
-    axis: Any = -1,
+    values: TensorLike,
+    axis: IntLike = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
     name: str | None = None,
@@ -220,7 +223,9 @@ def _in_top_k(out: Array, predictions: Array, targets: Array, k: int) -> None:
 IN_TOP_K = defop("InTopKV2", ARRAY, 2, _in_top_k_spec, compute=_in_top_k, on_host=True)
 
 
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(
+    targets: TensorLike, predictions: TensorLike, k: IntLike, name: str | None = None
+) -> Tensor:
     """Whether the predictions of target classes are among the ``k`` largest of their rows.
 
     Ties with the k-th largest count as members. A row that has a non-finite prediction, or whose
@@ -293,10 +298,10 @@ BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bind, gradient=STOP,
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
     side: str = "left",
-    out_type: Any = dtypes.int32,
+    out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Indices at which values can be inserted to keep a sequence sorted, row by row.

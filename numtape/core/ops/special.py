@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .elementwise import (
     square,
 )
 from .reduction import reduce_sum
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -271,7 +274,7 @@ _SINC: Op = defop(
 )
 
 
-def sinc(x: Any, name: str | None = None) -> Tensor:
+def sinc(x: TensorLike, name: str | None = None) -> Tensor:
     """``sin(pi * x) / (pi * x)``, elementwise; 1 where ``x`` is 0, as in NumPy.
 
     At 0 it has its limits, in derivatives of every order as well.
@@ -528,7 +531,7 @@ zeta: Recorder = host_op(
 # Incomplete integrals.
 
 
-def _gamma_density(a: Any, x: Any) -> Tensor:
+def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
     """Return ``x ** (a - 1) * exp(-x) / gamma(a)``, the derivative of `igamma` in ``x``."""
     return exp((a - 1.0) * log(x) - x - lgamma(a))
 
@@ -625,12 +628,12 @@ IGAMMA_MOMENT: Op = defop(
 )
 
 
-def igamma_moment(a: Any, x: Any, order: int) -> Tensor:
+def igamma_moment(a: Tensor, x: Tensor, order: int) -> Tensor:
     """Return the moment of this order up to x; order 1 is the derivative of `igamma` in ``a``."""
     return record(IGAMMA_MOMENT, (a, x), order=order)
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the beta function, over the last axis.
 
     It is the sum of `lgamma` of the elements minus `lgamma` of their sum.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,13 @@ from .define import document
 from .indexing import GATHER
 from .reduction import reduce_sum
 from .sorting import argsort
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+
+    # An `Algorithm`, its name or its number.
+    AlgorithmLike: TypeAlias = "Algorithm | str | IntLike"
+
 
 Array = np.ndarray[Any, Any]
 
@@ -39,9 +46,9 @@ _FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 _COUNTS = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
-def algorithm(alg: Any) -> int:
+def algorithm(alg: AlgorithmLike) -> int:
     """The number of an algorithm; an error unless it is Philox."""
-    value = alg.value if isinstance(alg, Algorithm) else alg
+    value: Any = alg.value if isinstance(alg, Algorithm) else alg
     if isinstance(value, str):
         value = _ALGORITHMS.get(value.lower())
     elif not isinstance(value, int):
@@ -60,7 +67,7 @@ def algorithm(alg: Any) -> int:
 # The ops. Their first operand is a seed of two integers, or the state of a `Generator`, of three.
 
 
-def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: Any) -> Spec:
+def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: object) -> Spec:
     return intern(shape, as_dtype(dtype))
 
 
@@ -199,7 +206,7 @@ CATEGORICAL = defop(
 # Arguments.
 
 
-def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
+def checked_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
     """A shape of numbers to be drawn."""
     value = movement.to_ints(shape)
     require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
@@ -208,7 +215,7 @@ def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
     return dims
 
 
-def checked_seed(seed: Any, op: str) -> Tensor:
+def checked_seed(seed: TensorLike, op: str) -> Tensor:
     """A seed as a tensor of two integers."""
     result = as_tensor(seed)
     if result.dtype not in (dtypes.int32, dtypes.int64):
@@ -221,7 +228,7 @@ def checked_seed(seed: Any, op: str) -> Tensor:
     return result
 
 
-def floating(dtype: Any) -> dtypes.DType:
+def floating(dtype: DTypeLike) -> dtypes.DType:
     """A dtype of floats to be drawn."""
     result = as_dtype(dtype)
     if result not in _FLOATS:
@@ -229,7 +236,7 @@ def floating(dtype: Any) -> dtypes.DType:
     return result
 
 
-def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
+def operand(value: TensorLike, dtype: dtypes.DType, op: str) -> Tensor:
     """A parameter as a tensor of a dtype."""
     result = as_tensor(value, intern((), dtype), op)
     if result.dtype is not dtype:
@@ -250,7 +257,7 @@ def number(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def scale(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
+def scale(rest: Tensor, scale: TensorLike, start: TensorLike, op: str) -> Tensor:
     """``rest * scale + start``, of the shape of ``rest``."""
     result = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
     require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
@@ -258,7 +265,12 @@ def scale(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
 
 
 def uniform(
-    state: Tensor, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: Any, op: str
+    state: Tensor,
+    shape: tuple[int, ...],
+    minval: TensorLike | None,
+    maxval: TensorLike | None,
+    dtype: DTypeLike,
+    op: str,
 ) -> Tensor:
     """Numbers in a range: floats, or integers."""
     requested = as_dtype(dtype)
@@ -277,7 +289,7 @@ def uniform(
             "be both "
             f"None or not None. Got `minval`={minval} and `maxval`={maxval}."
         )
-    if minval is None:
+    if minval is None or maxval is None:
         return draw(state, "integers", shape, requested)
     low, high = operand(minval, requested, op), operand(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
@@ -302,14 +314,16 @@ def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[i
     return common
 
 
-def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Any, op: str) -> Tensor:
+def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor, op: str) -> Tensor:
     """Numbers of a gamma distribution, whose shape ends with that of ``alpha``."""
     result = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
     tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
     return elementwise.maximum(as_tensor(tiny, alpha._spec), result / beta)
 
 
-def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: Any) -> Tensor:
+def poisson(
+    op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: DTypeLike
+) -> Tensor:
     """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
     requested = as_dtype(dtype)
     if requested not in _COUNTS:
@@ -321,7 +335,9 @@ def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: 
     return record(op, (state, rate), shape=shape, dtype=requested.name)
 
 
-def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any) -> Tensor:
+def binomial(
+    state: Tensor, shape: tuple[int, ...], counts: TensorLike, probs: TensorLike, dtype: DTypeLike
+) -> Tensor:
     """Numbers of successes."""
     op, requested = BINOMIAL.name, as_dtype(dtype)
     if requested not in _COUNTS:
@@ -335,7 +351,9 @@ def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dty
     return record(BINOMIAL, (state, number, chance), shape=shape, dtype=requested.name)
 
 
-def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
+def categorical(
+    state: Tensor, logits: TensorLike, num_samples: IntLike, dtype: DTypeLike | None
+) -> Tensor:
     """Classes by their logits."""
     op = CATEGORICAL.name
     requested = dtypes.int64 if dtype is None else as_dtype(dtype)
@@ -353,7 +371,7 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
     return record(CATEGORICAL, (state, x), shape=shape, dtype=requested.name)
 
 
-def shuffle(state: Tensor, value: Any) -> Tensor:
+def shuffle(state: Tensor, value: TensorLike) -> Tensor:
     """Slices along the first axis in an order that the state says."""
     x = as_tensor(value)
     require(x.ndim > 0, "StatelessShuffle", "value must have at least one axis")
@@ -394,13 +412,13 @@ _FIRST = """
 @document(_FIRST)
 @document(_COMMON, "<common>")
 def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
     """Draws from a normal distribution that a seed determines; the numbers are TensorFlow's.
 
@@ -424,13 +442,13 @@ def stateless_normal(
 @document(_FIRST)
 @document(_COMMON, "<common>")
 def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
     """Draws from a normal distribution, those beyond two standard deviations drawn again.
 
@@ -454,13 +472,13 @@ def stateless_truncated_normal(
 @document(_FIRST)
 @document(_COMMON.replace("TypeError", "ValueError"), "<common>")
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    minval: TensorLike | None = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
     """Draws from ``minval`` up to, not including, ``maxval`` that a seed determines.
 
@@ -488,11 +506,11 @@ def stateless_uniform(
 
 
 def stateless_gamma(
-    shape: Any,
-    seed: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Draws from gamma distributions that a seed determines; the numbers are TensorFlow's.
@@ -533,7 +551,11 @@ def stateless_gamma(
 
 
 def stateless_poisson(
-    shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None
+    shape: ShapeLike,
+    seed: TensorLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Draws from Poisson distributions that a seed determines; the numbers are TensorFlow's.
 
@@ -565,11 +587,11 @@ def stateless_poisson(
 
 
 def stateless_binomial(
-    shape: Any,
-    seed: Any,
-    counts: Any,
-    probs: Any,
-    output_dtype: Any = dtypes.int32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Numbers of successes in trials that a seed determines; not those that TensorFlow draws.
@@ -601,7 +623,11 @@ def stateless_binomial(
 
 
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: IntLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Draws of classes that a seed determines; where they are few, TensorFlow's.
 
@@ -631,7 +657,7 @@ def stateless_categorical(
 
 
 def stateless_shuffle(
-    value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
+    value: TensorLike, seed: TensorLike, alg: AlgorithmLike = "auto_select", name: str | None = None
 ) -> Tensor:
     """The slices along the first axis in an order that a seed determines; not TensorFlow's order.
 
@@ -656,7 +682,7 @@ def stateless_shuffle(
     return shuffle(checked_seed(seed, "StatelessShuffle"), value)
 
 
-def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
+def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select") -> Tensor:
     """Several seeds made of one, the same as TensorFlow's.
 
     Args:
@@ -682,7 +708,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
     return draw(state, "integers", dims, state.dtype)
 
 
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
+def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_select") -> Tensor:
     """A seed made of a seed and a number, the same as TensorFlow's.
 
     Args:
