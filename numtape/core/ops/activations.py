@@ -18,7 +18,7 @@ from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, name_of, unary_op
+from .define import binary_op, name_functions, unary_op
 from .elementwise import (
     abs_,
     cast,
@@ -396,4 +396,4 @@ def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     return result if moved is x else transpose(result, order)
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

@@ -30,7 +30,7 @@ def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
     return intern(shape, dtypes.as_dtype(output))
 
 
-def _first(find: Callable[[Array, int], Array], worst: float) -> Any:
+def _make_arg_compute(find: Callable[[Array, int], Array], worst: float) -> Any:
     """The index of an extreme element. As in TensorFlow, NaN is none."""
 
     def compute(out: Array, x: Array, axis: int, output: str) -> None:
@@ -41,18 +41,18 @@ def _first(find: Callable[[Array, int], Array], worst: float) -> Any:
     return compute
 
 
-def _first_native(name: str) -> Any:
+def _make_arg_native(name: str) -> Any:
     def native(out: Spec, x: Spec, axis: int, output: str) -> Native | None:
         if x.dtype.is_bool:
             return None
-        n, inner = _around(x, axis)
+        n, inner = _axis_sizes(x, axis)
         kinds = x.dtype.name, output
         return Native(f"along.{name}", kinds, (n, inner), out.size // inner, x.size)
 
     return native
 
 
-def _around(x: Spec, axis: int) -> tuple[int, int]:
+def _axis_sizes(x: Spec, axis: int) -> tuple[int, int]:
     """The elements along an axis, and those within one of its indices."""
     return x.shape[axis], math.prod(x.shape[axis + 1 :])
 
@@ -63,8 +63,8 @@ ARGMAX = defop(
     1,
     _arg_spec,
     gradient=STOP,
-    compute=_first(np.argmax, -math.inf),
-    native=_first_native("argmax"),
+    compute=_make_arg_compute(np.argmax, -math.inf),
+    native=_make_arg_native("argmax"),
 )
 ARGMIN = defop(
     "ArgMin",
@@ -72,8 +72,8 @@ ARGMIN = defop(
     1,
     _arg_spec,
     gradient=STOP,
-    compute=_first(np.argmin, math.inf),
-    native=_first_native("argmin"),
+    compute=_make_arg_compute(np.argmin, math.inf),
+    native=_make_arg_native("argmin"),
 )
 _OUTPUTS = {
     "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
@@ -81,7 +81,7 @@ _OUTPUTS = {
 }
 
 
-def _arg(op: Op, x: TensorLike, axis: IntLike | None, output_type: DTypeLike) -> Tensor:
+def _record_arg(op: Op, x: TensorLike, axis: IntLike | None, output_type: DTypeLike) -> Tensor:
     x = as_tensor(x)
     at = to_axis(op.name, 0 if axis is None else axis, x.ndim)
     if not x.shape[at]:
@@ -124,7 +124,7 @@ def argmax(
       >>> tf.argmax([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([1, 0])
     """
-    return _arg(ARGMAX, input, axis, output_type)
+    return _record_arg(ARGMAX, input, axis, output_type)
 
 
 @suggest_keywords
@@ -154,7 +154,7 @@ def argmin(
       >>> tf.argmin([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([0, 1])
     """
-    return _arg(ARGMIN, input, axis, output_type)
+    return _record_arg(ARGMIN, input, axis, output_type)
 
 
 _WIDER = {"f": np.float64, "c": np.complex128}
@@ -166,7 +166,7 @@ def _accumulate(ufunc: np.ufunc, x: Array, axis: int) -> Array:
     return result
 
 
-def _scan(ufunc: np.ufunc) -> Any:
+def _make_scan(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, axis: int, exclusive: bool, reverse: bool) -> None:
         flip = slice(None, None, -1) if reverse else slice(None)
         at = (slice(None),) * axis
@@ -182,7 +182,7 @@ def _scan(ufunc: np.ufunc) -> Any:
 
 
 def _cumsum_native(out: Spec, x: Spec, axis: int, exclusive: bool, reverse: bool) -> Native:
-    n, inner = _around(x, axis)
+    n, inner = _axis_sizes(x, axis)
     parameters = n, inner, int(exclusive), int(reverse)
     return Native("along.cumsum", (x.dtype.name,), parameters, x.size // (n * inner), x.size)
 
@@ -192,7 +192,7 @@ CUMSUM: Op = defop(
     ARRAY,
     1,
     rules.number,
-    compute=_scan(np.add),
+    compute=_make_scan(np.add),
     native=_cumsum_native,
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
@@ -242,13 +242,19 @@ def _cumprod_vjp(
     The sum is a recurrence, and nothing is divided by ``x``, which may be 0.
     """
     before = record(CUMPROD, (x,), axis=axis, exclusive=True, reverse=reverse)
-    later = _move(g, axis, not reverse) if exclusive else g
-    decay = _move(x, axis, not reverse)
+    later = _shift_along(g, axis, not reverse) if exclusive else g
+    decay = _shift_along(x, axis, not reverse)
     return (before * record(RECURRENCE, (decay, later), axis=axis, reverse=not reverse),)
 
 
 CUMPROD: Op = defop(
-    "Cumprod", ARRAY, 1, rules.number, compute=_scan(np.multiply), vjp=_cumprod_vjp, on_host=True
+    "Cumprod",
+    ARRAY,
+    1,
+    rules.number,
+    compute=_make_scan(np.multiply),
+    vjp=_cumprod_vjp,
+    on_host=True,
 )
 
 
@@ -299,7 +305,7 @@ def _recurrence(out: Array, decay: Array, x: Array, axis: int, reverse: bool) ->
 
 
 def _recurrence_native(out: Spec, decay: Spec, x: Spec, axis: int, reverse: bool) -> Native:
-    n, inner = _around(x, axis)
+    n, inner = _axis_sizes(x, axis)
     units = x.size // max(1, n * inner)
     return Native("along.recurrence", (x.dtype.name,), (n, inner, int(reverse)), units, x.size)
 
@@ -316,14 +322,14 @@ SHIFT: Op = defop(
     "Shift",
     ARRAY,
     1,
-    rules.same,
+    rules.same_dtype,
     compute=_shift,
     on_host=True,
-    vjp=lambda g, y, x, axis, reverse: (_move(g, axis, not reverse),),
+    vjp=lambda g, y, x, axis, reverse: (_shift_along(g, axis, not reverse),),
 )
 
 
-def _move(x: Tensor, axis: int, reverse: bool) -> Tensor:
+def _shift_along(x: Tensor, axis: int, reverse: bool) -> Tensor:
     """Each element in its successor's place, 0 in the first; in reverse, in its predecessor's."""
     return record(SHIFT, (x,), axis=axis, reverse=reverse)
 
@@ -331,8 +337,10 @@ def _move(x: Tensor, axis: int, reverse: bool) -> Tensor:
 def _recurrence_vjp(
     g: Tensor, y: Tensor, decay: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    back = record(RECURRENCE, (_move(decay, axis, not reverse), g), axis=axis, reverse=not reverse)
-    return back * _move(y, axis, reverse), back
+    back = record(
+        RECURRENCE, (_shift_along(decay, axis, not reverse), g), axis=axis, reverse=not reverse
+    )
+    return back * _shift_along(y, axis, reverse), back
 
 
 # A linear recurrence: its derivative is one in the other direction.
@@ -359,7 +367,7 @@ def _running_logsumexp_vjp(
     """A later result passes on its share ``exp(y[i] - y[i + 1])``, so nothing overflows."""
     if not x.shape[axis]:
         return (g,)
-    share = elementwise.exp(y - _move(y, axis, not reverse))
+    share = elementwise.exp(y - _shift_along(y, axis, not reverse))
     total = record(RECURRENCE, (share, g), axis=axis, reverse=not reverse)
     return (elementwise.exp(x - y) * total,)
 

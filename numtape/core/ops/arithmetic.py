@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..values.annotations import DTypeLike, TensorLike
 
 
-def _operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+def _to_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     """Two tensors, the one that is none converted to the other's dtype."""
     like = spec_of(x) or spec_of(y)
     x = as_tensor(x, like, op)
@@ -69,7 +69,7 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     if type(x) is Tensor and x._spec.inexact:
         return real_divide(x, y)
-    return real_divide(*_floats(x, y, "RealDiv"))
+    return real_divide(*_to_float_operands(x, y, "RealDiv"))
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -91,12 +91,12 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
       >>> tf.math.divide_no_nan([1.0, 2.0], [4.0, 0.0]).numpy()
       array([0.25, 0.  ], dtype=float32)
     """
-    return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
+    return real_divide_no_nan(*_to_float_operands(x, y, "DivNoNan"))
 
 
-def _floats(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+def _to_float_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     """The operands of a quotient: integers become floats that are as wide or wider."""
-    x, y = _operands(x, y, op)
+    x, y = _to_operands(x, y, op)
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
     if not x._spec.inexact:
@@ -107,7 +107,9 @@ def _floats(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _nonzero(x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError) -> None:
+def _check_divisor(
+    x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError
+) -> None:
     """An integer division by zero is an error at the call, unless the dtypes are one already."""
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
@@ -137,10 +139,10 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.floordiv([7, -7], 2).numpy()
       array([ 3, -4], dtype=int32)
     """
-    x, y = _operands(x, y, "FloorDiv")
+    x, y = _to_operands(x, y, "FloorDiv")
     if x._spec.is_float:
         return floor_divide_float(x, y)
-    _nonzero(x, y, "FloorDiv")
+    _check_divisor(x, y, "FloorDiv")
     return floor_divide_int(x, y)
 
 
@@ -165,10 +167,10 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.floormod([7, -7], 3).numpy()
       array([1, 2], dtype=int32)
     """
-    x, y = _operands(x, y, "FloorMod")
+    x, y = _to_operands(x, y, "FloorMod")
     if x._spec.is_float:
         return floor_mod_float(x, y)
-    _nonzero(x, y, "FloorMod")
+    _check_divisor(x, y, "FloorMod")
     return floor_mod_int(x, y)
 
 
@@ -195,7 +197,7 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.pow([4.0, 8.0], 0.5).numpy()
       array([2.      , 2.828427], dtype=float32)
     """
-    x, y = _operands(x, y, "Pow")
+    x, y = _to_operands(x, y, "Pow")
     if x._spec.inexact:
         return pow_float(x, y)
     message = "Integers to negative integer powers are not allowed [Op:Pow]"
@@ -223,7 +225,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.realdiv([1.0, 2.0], 4.0).numpy()
       array([0.25, 0.5 ], dtype=float32)
     """
-    x, y = _operands(x, y, "RealDiv")
+    x, y = _to_operands(x, y, "RealDiv")
     if x.dtype is y.dtype and x.dtype.is_integer:
         raise NotFoundError(f"No quotient of floats for {x.dtype.name} [Op:RealDiv]. Use `divide`.")
     return real_divide(x, y)
@@ -250,10 +252,10 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       >>> tf.truncatediv([7, -7], 2).numpy()
       array([ 3, -3], dtype=int32)
     """
-    x, y = _operands(x, y, "TruncateDiv")
+    x, y = _to_operands(x, y, "TruncateDiv")
     if x._spec.is_float:
         return truncate_divide_float(x, y)
-    _nonzero(x, y, "TruncateDiv", InternalError)
+    _check_divisor(x, y, "TruncateDiv", InternalError)
     return truncate_divide_int(x, y)
 
 
@@ -278,7 +280,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       >>> tf.truncatemod([7, -7], 3).numpy()
       array([ 1, -1], dtype=int32)
     """
-    x, y = _operands(x, y, "TruncateMod")
+    x, y = _to_operands(x, y, "TruncateMod")
     if x._spec.is_float:
         return truncate_mod_float(x, y)
     if x.dtype is not dtypes.int32 and x.dtype is not dtypes.int64:
@@ -286,7 +288,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
             f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
             f"int64, half, float, double [Op:TruncateMod]. Use `cast`."
         )
-    _nonzero(x, y, "TruncateMod", InternalError)
+    _check_divisor(x, y, "TruncateMod", InternalError)
     result: Tensor = x - truncate_divide_int(x, y) * y
     return result
 
@@ -423,7 +425,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
       >>> bool(tf.math.is_non_decreasing([1, 1, 3]))
       True
     """
-    return _in_order(x, greater_equal)
+    return _is_ordered(x, greater_equal)
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
@@ -443,10 +445,10 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
       >>> bool(tf.math.is_strictly_increasing([1, 1, 3]))
       False
     """
-    return _in_order(x, greater)
+    return _is_ordered(x, greater)
 
 
-def _in_order(x: TensorLike, ordered: Recorder) -> Tensor:
+def _is_ordered(x: TensorLike, ordered: Recorder) -> Tensor:
     x = as_tensor(x)
     if x.dtype.is_bool:
         raise TypeError(f"Expected x to be numeric, instead found: {x}")

@@ -108,7 +108,7 @@ def reverse_sequence(
     x, lengths = as_tensor(input), as_tensor(seq_lengths)
     if seq_axis is None:
         raise TypeError("seq_axis must be given: the axis that is reversed.")
-    along, batch = (_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
+    along, batch = (_parse_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
     require(along != batch, op, f"batch_dim == seq_dim == {along}")
     require(
         lengths.dtype in (dtypes.int32, dtypes.int64),
@@ -132,7 +132,7 @@ def reverse_sequence(
     return movement.transpose_if_needed(result, tuple(order.index(k) for k in range(x.ndim)))
 
 
-def _axis(axis: IntLike, rank: int, op: str) -> int:
+def _parse_axis(axis: IntLike, rank: int, op: str) -> int:
     result = movement.to_ints(axis)
     require(isinstance(result, int), op, f"an axis must be an int, got {axis!r}")
     require(0 <= result < rank, op, f"axis {result} is not in [0, {rank})")

@@ -69,7 +69,7 @@ def packed_diagonals(diagonals: TensorLike, form: str, op: str) -> Tensor:
     return x
 
 
-def _shift(x: Tensor, by: int) -> Tensor:
+def _shift_rows(x: Tensor, by: int) -> Tensor:
     """Rows of matrices moved up (1) or down (-1), zeros in the place of the last or first one."""
     rows = x.shape[-2]
     if not rows:
@@ -84,7 +84,7 @@ def _shift(x: Tensor, by: int) -> Tensor:
 def tridiagonal_product(packed: Tensor, x: Tensor) -> Tensor:
     """The product of matrices of three packed diagonals with matrices; batches broadcast."""
     above, main, below = (movement.expand_dims(d, -1) for d in unstack(packed, axis=-2))
-    result: Tensor = main * x + above * _shift(x, 1) + below * _shift(x, -1)
+    result: Tensor = main * x + above * _shift_rows(x, 1) + below * _shift_rows(x, -1)
     return result
 
 
@@ -119,17 +119,19 @@ def tridiagonal_matmul(
              [4.],
              [3.]], dtype=float32)
     """
-    packed, x = _both(diagonals, rhs, diagonals_format, "TridiagonalMatMul")
+    packed, x = _parse_operands(diagonals, rhs, diagonals_format, "TridiagonalMatMul")
     require(
         packed.ndim == x.ndim,
         "TridiagonalMatMul",
         "All input tensors must have the same rank.",
     )
-    _fitting(packed, x)
+    _check_shapes(packed, x)
     return tridiagonal_product(packed, x)
 
 
-def _both(diagonals: TensorLike, rhs: TensorLike, form: str, op: str) -> tuple[Tensor, Tensor]:
+def _parse_operands(
+    diagonals: TensorLike, rhs: TensorLike, form: str, op: str
+) -> tuple[Tensor, Tensor]:
     packed = packed_diagonals(diagonals, form, op)
     x = as_tensor(rhs, packed._spec, op)
     if packed.dtype is not x.dtype:
@@ -143,7 +145,7 @@ def _both(diagonals: TensorLike, rhs: TensorLike, form: str, op: str) -> tuple[T
     return packed, x
 
 
-def _fitting(packed: Tensor, x: Tensor) -> None:
+def _check_shapes(packed: Tensor, x: Tensor) -> None:
     if packed.shape[:-2] != x.shape[:-2]:
         raise ValueError(f"Batch shapes {packed.shape[:-2]} and {x.shape[:-2]} are incompatible")
     if packed.shape[-1] != x.shape[-2]:
@@ -182,7 +184,7 @@ def _solve_vjp(
     left, right = (x, conj(gb)) if adjoint else (gb, conj(x))
     shape = tuple(packed.shape)
     result: Tensor | None = None
-    for j, there in enumerate((_shift(right, 1), right, _shift(right, -1))):
+    for j, there in enumerate((_shift_rows(right, 1), right, _shift_rows(right, -1))):
         part = movement.expand_dims(reduce_sum(left * there, -1), -2)
         cut = (*((0, dim, 1) for dim in shape[:-2]), (j, j + 1, 1), (0, shape[-1], 1))
         placed = slice_into_zeros(part, shape, cut)
@@ -253,7 +255,7 @@ def tridiagonal_solve(
     """
     if perturb_singular:
         raise NotImplementedError("perturb_singular=True is not implemented.")
-    packed, b = _both(diagonals, rhs, diagonals_format, "TridiagonalSolve")
+    packed, b = _parse_operands(diagonals, rhs, diagonals_format, "TridiagonalSolve")
     vector = b.ndim == packed.ndim - 1
     if vector:
         b = movement.expand_dims(b, -1)
@@ -263,7 +265,7 @@ def tridiagonal_solve(
         )
     elif transpose_rhs:
         b = movement.transpose_if_needed(b, (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
-    _fitting(packed, b)
+    _check_shapes(packed, b)
     result = record(SOLVE, (packed, conj(b) if conjugate_rhs else b), adjoint=False)
     return movement.squeeze(result, -1) if vector else result
 
@@ -377,25 +379,25 @@ def eigh_tridiagonal(
     values, vectors = (eigvalsh(matrix), None) if eigvals_only else eigh(matrix)
     values = real(values)
     if select == "i":
-        first, last = _range(select_range, values.shape[0])
+        first, last = _parse_index_range(select_range, values.shape[0])
         values = values[first : last + 1]
         vectors = None if vectors is None else vectors[:, first : last + 1]
     elif select == "v":
-        low, high = _ends(select_range)
+        low, high = _parse_ends(select_range)
         within = comparison.logical_and(values > low, values <= high)
         values = indexing.boolean_mask(values, within)
         vectors = None if vectors is None else indexing.boolean_mask(vectors, within, axis=1)
     return values if vectors is None else (values, vectors)
 
 
-def _ends(ends: TensorLike | None) -> tuple[Any, Any]:
+def _parse_ends(ends: TensorLike | None) -> tuple[Any, Any]:
     if not isinstance(ends, list | tuple | Tensor | np.ndarray) or len(ends) != 2:
         raise TypeError(f"select_range must be two numbers, got {repr_of(ends)}")
     return ends[0], ends[1]
 
 
-def _range(ends: TensorLike | None, count: int) -> tuple[int, int]:
-    low, high = (movement.to_ints(end) for end in _ends(ends))
+def _parse_index_range(ends: TensorLike | None, count: int) -> tuple[int, int]:
+    low, high = (movement.to_ints(end) for end in _parse_ends(ends))
     if not isinstance(low, int) or not isinstance(high, int):
         raise TypeError(f"select_range must be two integers, got {repr_of(ends)}")
     if low > high:

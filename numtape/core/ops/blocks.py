@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORMATS = ("NHWC", "NCHW")
 
 
-def _channels_last(x: Tensor, data_format: str, op: str) -> Tensor:
+def _to_channels_last(x: Tensor, data_format: str, op: str) -> Tensor:
     if data_format not in FORMATS:
         raise InvalidArgumentError(
             f"data_format must be one of {FORMATS}, got {data_format!r} [Op:{op}]"
@@ -33,11 +33,11 @@ def _channels_last(x: Tensor, data_format: str, op: str) -> Tensor:
     return movement.transpose(x, (0, 2, 3, 1)) if data_format == "NCHW" else x
 
 
-def _as_given(x: Tensor, data_format: str) -> Tensor:
+def _restore_format(x: Tensor, data_format: str) -> Tensor:
     return movement.transpose(x, (0, 3, 1, 2)) if data_format == "NCHW" else x
 
 
-def _block(block_size: IntLike | float, op: str) -> int:
+def _parse_block_size(block_size: IntLike | float, op: str) -> int:
     size = movement.to_ints(truncate_float(block_size, "block_size"))
     if not isinstance(size, int):
         raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
@@ -73,8 +73,8 @@ def space_to_depth(
     """
     op = "SpaceToDepth"
     x = as_tensor(input)
-    b = _block(block_size, op)
-    x = _channels_last(x, data_format, op)
+    b = _parse_block_size(block_size, op)
+    x = _to_channels_last(x, data_format, op)
     n, h, w, c = x.shape
     require(
         h % b == 0 and w % b == 0,
@@ -82,7 +82,7 @@ def space_to_depth(
         f"Image width {w} and height {h} should be divisible by block_size: {b}",
     )
     x = movement.transpose(movement.reshape(x, (n, h // b, b, w // b, b, c)), (0, 1, 3, 2, 4, 5))
-    return _as_given(movement.reshape(x, (n, h // b, w // b, b * b * c)), data_format)
+    return _restore_format(movement.reshape(x, (n, h // b, w // b, b * b * c)), data_format)
 
 
 def depth_to_space(
@@ -113,8 +113,8 @@ def depth_to_space(
     """
     op = "DepthToSpace"
     x = as_tensor(input)
-    b = _block(block_size, op)
-    x = _channels_last(x, data_format, op)
+    b = _parse_block_size(block_size, op)
+    x = _to_channels_last(x, data_format, op)
     n, h, w, c = x.shape
     require(
         c % (b * b) == 0,
@@ -123,10 +123,10 @@ def depth_to_space(
     )
     rest = c // (b * b)
     x = movement.transpose(movement.reshape(x, (n, h, w, b, b, rest)), (0, 1, 3, 2, 4, 5))
-    return _as_given(movement.reshape(x, (n, h * b, w * b, rest)), data_format)
+    return _restore_format(movement.reshape(x, (n, h * b, w * b, rest)), data_format)
 
 
-def _blocks(
+def _parse_blocks(
     x: Tensor, block_shape: ShapeLike, pairs: TensorLike, op: str, what: str
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """The sizes of a block, and what is padded or cropped."""
@@ -171,7 +171,7 @@ def space_to_batch_nd(
     """
     op = "SpaceToBatchND"
     x = as_tensor(input)
-    sizes, pairs = _blocks(x, block_shape, paddings, op, "paddings")
+    sizes, pairs = _parse_blocks(x, block_shape, paddings, op, "paddings")
     count = len(sizes)
     wide = ((0, 0), *pairs, *((0, 0),) * (x.ndim - 1 - count))
     if any(map(any, pairs)):
@@ -237,7 +237,7 @@ def batch_to_space(
     x = as_tensor(input)
     if isinstance(block_shape, int):
         block_shape = (block_shape, block_shape)
-    sizes, pairs = _blocks(x, block_shape, crops, op, "crops")
+    sizes, pairs = _parse_blocks(x, block_shape, crops, op, "crops")
     count, block = len(sizes), math.prod(sizes)
     batch, *space = x.shape[: 1 + count]
     rest = tuple(x.shape[1 + count :])

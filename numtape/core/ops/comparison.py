@@ -10,7 +10,7 @@ from ..log.op import STOP
 from ..log.record import Recorder
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, host_op, name_of, unary_op
+from .define import binary_op, host_op, name_functions, unary_op
 
 if TYPE_CHECKING:
     from ..values.annotations import TensorLike
@@ -165,7 +165,7 @@ invert = unary_op(
 )
 
 
-def _shift(x: Array, y: Array, shift: np.ufunc) -> Array:
+def _shift_bits(x: Array, y: Array, shift: np.ufunc) -> Array:
     """By at least 0 and less than all bits."""
     x = np.asarray(x)
     return np.asarray(shift(x, np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)))
@@ -173,7 +173,7 @@ def _shift(x: Array, y: Array, shift: np.ufunc) -> Array:
 
 def _shift_left(x: Array, y: Array) -> Array:
     bits = np.dtype(f"u{np.asarray(x).itemsize}")  # those that leave are lost
-    return _shift(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
+    return _shift_bits(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
 
 
 left_shift = host_op(
@@ -194,7 +194,7 @@ left_shift = host_op(
 )
 right_shift = host_op(
     "RightShift",
-    lambda x, y: _shift(x, y, np.right_shift),
+    lambda x, y: _shift_bits(x, y, np.right_shift),
     None,
     rules.integer,
     "x y",
@@ -211,7 +211,7 @@ right_shift = host_op(
 is_nan = unary_op(
     "IsNan",
     "isnan(x)",
-    spec=rules.test,
+    spec=rules.float_test,
     doc="""
     Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
 
@@ -222,7 +222,7 @@ is_nan = unary_op(
 is_inf = unary_op(
     "IsInf",
     "isinf(x)",
-    spec=rules.test,
+    spec=rules.float_test,
     doc="""
     Whether an element is infinite. It has no gradient: asking for one through it is a LookupError.
 
@@ -233,7 +233,7 @@ is_inf = unary_op(
 is_finite = unary_op(
     "IsFinite",
     "isfinite(x)",
-    spec=rules.test,
+    spec=rules.float_test,
     doc="""
     Whether an element is neither infinite nor NaN.
 
@@ -289,4 +289,4 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return not_equal_(x, y)
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

@@ -49,17 +49,17 @@ def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
     return intern(broadcast(op.name, real, imag), dtype)
 
 
-def _part(name: str, vjp: Callable[..., tuple[Tensor, ...]]) -> Recorder:
+def _make_part(name: str, vjp: Callable[..., tuple[Tensor, ...]]) -> Recorder:
     body = f"{name.lower()}(x)"
     return unary(defop(name, ELEMENTWISE, 1, rules.part, body=body, vjp=vjp))
 
 
-def _over_square(g: Tensor, x: Tensor) -> tuple[Tensor]:
+def _angle_adjoint(g: Tensor, x: Tensor) -> tuple[Tensor]:
     """The adjoint of the angle: ``-g / (imag + i real)``."""
-    return (negative(real_divide(cast(g, x.dtype), _joined(_imag(x), _real(x)))),)
+    return (negative(real_divide(cast(g, x.dtype), _join(_imag(x), _real(x)))),)
 
 
-_joined: Recorder = binary(
+_join: Recorder = binary(
     defop(
         "Complex",
         ELEMENTWISE,
@@ -70,9 +70,9 @@ _joined: Recorder = binary(
         vjp=lambda g, z, x, y: (_real(g), _imag(g)),
     )
 )
-_real: Recorder = _part("Real", lambda g, y, x: (cast(g, x.dtype),))
-_imag: Recorder = _part("Imag", lambda g, y, x: (_joined(0.0, g),))
-_angle: Recorder = _part("Angle", lambda g, y, x: _over_square(g, x))
+_real: Recorder = _make_part("Real", lambda g, y, x: (cast(g, x.dtype),))
+_imag: Recorder = _make_part("Imag", lambda g, y, x: (_join(0.0, g),))
+_angle: Recorder = _make_part("Angle", lambda g, y, x: _angle_adjoint(g, x))
 
 
 def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
@@ -95,7 +95,7 @@ def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Ten
     """
     x = as_tensor(real, spec_of(imag))
     y = as_tensor(imag, x._spec) if spec_of(imag) is None else imag
-    return _joined(x, y)
+    return _join(x, y)
 
 
 def real(input: TensorLike, name: str | None = None) -> Tensor:
@@ -115,7 +115,7 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.real([1.0 + 2.0j]).numpy()
       array([1.])
     """
-    x = _numbers("input", input)
+    x = _to_numeric_tensor("input", input)
     return _real(x) if x.dtype.is_complex else x
 
 
@@ -136,7 +136,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.imag([1.0 + 2.0j]).numpy()
       array([2.])
     """
-    x = _numbers("input", input)
+    x = _to_numeric_tensor("input", input)
     return _imag(x) if x.dtype.is_complex else zeros_like_op(x)
 
 
@@ -159,7 +159,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.angle([1.0j, -1.0]).numpy()
       array([1.57079633, 3.14159265])
     """
-    x = _numbers("input", input)
+    x = _to_numeric_tensor("input", input)
     if x.dtype.is_complex:
         return _angle(x)
     turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_like_op(x))
@@ -183,11 +183,11 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.conj([1.0 + 2.0j]).numpy()
       array([1.-2.j])
     """
-    result = _numbers("x", x)
+    result = _to_numeric_tensor("x", x)
     return conjugate(result) if result.dtype.is_complex else result
 
 
-def _numbers(argument: str, value: TensorLike) -> Tensor:
+def _to_numeric_tensor(argument: str, value: TensorLike) -> Tensor:
     x = as_tensor(value)
     if not x.dtype.is_numeric:
         raise TypeError(

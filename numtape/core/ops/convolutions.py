@@ -5,7 +5,7 @@ of the output where both meet. Each is the sum for one of the three, so each is 
 the others, of any order. Axes are batch, one to three in space, channels; filters have those in
 space, then channels of the input (of one group) and of the output.
 
-The gradient by the input takes a filter whose channels are swapped (`swap`): then its kernel is
+The gradient by the input takes a filter whose channels are swapped (`swap_channels`): then its kernel is
 the same as the forward one's.
 """
 
@@ -27,7 +27,7 @@ from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import matrix_products, movement, rules
-from .diagonals import number_of
+from .diagonals import to_integer
 from .joining import as_tensors
 
 if TYPE_CHECKING:
@@ -93,29 +93,31 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
             yield tap, tuple(inputs), tuple(outputs)
 
 
-def _group(x: Array, groups: int) -> Array:
+def _split_groups(x: Array, groups: int) -> Array:
     return x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
 
 
-def _product(x: Array, w: Array, groups: int) -> Array:
+def _multiply(x: Array, w: Array, groups: int) -> Array:
     """Pixels times one element of the filter."""
     if groups == 1:
         product: Array = np.matmul(x, w)
         return product
-    result: Array = np.einsum("...gc,cgm->...gm", _group(x, groups), _group(w, groups))
+    result: Array = np.einsum(
+        "...gc,cgm->...gm", _split_groups(x, groups), _split_groups(w, groups)
+    )
     return result.reshape(*x.shape[:-1], w.shape[-1])
 
 
 def _forward(out: Array, x: Array, w: Array, geometry: Geometry) -> None:
     out[...] = 0
     for tap, inputs, outputs in taps(geometry):
-        out[:, *outputs] += _product(x[:, *inputs], w[tap], geometry.groups)
+        out[:, *outputs] += _multiply(x[:, *inputs], w[tap], geometry.groups)
 
 
 def _by_input(out: Array, g: Array, v: Array, geometry: Geometry) -> None:
     out[...] = 0
     for tap, inputs, outputs in taps(geometry):
-        out[:, *inputs] += _product(g[:, *outputs], v[tap], geometry.groups)
+        out[:, *inputs] += _multiply(g[:, *outputs], v[tap], geometry.groups)
 
 
 def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
@@ -126,7 +128,7 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
         if groups == 1:
             out[tap] = a.T @ b
         else:
-            value = np.einsum("pgc,pgm->cgm", _group(a, groups), _group(b, groups))
+            value = np.einsum("pgc,pgm->cgm", _split_groups(a, groups), _split_groups(b, groups))
             out[tap] = value.reshape(out[tap].shape)
 
 
@@ -135,7 +137,7 @@ TAPS = 512
 PIXELS = 96  # of a unit
 
 
-def _native(name: str) -> Any:
+def _make_native(name: str) -> Any:
     def native(out: Spec, x: Spec, w: Spec, geometry: Geometry) -> Native | None:
         if not out.is_float or not x.size or not w.size or math.prod(geometry.kernel) > TAPS:
             return None
@@ -180,7 +182,7 @@ def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
     return intern(shape, x.dtype)
 
 
-def swap(w: Tensor, groups: int) -> Tensor:
+def swap_channels(w: Tensor, groups: int) -> Tensor:
     """A filter with the channels of input and output swapped, in each group."""
     *kernel, few, many = tuple(w.shape)
     rank = len(kernel)
@@ -217,9 +219,9 @@ CONV = defop(
     2,
     _spec,
     compute=_forward,
-    native=_native("forward"),
+    native=_make_native("forward"),
     vjp=lambda g, y, x, w, geometry: (
-        conv_input(g, swap(w, geometry.groups), geometry),
+        conv_input(g, swap_channels(w, geometry.groups), geometry),
         conv_filter(x, g, geometry),
     ),
 )
@@ -229,10 +231,10 @@ CONV_INPUT = defop(
     2,
     _input_spec,
     compute=_by_input,
-    native=_native("by_input"),
+    native=_make_native("by_input"),
     vjp=lambda h, y, g, v, geometry: (
-        conv(h, swap(v, geometry.groups), geometry),
-        swap(conv_filter(h, g, geometry), geometry.groups),
+        conv(h, swap_channels(v, geometry.groups), geometry),
+        swap_channels(conv_filter(h, g, geometry), geometry.groups),
     ),
 )
 CONV_FILTER = defop(
@@ -241,23 +243,23 @@ CONV_FILTER = defop(
     2,
     _filter_spec,
     compute=_by_filter,
-    native=_native("by_filter"),
+    native=_make_native("by_filter"),
     vjp=lambda h, y, x, g, geometry: (
-        conv_input(g, swap(h, geometry.groups), geometry),
+        conv_input(g, swap_channels(h, geometry.groups), geometry),
         conv(x, h, geometry),
     ),
 )
 
 
-LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
-FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
+CHANNELS_LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
+CHANNELS_FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
 
 
 def channels_first(data_format: str | None, rank: int, op: str) -> bool:
     """Whether channels come before the axes in space; None is the usual way, behind them."""
     if data_format is None:
         return False
-    allowed = (*LAST[rank], *FIRST[rank])
+    allowed = (*CHANNELS_LAST[rank], *CHANNELS_FIRST[rank])
     if data_format not in allowed:
         # One-dimensional ones say so in Python, the others when the op is made.
         kind = ValueError if rank == 1 else InvalidArgumentError
@@ -265,10 +267,10 @@ def channels_first(data_format: str | None, rank: int, op: str) -> bool:
             f"Value for attr 'data_format' of {repr_of(data_format)} is not in the list of allowed "
             f"values: {', '.join(allowed)} [Op:{op}]"
         )
-    return data_format in FIRST[rank]
+    return data_format in CHANNELS_FIRST[rank]
 
 
-def sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[int, ...]:
+def parse_sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[int, ...]:
     """A number for each axis: of one for all, of one for each in space, or for all axes.
 
     Returns one for the batch, those in space, one for the channels.
@@ -281,9 +283,9 @@ def sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[in
     if len(values) == 1:
         values *= rank
     if len(values) == rank:
-        return (1, *map(_number, values), 1)
+        return (1, *map(_to_int32, values), 1)
     if len(values) == rank + 2:
-        sizes = tuple(map(_number, values))
+        sizes = tuple(map(_to_int32, values))
         return (sizes[0], *sizes[2:], sizes[1]) if first else sizes
     raise ValueError(
         f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={repr_of(value)} of "
@@ -291,7 +293,7 @@ def sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[in
     )
 
 
-def _number(value: IntLike) -> int:
+def _to_int32(value: IntLike) -> int:
     try:
         result = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -301,7 +303,7 @@ def _number(value: IntLike) -> int:
     return result
 
 
-def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
+def spatial_sizes(values: tuple[int, ...], op: str, what: str) -> Ints:
     """Strides or dilations of the axes in space."""
     if values[0] != 1 or values[-1] != 1:
         raise UnimplementedError(
@@ -311,7 +313,7 @@ def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
     return values[1:-1]
 
 
-def explicit(
+def parse_padding(
     padding: PaddingLike, rank: int, first: bool, op: str
 ) -> tuple[tuple[int, int], ...] | None:
     """The paddings in space if they are given one by one, None for a name."""
@@ -333,7 +335,7 @@ def explicit(
                 f"2. Received: padding={repr_of(padding)} with element at index {k} of type "
                 f"{type(pair)}"
             )
-    pairs = [tuple(map(_number, pair)) for pair in padding]
+    pairs = [tuple(map(_to_int32, pair)) for pair in padding]
     if len(pairs) != rank + 2:
         raise ValueError(
             f"When padding is a list, it must be of size {rank + 2}. Received: padding="
@@ -350,7 +352,7 @@ def explicit(
     return tuple((before, after) for before, after in pairs[1:-1])
 
 
-def geometry(
+def make_geometry(
     inner: Ints,
     kernel: Ints,
     strides: Ints,
@@ -385,22 +387,22 @@ def geometry(
     return Geometry(inner, tuple(outer), kernel, strides, dilations, tuple(before), groups)
 
 
-def last(x: Tensor, first: bool) -> Tensor:
+def to_channels_last(x: Tensor, first: bool) -> Tensor:
     """Channels behind the axes in space, wherever they were."""
     return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if first else x
 
 
-def back(y: Tensor, first: bool) -> Tensor:
-    """Channels where they were before `last`."""
+def restore_channels(y: Tensor, first: bool) -> Tensor:
+    """Channels where they were before `to_channels_last`."""
     return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
 
 
-def _pair(x: TensorLike, w: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+def _to_operands(x: TensorLike, w: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     x, w = as_tensors((x, w), op)
     return x, w
 
 
-def _ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
+def _check_ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
     require(
         x.ndim >= rank + 2,
         op,
@@ -436,14 +438,14 @@ def _convolution(
 ) -> Tensor:
     """Compute a convolution with a known number of spatial axes."""
     first = channels_first(data_format, rank, op)
-    _ranks(x, w, rank, op)
-    steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(sizes(dilations, rank, first, "dilations"), op, "dilations")
-    pairs = explicit(padding, rank, first, op)
+    _check_ranks(x, w, rank, op)
+    steps = spatial_sizes(parse_sizes(strides, rank, first, "strides"), op, "strides")
+    rates = spatial_sizes(parse_sizes(dilations, rank, first, "dilations"), op, "dilations")
+    pairs = parse_padding(padding, rank, first, op)
     lead = tuple(x.shape[: x.ndim - rank - 1])
     if len(lead) > 1:
         x = movement.reshape_if_needed(x, (math.prod(lead), *x.shape[len(lead) :]))
-    x = last(x, first)
+    x = to_channels_last(x, first)
     channels, few, features = int(x.shape[-1]), int(w.shape[-2]), int(w.shape[-1])
     require(few > 0, op, f"filter depth must be strictly positive, got {few}")
     require(
@@ -457,10 +459,10 @@ def _convolution(
         op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
     )
-    value = geometry(
+    value = make_geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
-    y = back(convolve(x, w, value), first)
+    y = restore_channels(convolve(x, w, value), first)
     return movement.reshape_if_needed(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
 
 
@@ -503,7 +505,7 @@ def conv1d(
     """
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
-    x, w = _pair(input, filters, "Conv1D")
+    x, w = _to_operands(input, filters, "Conv1D")
     return _convolution(x, w, 1, stride, padding, data_format, dilations, "Conv1D")
 
 
@@ -545,11 +547,11 @@ def conv2d(
       array([[ 8., 12.],
              [20., 24.]], dtype=float32)
     """
-    x, w = _pair(input, filters, "Conv2D")
+    x, w = _to_operands(input, filters, "Conv2D")
     return _convolution(x, w, 2, strides, padding, data_format, dilations, "Conv2D")
 
 
-def _as_list(value: IntsLike | None, what: str, op: str) -> Any:
+def _check_five(value: IntsLike | None, what: str, op: str) -> Any:
     """Strides of all five axes, as three-dimensional ones want them."""
     if value is None:
         return 1
@@ -593,12 +595,12 @@ def conv3d(
       >>> tf.nn.conv3d(x, tf.ones((2, 2, 2, 3, 1)), [1, 1, 1, 1, 1], "VALID").numpy().ravel()
       array([24.], dtype=float32)
     """
-    strides = _as_list(1 if strides is None else strides, "strides", "conv3d")
+    strides = _check_five(1 if strides is None else strides, "strides", "conv3d")
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
-    x, w = _pair(input, filters, "Conv3D")
+    x, w = _to_operands(input, filters, "Conv3D")
     require(x.ndim == 5, "Conv3D", f"input must be 5-dimensional: {x.shape.as_list()}")
-    dilations = _as_list(dilations, "dilations", "conv3d")
+    dilations = _check_five(dilations, "dilations", "conv3d")
     return _convolution(x, w, 3, strides, padding, data_format, dilations, "Conv3D")
 
 
@@ -633,7 +635,7 @@ def convolution(
       >>> tf.nn.convolution(tf.ones((1, 5, 2)), tf.ones((3, 2, 4))).shape
       TensorShape([1, 3, 4])
     """
-    x, w = _pair(input, filters, "Convolution")
+    x, w = _to_operands(input, filters, "Convolution")
     rank = w.ndim - 2
     if not 1 <= rank <= 3 or x.ndim < rank + 2:
         raise ValueError(
@@ -641,13 +643,13 @@ def convolution(
             f"Received: input.shape={x.shape}, filters.shape={w.shape}"
         )
     first = channels_first(data_format, rank, "Convolution")
-    steps = sizes(strides, rank, first, "strides")
-    rates = sizes(dilations, rank, first, "dilations")
-    both_used(steps, rates)
+    steps = parse_sizes(strides, rank, first, "strides")
+    rates = parse_sizes(dilations, rank, first, "dilations")
+    check_steps_and_rates(steps, rates)
     return _convolution(x, w, rank, steps[1:-1], padding, data_format, rates[1:-1], "Convolution")
 
 
-def both_used(steps: Sequence[int], rates: Sequence[int]) -> None:
+def check_steps_and_rates(steps: Sequence[int], rates: Sequence[int]) -> None:
     """Refuse strides together with dilations, and dilations that are not positive."""
     if min(rates) < 1:
         raise ValueError(f"all values of `dilation_rate` must be positive. Received: {rates}")
@@ -724,10 +726,10 @@ def depthwise_conv2d(
             f"Expected list for 'strides' argument to 'depthwise_conv2d_native' Op, not "
             f"{repr_of(strides)}."
         )
-    x, w = _pair(input, filter, op)
+    x, w = _to_operands(input, filter, op)
     first = channels_first(data_format, 2, op)
     require(x.ndim == 4, op, f"input must be 4-dimensional: {x.shape.as_list()}")
-    _ranks(x, w, 2, op)
+    _check_ranks(x, w, 2, op)
     channels, each = int(w.shape[2]), int(w.shape[3])
     depth = int(x.shape[1 if first else 3])
     require(
@@ -803,11 +805,11 @@ def _transpose_matrix(
         require(
             x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"
         )
-    steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(sizes(dilations, rank, first, "dilations"), op, "dilations")
-    pairs = explicit(padding, rank, first, op)
+    steps = spatial_sizes(parse_sizes(strides, rank, first, "strides"), op, "strides")
+    rates = spatial_sizes(parse_sizes(dilations, rank, first, "dilations"), op, "dilations")
+    pairs = parse_padding(padding, rank, first, op)
     shape = movement.to_shape(output_shape)
-    g = last(g, first)
+    g = to_channels_last(g, first)
     few, features = int(w.shape[-2]), int(w.shape[-1])
     if len(shape) == rank:
         shape = (int(g.shape[0]), *shape, few)
@@ -836,7 +838,7 @@ def _transpose_matrix(
         f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
     )
     inner = shape[1:-1]
-    result = geometry(inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op)
+    result = make_geometry(inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op)
     require(
         result.outer == tuple(g.shape[1:-1]),
         op,
@@ -844,8 +846,8 @@ def _transpose_matrix(
         f"{result.outer}, output_shape: {shape}",
     )
     if not math.prod(result.outer):
-        return back(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
-    return back(conv_input(g, swap(w, groups), result), first)
+        return restore_channels(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
+    return restore_channels(conv_input(g, swap_channels(w, groups), result), first)
 
 
 def conv1d_transpose(
@@ -1069,7 +1071,7 @@ def atrous_conv2d_transpose(
              [0., 0., 0.],
              [1., 0., 1.]], dtype=float32)
     """
-    if number_of(rate, "Conv2DBackpropInput") < 1:
+    if to_integer(rate, "Conv2DBackpropInput") < 1:
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
     return _transpose_matrix(
         value, filters, output_shape, 2, 1, padding, "NHWC", rate, "Conv2DBackpropInput"

@@ -336,7 +336,7 @@ def confusion_matrix(
 # Elements that are not 0.
 
 
-def _zero(x: Tensor) -> Any:
+def _zero_of(x: Tensor) -> Any:
     return False if x.dtype.is_bool else 0
 
 
@@ -367,7 +367,7 @@ def count_nonzero(
       array([2, 1])
     """
     x = as_tensor(input)
-    some = elementwise.cast(comparison.not_equal(x, _zero(x)), dtypes.int64)
+    some = elementwise.cast(comparison.not_equal(x, _zero_of(x)), dtypes.int64)
     return elementwise.cast(reduce_sum(some, axis, bool(keepdims)), dtype)
 
 
@@ -408,7 +408,7 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # type: ignore[assignment]
 
 
-def _different(x: Array) -> tuple[Array, Array, Array]:
+def _find_unique(x: Array) -> tuple[Array, Array, Array]:
     """Where each different element is first, which one each element is, and how often."""
     _, first, inverse, count = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
@@ -420,7 +420,7 @@ def _different(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _unique(out: Array, x: Array, size: int, part: str, output: str) -> None:
-    first, place, count = _different(x)
+    first, place, count = _find_unique(x)
     np.copyto(out, {"y": x[first], "idx": place, "count": count}[part], casting="unsafe")
 
 
@@ -434,7 +434,7 @@ UNIQUE = defop(
 )
 
 
-def _parts(x: TensorLike, out_idx: DTypeLike, *parts: str) -> list[Tensor]:
+def _record_unique(x: TensorLike, out_idx: DTypeLike, *parts: str) -> list[Tensor]:
     result = as_tensor(x)
     require(result.ndim == 1, UNIQUE, "unique expects a 1D vector.")
     output = as_dtype(out_idx)
@@ -445,7 +445,7 @@ def _parts(x: TensorLike, out_idx: DTypeLike, *parts: str) -> list[Tensor]:
         "int64",
     )
     array = result._array()
-    different = heard(lambda: _different(array)) if array.size > LARGE else _different(array)
+    different = heard(lambda: _find_unique(array)) if array.size > LARGE else _find_unique(array)
     size = len(different[0])
     return [
         record(
@@ -481,7 +481,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = 
       >>> y.numpy(), idx.numpy()
       (array([3, 1, 2], dtype=int32), array([0, 1, 0, 2], dtype=int32))
     """
-    return Unique(*_parts(x, out_idx, "y", "idx"))
+    return Unique(*_record_unique(x, out_idx, "y", "idx"))
 
 
 def unique_with_counts(
@@ -504,4 +504,4 @@ def unique_with_counts(
       >>> tf.unique_with_counts([3, 1, 3, 2]).count.numpy()
       array([2, 1, 1], dtype=int32)
     """
-    return UniqueWithCounts(*_parts(x, out_idx, "y", "idx", "count"))
+    return UniqueWithCounts(*_record_unique(x, out_idx, "y", "idx", "count"))

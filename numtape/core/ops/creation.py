@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FEW = 1 << 14  # elements up to which a filled tensor is made on the host
 
 
-def _dtype(dtype: DTypeLike | None) -> DType | None:
+def _parse_dtype(dtype: DTypeLike | None) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
@@ -66,7 +66,7 @@ def constant(
       array([[0.5, 0.5],
              [0.5, 0.5]])
     """
-    requested = _dtype(dtype)
+    requested = _parse_dtype(dtype)
     if isinstance(value, Tensor | Variable):
         tensor = as_tensor(value)
         if isinstance(value, Variable):  # the value that it has now, and no more
@@ -124,7 +124,7 @@ def convert_to_tensor(
       >>> tf.convert_to_tensor([x, 2.0]).numpy()
       array([1., 2.], dtype=float32)
     """
-    requested = _dtype(dtype)
+    requested = _parse_dtype(dtype)
     if requested is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
         try:
             return to_tensor(value, as_dtype(dtype_hint))
@@ -253,7 +253,7 @@ def zeros_like(
       array([[0, 0],
              [0, 0]], dtype=int32)
     """
-    return _like(elementwise.zeros_like_op, input, dtype, 0)
+    return _fill_like(elementwise.zeros_like_op, input, dtype, 0)
 
 
 def ones_like(
@@ -281,10 +281,10 @@ def ones_like(
       array([[1., 1.],
              [1., 1.]], dtype=float32)
     """
-    return _like(elementwise.ones_like_op, input, dtype, 1)
+    return _fill_like(elementwise.ones_like_op, input, dtype, 1)
 
 
-def _like(record: Recorder, input: TensorLike, dtype: DTypeLike | None, value: int) -> Tensor:
+def _fill_like(record: Recorder, input: TensorLike, dtype: DTypeLike | None, value: int) -> Tensor:
     """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
     x = as_tensor(input)
     requested = x.dtype if dtype is None else as_dtype(dtype)
@@ -477,7 +477,7 @@ def range_(
             f"[Op:Range]"
         )
     if requested.is_integer:
-        return from_owned_array(_integers(int(first), int(last), int(step), requested))
+        return from_owned_array(_integer_range(int(first), int(last), int(step), requested))
     bounds: Any = first, last, step
     try:
         return from_owned_array(np.arange(*bounds, dtype=requested.numpy_dtype))
@@ -485,7 +485,7 @@ def range_(
         raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
 
 
-def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
+def _integer_range(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
     """The numbers of Python's `range`. Numbers fit the dtype, what is between the ends may not."""
     count = -((first - last) // step)
     intern((count,), dtype)  # says so if there cannot be so many

@@ -55,7 +55,7 @@ def _qr_spec(op: Op, a: Spec, full: bool) -> Spec:
     return _pack(a, *_qr_shapes(a, full))
 
 
-def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
+def _unpack(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
     value, at = [], 0
     for shape in shapes:
         value.append(unpack(packed, at, shape))
@@ -75,15 +75,15 @@ def _qr_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool) -> tuple[Tensor]:
             f"nrows={m} and ncols={n}."
         )
     shapes = _qr_shapes(a, full)
-    q, r = _parts(y, *shapes)
-    gq, gr = _parts(g, *shapes)
+    q, r = _unpack(y, *shapes)
+    gq, gr = _unpack(g, *shapes)
     if m >= n:
         return (_qr_tall(gq, gr, q, r),)
     left, gleft = _columns(r, 0, m), _columns(gr, 0, m)
     gright = _columns(gr, m, n)
     gq = gq + matmul(_columns(a, m, n), gright, adjoint_b=True)
     first, others = _qr_tall(gq, gleft, q, left), matmul(q, gright)
-    return (_among(first, a, 0, m) + _among(others, a, m, n),)
+    return (_place_columns(first, a, 0, m) + _place_columns(others, a, m, n),)
 
 
 def _columns(x: Tensor, begin: int, end: int) -> Tensor:
@@ -91,7 +91,7 @@ def _columns(x: Tensor, begin: int, end: int) -> Tensor:
     return slicing.strided_slice(x, cut)
 
 
-def _among(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
+def _place_columns(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
     """Columns among zeros, in the shape of ``a``."""
     cut = (*((0, dim, 1) for dim in a.shape[:-1]), (begin, end, 1))
     return slice_into_zeros(x, tuple(a.shape), cut)
@@ -146,13 +146,13 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     """
     a = as_tensor(input)
     packed = record(QR, (a,), full=bool(full_matrices))
-    return Qr(*_parts(packed, *_qr_shapes(a, bool(full_matrices))))
+    return Qr(*_unpack(packed, *_qr_shapes(a, bool(full_matrices))))
 
 
 # Differences that may be 0: then the two cannot be told apart, and nothing flows between them.
 
 
-def _gaps(x: Tensor) -> Tensor:
+def _inverse_gaps(x: Tensor) -> Tensor:
     """``1 / (x[j] - x[i])`` for each pair; 0 where they are equal."""
     return elementwise.real_divide_no_nan(1.0, expand_dims(x, -2) - expand_dims(x, -1))
 
@@ -176,7 +176,7 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
     """Townsend, "Differentiating the singular value decomposition" (2016)."""
     m, n = a.shape[-2:]
     if not vectors:
-        _, u, v = _parts(record(SVD, (a,), full=False, vectors=True), *_svd_shapes(a, False))
+        _, u, v = _unpack(record(SVD, (a,), full=False, vectors=True), *_svd_shapes(a, False))
         return (matmul(u * expand_dims(g, -2), v, adjoint_b=True),)
     if full and abs(m - n) > 1:
         raise NotImplementedError(
@@ -184,13 +184,13 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
             f"Received: m={m} and n={n}."
         )
     shapes = _svd_shapes(a, full)
-    s, u, v = _parts(y, *shapes)
-    gs, gu, gv = _parts(g, *shapes)
+    s, u, v = _unpack(y, *shapes)
+    gs, gu, gv = _unpack(g, *shapes)
     if full:
         u, gu = _thin(u, gu, min(m, n))
         v, gv = _thin(v, gv, min(m, n))
     across, down = expand_dims(s, -2), expand_dims(s, -1)
-    gaps = _gaps(s * s)
+    gaps = _inverse_gaps(s * s)
     uu, vv = matmul(u, gu, adjoint_a=True), matmul(v, gv, adjoint_a=True)
     turns, tilts = gaps * uu, gaps * vv
     middle = (turns + adjoint_of(turns)) * across + down * (tilts + adjoint_of(tilts))
@@ -282,7 +282,7 @@ def svd(
     full = bool(full_matrices)
     if not compute_uv:
         return real(record(SVD, (a,), full=False, vectors=False))
-    s, u, v = _parts(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full))
+    s, u, v = _unpack(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full))
     return real(s), u, v
 
 
@@ -299,12 +299,12 @@ def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
     """Giles, "An extended collection of matrix derivative results" (2008)."""
     n = a.shape[-1]
     if not vectors:
-        _, v = _parts(record(EIGH, (a,), vectors=True), (n,), (n, n))
+        _, v = _unpack(record(EIGH, (a,), vectors=True), (n,), (n, n))
         result = matmul(v * expand_dims(g, -2), v, adjoint_b=True)
     else:
-        e, v = _parts(y, (n,), (n, n))
-        ge, gv = _parts(g, (n,), (n, n))
-        middle = diagonal_matrix(ge) + _gaps(e) * matmul(v, gv, adjoint_a=True)
+        e, v = _unpack(y, (n,), (n, n))
+        ge, gv = _unpack(g, (n,), (n, n))
+        middle = diagonal_matrix(ge) + _inverse_gaps(e) * matmul(v, gv, adjoint_a=True)
         result = matmul(matmul(v, middle), v, adjoint_b=True)
     # Only the lower triangle is read.
     return (record(LOWER_SUMS, (result,)),)
@@ -322,7 +322,7 @@ EIGH = defop(
 )
 
 
-def _locate(values: Tensor) -> None:
+def _check_finite(values: Tensor) -> None:
     message = (
         "Self-adjoint eigen decomposition was not successful. The input might not be valid. "
         "[Op:SelfAdjointEigV2]"
@@ -361,8 +361,8 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     a = as_tensor(tensor)
     packed = record(EIGH, (a,), vectors=True)
     n = a.shape[-1]
-    e, v = _parts(packed, (n,), (n, n))
-    _locate(e)
+    e, v = _unpack(packed, (n,), (n, n))
+    _check_finite(e)
     return e, v
 
 
@@ -384,7 +384,7 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
       array([1., 3.], dtype=float32)
     """
     result = record(EIGH, (as_tensor(tensor),), vectors=False)
-    _locate(result)
+    _check_finite(result)
     return result
 
 
@@ -415,17 +415,17 @@ def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
     """
     n = a.shape[-1]
     packed = y if vectors else record(EIG, (a,), vectors=True)
-    e, v = _parts(packed, (n,), (n, n))
+    e, v = _unpack(packed, (n,), (n, n))
     vh = adjoint_of(v)
     if vectors:
-        ge, gv = _parts(g, (n,), (n, n))
+        ge, gv = _unpack(g, (n,), (n, n))
         projection = matmul(vh, gv)
         # Eigenvectors have length 1: remove the adjoint's component along each of them.
         length_part = diagonal_matrix(
             elementwise.cast(real(diagonal(projection)), projection.dtype)
         )
         projection = projection - matmul(matmul(vh, v), length_part)
-        inner = diagonal_matrix(ge) + conj(_gaps(e)) * projection
+        inner = diagonal_matrix(ge) + conj(_inverse_gaps(e)) * projection
     else:
         inner = diagonal_matrix(g)
     factor = record(FACTOR, (vh,))
@@ -474,7 +474,7 @@ def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """
     a = as_tensor(tensor)
     n = a.shape[-1] if a.ndim else 0
-    e, v = _parts(record(EIG, (a,), vectors=True), (n,), (n, n))
+    e, v = _unpack(record(EIG, (a,), vectors=True), (n,), (n, n))
     _check_converged(e)
     return e, v
 

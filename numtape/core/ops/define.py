@@ -21,9 +21,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _NUMBERS = "floats, complex numbers or integers"
 _REALS, _FLOATS = "floats or integers", "floats"
 _TEXTS: dict[Any, tuple[str, bool, str]] = {
-    rules.same: ("of any dtype", False, ""),
+    rules.same_dtype: ("of any dtype", False, ""),
     rules.number: (_NUMBERS, False, "the dtype is bool"),
-    rules.size: (_NUMBERS, False, "the dtype is bool"),
+    rules.magnitude: (_NUMBERS, False, "the dtype is bool"),
     rules.real: (_REALS, False, "the dtype is bool or complex"),
     rules.analytic: (
         "floats or complex numbers",
@@ -35,7 +35,7 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.boolean: ("bool", True, "the dtype is not bool"),
     rules.compare: ("of any dtype", True, ""),
     rules.order: (_REALS, True, "the dtype is bool or complex"),
-    rules.test: (_FLOATS, True, "the dtype is not of floats"),
+    rules.float_test: (_FLOATS, True, "the dtype is not of floats"),
 }
 
 
@@ -60,7 +60,7 @@ def unary_op(
       **more: See `defop`.
     """
     op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
-    return cast(Unary, _public(unary(op), argument, spec, doc))
+    return cast(Unary, _finish_recorder(unary(op), argument, spec, doc))
 
 
 def binary_op(
@@ -74,7 +74,7 @@ def binary_op(
 ) -> Binary:
     """The function that records an elementwise op of two operands; see `unary_op`."""
     op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
-    return cast(Binary, _public(binary(op), arguments, spec, doc))
+    return cast(Binary, _finish_recorder(binary(op), arguments, spec, doc))
 
 
 def host_op(
@@ -102,15 +102,17 @@ def host_op(
       **more: See `defop`.
     """
     arity = len(arguments.split())
-    compute = _by_ufunc(function) if isinstance(function, str) else _by_function(function)
+    compute = (
+        _make_ufunc_compute(function) if isinstance(function, str) else _make_compute(function)
+    )
     op = defop(
         name, ARRAY, arity, spec, compute=compute, vjp=vjp, on_host=True, elementwise=True, **more
     )
     result = unary(op) if arity == 1 else binary(op) if arity == 2 else ternary(op)
-    return _public(result, arguments, spec, doc)
+    return _finish_recorder(result, arguments, spec, doc)
 
 
-def _by_ufunc(place: str) -> Callable[..., None]:
+def _make_ufunc_compute(place: str) -> Callable[..., None]:
     module, _, name = place.rpartition(".")
 
     @cache
@@ -123,14 +125,14 @@ def _by_ufunc(place: str) -> Callable[..., None]:
     return compute
 
 
-def _by_function(function: Callable[..., Any]) -> Callable[..., None]:
+def _make_compute(function: Callable[..., Any]) -> Callable[..., None]:
     def compute(out: Array, *operands: Array) -> None:
         out[...] = function(*operands)
 
     return compute
 
 
-def _public(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder:
+def _finish_recorder(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder:
     """The function, documented, its first parameters under TensorFlow's names for them.
 
     They are renamed in the code object: a wrapper would cost a frame an op.
@@ -140,12 +142,12 @@ def _public(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder
     function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
     notes = function.__annotations__
     function.__annotations__ = {
-        **dict.fromkeys(names, "Any"),
+        **dict.fromkeys(names, "TensorLike"),
         "name": notes["name"],
         "return": notes["return"],
     }
     function.__doc__ = (
-        _text(names, spec, doc)
+        _make_docstring(names, spec, doc)
         if doc
         else (f"{function.op.name}, elementwise: ``{function.op.body or 'on the host'}``.")
     )
@@ -153,7 +155,7 @@ def _public(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder
     return result
 
 
-def _text(names: list[str], spec: SpecRule, doc: str) -> str:
+def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
     """A docstring: what the rule says stands between the text and the example."""
     text, _, example = doc.strip().partition(">>>")
     takes, bools, bad = _TEXTS[spec]
@@ -185,7 +187,7 @@ def _text(names: list[str], spec: SpecRule, doc: str) -> str:
 """
 
 
-def name_of(functions: dict[str, Any], module: str) -> None:
+def name_functions(functions: dict[str, Any], module: str) -> None:
     """Give the functions that a module made the names that they have there."""
     for name, function in functions.items():
         if hasattr(function, "op") and function.__name__ == "record":

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def turn(x: Tensor) -> Tensor:
+def swap_last_axes(x: Tensor) -> Tensor:
     """The transposes of matrices."""
     return transpose_if_needed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def adjoint_of(x: Tensor) -> Tensor:
     """The adjoints of matrices, in derivative rules: their transposes, conjugated if complex."""
-    return turn(conj(x) if x.dtype.is_complex else x)
+    return swap_last_axes(conj(x) if x.dtype.is_complex else x)
 
 
 # Triangles and bands.
@@ -97,7 +97,7 @@ def _with_real_diagonal(out: Array, x: Array, strict: Array) -> None:
     out[..., at, at] = out[..., at, at].real
 
 
-def _same(op: Op, x: Spec) -> Spec:
+def _square_spec(op: Op, x: Spec) -> Spec:
     check_square(op, x)
     return x
 
@@ -107,7 +107,7 @@ FROM_LOWER: Op = defop(
     "SymmetricFromLower",
     ARRAY,
     1,
-    _same,
+    _square_spec,
     compute=_from_lower,
     of_complex="other",
     on_host=True,
@@ -117,7 +117,7 @@ LOWER_SUMS: Op = defop(
     "LowerOfSymmetric",
     ARRAY,
     1,
-    _same,
+    _square_spec,
     compute=_lower_sums,
     of_complex="other",
     on_host=True,
@@ -149,7 +149,7 @@ def band_part(
              [7, 8, 9]], dtype=int32)
     """
     x = as_tensor(input)
-    lower, upper = (number_of(value, "MatrixBandPart") for value in (num_lower, num_upper))
+    lower, upper = (to_integer(value, "MatrixBandPart") for value in (num_lower, num_upper))
     _band_spec(BAND, x._spec, lower, upper)
     for what, number, size in (("lower", lower, x.shape[-2]), ("upper", upper, x.shape[-1])):
         require(
@@ -161,7 +161,7 @@ def band_part(
     return record(BAND, (x,), lower=max(lower, -1), upper=max(upper, -1))
 
 
-def number_of(value: IntLike, op: str) -> int:
+def to_integer(value: IntLike, op: str) -> int:
     """One integer."""
     result = to_ints(value)
     if not isinstance(result, int):
@@ -195,7 +195,7 @@ def matrix_transpose(
         raise ValueError(
             f"Argument `a` should be a (batch) matrix with rank >= 2, got shape {x.shape}"
         )
-    return adjoint_of(x) if conjugate else turn(x)
+    return adjoint_of(x) if conjugate else swap_last_axes(x)
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
@@ -223,7 +223,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
 
 
 @lru_cache(maxsize=256)
-def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[Array, Array]:
+def _band_layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[Array, Array]:
     """For bands of diagonals, packed as TensorFlow packs them: places in the matrix.
 
     Returns:
@@ -246,7 +246,7 @@ def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[A
     return place, there
 
 
-def _band_of(k: IntsLike, op: str) -> tuple[int, int]:
+def _parse_band(k: IntsLike, op: str) -> tuple[int, int]:
     value = to_ints(k)
     ends = (value,) if isinstance(value, int) else value
     require(
@@ -263,7 +263,7 @@ def _band_of(k: IntsLike, op: str) -> tuple[int, int]:
     return low, high
 
 
-def _align(align: str, op: str) -> str:
+def _check_align(align: str, op: str) -> str:
     if align not in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise InvalidArgumentError(
             f"Value for attr 'align' of {align!r} is not in the list of allowed values: "
@@ -277,7 +277,7 @@ def _take(x: Tensor, places: Array) -> Tensor:
     return record(indexing.GATHER, (x, as_tensor(places)), axis=x.ndim - 1)
 
 
-def _within(op: str, low: int, high: int, rows: int, columns: int) -> None:
+def _check_band(op: str, low: int, high: int, rows: int, columns: int) -> None:
     for what, k in (("lower", low), ("upper", high)):
         require(
             -rows < k < columns or (k == 0),
@@ -320,13 +320,13 @@ def diag_part(
     op = "MatrixDiagPartV3"
     x = as_tensor(input)
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
-    low, high = _band_of(k, op)
-    align = _align(align, op)
+    low, high = _parse_band(k, op)
+    align = _check_align(align, op)
     *lead, rows, columns = x.shape
-    _within(op, low, high, rows, columns)
+    _check_band(op, low, high, rows, columns)
     if low == high == 0:
         return diagonal(x)
-    place, there = _layout(rows, columns, low, high, align)
+    place, there = _band_layout(rows, columns, low, high, align)
     result = _take(reshape(x, (*lead, rows * columns)), place)
     if not there.all():
         filler = as_tensor(padding_value, x._spec, op)
@@ -387,8 +387,8 @@ def diag(
     op = "MatrixDiagV3"
     x = as_tensor(diagonal)
     require(x.ndim >= 1, op, f"diagonal must be at least 1-dim, received shape: {list(x.shape)}")
-    low, high = _band_of(k, op)
-    align = _align(align, op)
+    low, high = _parse_band(k, op)
+    align = _check_align(align, op)
     number = high - low + 1
     if number > 1:
         require(
@@ -399,7 +399,7 @@ def diag(
         )
     lead = x.shape[: -1 if number == 1 else -2]
     longest = x.shape[-1]
-    rows, columns = number_of(num_rows, op), number_of(num_cols, op)
+    rows, columns = to_integer(num_rows, op), to_integer(num_cols, op)
     least = longest - min(high, 0), longest + max(low, 0)
     require(rows == -1 or rows >= least[0], op, "The number of rows is too small.")
     require(columns == -1 or columns >= least[1], op, "The number of columns is too small.")
@@ -412,9 +412,9 @@ def diag(
         "The number of rows or columns is not consistent with the specified d_lower, d_upper, and "
         "diagonal.",
     )
-    if number == 1 and not high and rows == columns and _zero(padding_value):
+    if number == 1 and not high and rows == columns and _is_zero(padding_value):
         return diagonal_matrix(x)
-    place, there = _layout(rows, columns, low, high, align)
+    place, there = _band_layout(rows, columns, low, high, align)
     source = np.full(rows * columns, place.size, np.int64)
     source[place[there]] = np.flatnonzero(there)
     filler = elementwise.stop_gradient(as_tensor(padding_value, x._spec, op))
@@ -425,7 +425,7 @@ def diag(
     return reshape(_take(flat, source), (*lead, rows, columns))
 
 
-def _zero(value: object) -> bool:
+def _is_zero(value: object) -> bool:
     return isinstance(value, int | float) and value == 0 and math.copysign(1, value) > 0
 
 
@@ -461,11 +461,11 @@ def set_diag(
     values = as_tensor(diagonal, x._spec, op)
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
     require(values.dtype is x.dtype, op, f"dtypes differ: {x.dtype.name}, {values.dtype.name}")
-    low, high = _band_of(k, op)
-    align = _align(align, op)
+    low, high = _parse_band(k, op)
+    align = _check_align(align, op)
     *lead, rows, columns = x.shape
-    _within(op, low, high, rows, columns)
-    place, there = _layout(rows, columns, low, high, align)
+    _check_band(op, low, high, rows, columns)
+    place, there = _band_layout(rows, columns, low, high, align)
     shape = (*lead, *(place.shape if low != high else place.shape[1:]))
     require(
         tuple(values.shape) == shape,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     NoiseShape: TypeAlias = ShapeLike | list[int | None] | tuple[int | None, ...] | None
 
 
-def _tensor(x: TensorLike) -> Tensor:
+def _to_tensor(x: TensorLike) -> Tensor:
     return x if type(x) is Tensor else convert_to_tensor(x)
 
 
@@ -34,7 +34,7 @@ def _drop(
     draw: Callable[[tuple[int, ...], Any], Tensor],
     noise_shape: NoiseShape,
 ) -> Tensor:
-    x = _tensor(value)
+    x = _to_tensor(value)
     if not x.dtype.is_floating:
         raise ValueError(
             "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype="

@@ -15,7 +15,7 @@ from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import not_equal_
-from .define import binary_op, name_of, unary_op
+from .define import binary_op, name_functions, unary_op
 from .movement import broadcast_to, conjugate
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ abs_ = unary_op(
     "Abs",
     "absolute(x)",
     lambda g, y, x: (_abs_vjp(g, y, x),),
-    rules.size,
+    rules.magnitude,
     doc="""
     Absolute value, elementwise; real for complex numbers. Its derivative at 0 is 0.
 
@@ -264,7 +264,7 @@ stop_gradient = unary_op(
     "StopGradient",
     "x",
     None,
-    rules.same,
+    rules.same_dtype,
     "input",
     gradient=CUT,
     doc="""
@@ -278,9 +278,9 @@ stop_gradient = unary_op(
     np.float32(3.0)
 """,
 )
-without_gradient = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
-zeros_like_op = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
-ones_like_op = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
+without_gradient = unary_op("RandomShuffle", "x", None, rules.same_dtype, gradient=STOP)
+zeros_like_op = unary_op("ZerosLike", "0", None, rules.same_dtype, "input", gradient=STOP)
+ones_like_op = unary_op("OnesLike", "1", None, rules.same_dtype, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
@@ -814,4 +814,4 @@ def round_(x: TensorLike, name: str | None = None) -> Tensor:
     return round_float(x) if x._spec.is_float else x
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

@@ -17,7 +17,7 @@ from ..values.dtypes import as_dtype
 from ..values.tensor import Tensor
 from . import elementwise, joining, movement, stateless_random
 from .philox import RESERVED
-from .stateless_random import algorithm, checked_shape, floating
+from .stateless_random import algorithm, parse_float_dtype, parse_shape
 
 if TYPE_CHECKING:
     from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
@@ -197,8 +197,10 @@ class Generator:
         return previous
 
     def _draw(self, kind: str, shape: ShapeLike, dtype: dtypes.DType) -> Tensor:
-        dims = checked_shape(shape, "StatelessRandom")
-        return stateless_random.draw(self.skip(stateless_random.number_of(dims)), kind, dims, dtype)
+        dims = parse_shape(shape, "StatelessRandom")
+        return stateless_random.draw(
+            self.skip(stateless_random.count_numbers(dims)), kind, dims, dtype
+        )
 
     def normal(
         self,
@@ -209,7 +211,7 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Draw from a normal distribution; gradients reach ``mean`` and ``stddev``."""
-        standard = self._draw("normal", shape, floating(dtype))
+        standard = self._draw("normal", shape, parse_float_dtype(dtype))
         return stateless_random.scale(standard, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
@@ -221,7 +223,7 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Draw from a normal distribution truncated at two standard deviations."""
-        standard = self._draw("truncated", shape, floating(dtype))
+        standard = self._draw("truncated", shape, parse_float_dtype(dtype))
         return stateless_random.scale(standard, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
@@ -234,10 +236,10 @@ class Generator:
     ) -> Tensor:
         """Draw uniformly from ``[minval, maxval)``; see `stateless_uniform`."""
         op = "StatelessRandomUniform"
-        dims = checked_shape(shape, op)
+        dims = parse_shape(shape, op)
         previous = self._state.read_value()
         values = stateless_random.uniform(previous, dims, minval, maxval, dtype, op)
-        self.skip(stateless_random.number_of(dims))
+        self.skip(stateless_random.count_numbers(dims))
         return values
 
     def uniform_full_int(
@@ -255,15 +257,15 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Draw numbers of successes in trials. The numbers differ from TensorFlow's."""
-        dims = checked_shape(shape, "StatefulRandomBinomial")
+        dims = parse_shape(shape, "StatefulRandomBinomial")
         values = stateless_random.binomial(self._state.read_value(), dims, counts, probs, dtype)
         # TensorFlow advances by 50 for each number and by 150 for each distribution.
-        distribution_count = stateless_random.number_of(
-            stateless_random.ending_of(
+        distribution_count = stateless_random.count_numbers(
+            stateless_random.broadcast_parameters(
                 [as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial"
             )
         )
-        self.skip(150 * distribution_count + 50 * stateless_random.number_of(dims))
+        self.skip(150 * distribution_count + 50 * stateless_random.count_numbers(dims))
         return values
 
     def make_seeds(self, count: IntLike = 1) -> Tensor:

@@ -22,7 +22,7 @@ from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
 from .movement import store_plan
-from .slicing import SLICE, Cut, SliceView, slice_into_zeros, slices, way_of
+from .slicing import SLICE, Cut, SliceView, plan_slice, slice_into_zeros, to_numpy_slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def getitem(x: Any, key: Any) -> Tensor:
         if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
             return boolean_mask(x, key)
         ranges, shape = _parse_key(spec.shape, key)
-        plan = way_of(spec, ranges, shape)
+        plan = plan_slice(spec, ranges, shape)
         if plan is not None and static_key is not None:
             store_plan(_slice_cache, (spec, static_key), plan)
     if plan is not None:
@@ -97,7 +97,7 @@ def replace_slice(x: Variable, key: Key, value: Tensor) -> Tensor:
         value = movement.reshape(value, value.shape[value.ndim - len(shape) :])
     value = movement.reshape_if_needed(movement.broadcast_to(value, shape), slice_shape)
     mask = np.zeros(x.shape, bool)
-    mask[slices(ranges)] = True
+    mask[to_numpy_slices(ranges)] = True
     return elementwise.select(mask, slice_into_zeros(value, tuple(x.shape), ranges), x)
 
 

@@ -19,7 +19,7 @@ from .indexing import SCATTER_ADD, check_indices, gather
 from .joining import stack
 from .partition import dynamic_stitch
 from .reduction import reduce_sum
-from .scatter import INTO, scatter
+from .scatter import UPDATE, scatter
 
 if TYPE_CHECKING:
     from ..values.annotations import NumberLike, TensorLike
@@ -80,7 +80,7 @@ def update_rows(x: Variable, indices: TensorLike, updates: TensorLike, how: str)
         movement.reshape(row_ids, (count,)),
         movement.reshape(rows, (count, *x.shape[1:])),
     )
-    return record(INTO, operands, how=how)
+    return record(UPDATE, operands, how=how)
 
 
 def _as_operand(value: TensorLike, x: Variable) -> Tensor:

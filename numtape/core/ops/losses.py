@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def _rows(op: Op, x: Spec) -> Spec:
+def _float_spec(op: Op, x: Spec) -> Spec:
     return rules.floating(op, x)
 
 
-def _shift(x: Array) -> Array:
+def _subtract_max(x: Array) -> Array:
     return x - x.max(-1, keepdims=True) if x.shape[-1] else x
 
 
 def _softmax(out: Array, x: Array) -> None:
-    np.exp(_shift(x), out=out)
+    np.exp(_subtract_max(x), out=out)
     out /= out.sum(-1, keepdims=True)
 
 
 def _log_softmax(out: Array, x: Array) -> None:
-    shifted = _shift(x)
+    shifted = _subtract_max(x)
     np.subtract(shifted, np.log(np.exp(shifted).sum(-1, keepdims=True)), out=out)
 
 
@@ -66,7 +66,7 @@ def _log_softmax_grad(out: Array, y: Array, g: Array) -> None:
         np.copyto(out, g * rest - power * others, where=near)
 
 
-def _native(name: str) -> Any:
+def _make_native(name: str) -> Any:
     """The jitted kernel over the last axis."""
 
     def native(out: Spec, *_: Spec) -> Native:
@@ -85,7 +85,7 @@ SOFTMAX_GRAD: Recorder = binary(
         2,
         lambda op, y, g: y,
         compute=_softmax_grad,
-        native=_native("softmax_grad"),
+        native=_make_native("softmax_grad"),
         vjp=lambda h, o, y, g: (
             h * (g - reduce_sum(g * y, -1, True)) - g * reduce_sum(h * y, -1, True),
             SOFTMAX_GRAD(y, h),
@@ -99,7 +99,7 @@ LOG_SOFTMAX_GRAD = binary(
         2,
         lambda op, y, g: y,
         compute=_log_softmax_grad,
-        native=_native("log_softmax_grad"),
+        native=_make_native("log_softmax_grad"),
         vjp=lambda h, o, y, g: (
             negative(h * elementwise.exp(y)) * reduce_sum(g, -1, True),
             h - reduce_sum(h * elementwise.exp(y), -1, True),
@@ -111,9 +111,9 @@ _softmax_of = unary(
         "Softmax",
         ARRAY,
         1,
-        _rows,
+        _float_spec,
         compute=_softmax,
-        native=_native("softmax"),
+        native=_make_native("softmax"),
         vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
     )
 )
@@ -122,15 +122,15 @@ _log_softmax_of = unary(
         "LogSoftmax",
         ARRAY,
         1,
-        _rows,
+        _float_spec,
         compute=_log_softmax,
-        native=_native("log_softmax"),
+        native=_make_native("log_softmax"),
         vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
     )
 )
 
 
-def _along(recorder: Recorder, logits: TensorLike, axis: IntLike | None) -> Tensor:
+def _apply_along(recorder: Recorder, logits: TensorLike, axis: IntLike | None) -> Tensor:
     x = as_tensor(logits)
     rank = x._spec.rank
     if not rank:
@@ -167,7 +167,7 @@ def softmax(logits: TensorLike, axis: IntLike | None = None, name: str | None = 
       array([[0.5, 0.5],
              [1. , 0. ]], dtype=float32)
     """
-    return _along(_softmax_of, logits, axis)
+    return _apply_along(_softmax_of, logits, axis)
 
 
 @suggest_keywords
@@ -189,7 +189,7 @@ def log_softmax(logits: TensorLike, axis: IntLike | None = None, name: str | Non
       >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()
       array([    0., -1000.], dtype=float32)
     """
-    return _along(_log_softmax_of, logits, axis)
+    return _apply_along(_log_softmax_of, logits, axis)
 
 
 @suggest_keywords

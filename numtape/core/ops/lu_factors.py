@@ -291,7 +291,7 @@ def as_square_matrix(value: TensorLike, op: str, like_spec: Spec | None = None) 
     """Convert to a tensor and check that it is square matrices of floats or complex numbers."""
     x = as_tensor(value, like_spec, op)
     if not x._spec.inexact:
-        rules._is_allowed(LU, x.dtype, "double, float, half, complex64, complex128")
+        rules.refuse_dtype(LU, x.dtype, "double, float, half, complex64, complex128")
     check_square(op, x._spec)
     return x
 

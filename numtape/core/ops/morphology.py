@@ -12,7 +12,7 @@ from ..log.record import require, spec_of
 from ..values.dtypes import mismatch_error
 from ..values.tensor import Tensor
 from . import elementwise, movement
-from .convolutions import geometry
+from .convolutions import make_geometry
 from .padding import pad
 from .slicing import reverse, strided_slice
 
@@ -110,7 +110,7 @@ def _dilate(
     )
     kernel = (int(f.shape[0]), int(f.shape[1]))
     image_size = (int(x.shape[1]), int(x.shape[2]))
-    windows = geometry(image_size, kernel, steps, rates, padding, None, 1, op)
+    windows = make_geometry(image_size, kernel, steps, rates, padding, None, 1, op)
     pad_widths = []
     for n, o, k, s, d, before in zip(
         image_size, windows.outer, kernel, steps, rates, windows.before, strict=True

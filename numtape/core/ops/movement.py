@@ -18,7 +18,7 @@ from ..values.intern_table import clearable_cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
-from .define import name_of, unary_op
+from .define import name_functions, unary_op
 
 if TYPE_CHECKING:
     from ..values.annotations import AxisLike, IntLike, ShapeLike, TensorLike
@@ -81,7 +81,7 @@ identity = unary_op(
     "Identity",
     "x",
     lambda g, y, x: (g,),
-    rules.same,
+    rules.same_dtype,
     "input",
     doc="""
     Return a new tensor with the value of ``input``, recorded as a separate row.
@@ -419,4 +419,4 @@ def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -
     return identity(x) if new_shape == x.shape else record(BROADCAST, (x,), shape=new_shape)
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

@@ -37,7 +37,7 @@ def _is_indexed_slices(value: object) -> TypeGuard[IndexedSlices]:
     return hasattr(value, "dense_shape") and hasattr(value, "indices")
 
 
-def _dense(value: TensorLike) -> Tensor:
+def _to_dense(value: TensorLike) -> Tensor:
     """A tensor; IndexedSlices become one."""
     from .creation import convert_to_tensor
 
@@ -76,7 +76,7 @@ def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype "
             "and shape."
         )
-    tensors = [_dense(x) for x in provided]
+    tensors = [_to_dense(x) for x in provided]
     first = tensors[0]
     for k, x in enumerate(tensors):
         if x.dtype is not first.dtype:
@@ -253,7 +253,7 @@ def clip_by_norm(
     return _with_values(t, clipped)
 
 
-def _as_list(t_list: Sequence[TensorLike | None]) -> list[Any]:
+def _to_tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
     return [
@@ -261,7 +261,7 @@ def _as_list(t_list: Sequence[TensorLike | None]) -> list[Any]:
     ]
 
 
-def _length(tensors: list[Any]) -> Tensor:
+def _joint_norm(tensors: list[Any]) -> Tensor:
     provided = [x for x in tensors if x is not None]
     for x in provided:
         if not x._spec.is_float:
@@ -297,7 +297,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
       >>> tf.linalg.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]).numpy()
       np.float32(5.0)
     """
-    return _length(_as_list(t_list))
+    return _joint_norm(_to_tensors(t_list))
 
 
 def clip_by_global_norm(
@@ -329,8 +329,8 @@ def clip_by_global_norm(
       >>> clipped[0].numpy(), length.numpy()
       (array([0.6], dtype=float32), np.float32(5.0))
     """
-    tensors = _as_list(t_list)
-    length = _length(tensors) if use_norm is None else as_tensor(use_norm)
+    tensors = _to_tensors(t_list)
+    length = _joint_norm(tensors) if use_norm is None else as_tensor(use_norm)
     limit = as_tensor(clip_norm, length._spec)
     scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)
     scale = elementwise.select(comparison.is_finite(length), scale, np.nan)

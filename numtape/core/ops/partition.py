@@ -53,7 +53,7 @@ def dynamic_partition(
       (array([20], dtype=int32), array([10, 30], dtype=int32))
     """
     op = "DynamicPartition"
-    x, value = as_tensor(data), _numbers(partitions, op)
+    x, value = as_tensor(data), _read_int32(partitions, op)
     count = movement.to_ints(num_partitions)
     if not isinstance(count, int) or count < 1:
         raise InvalidArgumentError(
@@ -75,7 +75,7 @@ def dynamic_partition(
     ]
 
 
-def _numbers(value: TensorLike, op: str) -> Array:
+def _read_int32(value: TensorLike, op: str) -> Array:
     result = to_tensor(value, dtypes.int32)._array()
     return result
 
@@ -112,7 +112,7 @@ def dynamic_stitch(
             f"List argument 'data' to 'dynamic_stitch' Op with length {len(data)} must match "
             f"length {len(indices)} of argument 'indices'."
         )
-    provided, value = as_tensors(data, op), [_numbers(x, op) for x in indices]
+    provided, value = as_tensors(data, op), [_read_int32(x, op) for x in indices]
     rest = tuple(provided[0].shape[value[0].ndim :])
     for x, at in zip(provided, value, strict=True):
         require(
@@ -153,8 +153,8 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
              [2, 2, 1]], dtype=int32)
     """
     op = "UnravelIndex"
-    result = _checked_integers(indices, op)
-    sizes = _checked_integers(dims, op)
+    result = _to_integers(indices, op)
+    sizes = _to_integers(dims, op)
     require(result.ndim <= 1, op, f"The indices can only be scalar or vector: {result.shape}")
     require(sizes.ndim == 1, op, f"The dims must be a 1-D tensor, got shape {sizes.shape}")
     if result.dtype is not sizes.dtype:
@@ -166,7 +166,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
     return from_owned_array(np.array(np.unravel_index(values, shape), result.dtype.numpy_dtype))
 
 
-def _checked_integers(value: TensorLike, op: str) -> Tensor:
+def _to_integers(value: TensorLike, op: str) -> Tensor:
     result = as_tensor(value)
     require(
         result.dtype in (dtypes.int32, dtypes.int64),
@@ -194,7 +194,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
       array([2, 4, 3, 0, 1], dtype=int32)
     """
     op = "InvertPermutation"
-    result = _checked_integers(x, op)
+    result = _to_integers(x, op)
     require(result.ndim == 1, op, "invert_permutation expects a 1D vector.")
     values = result._array()
     count = values.size

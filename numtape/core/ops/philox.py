@@ -61,7 +61,7 @@ class Philox:
         return self.at(np.arange(-(-count // 4))).ravel()[:count]
 
 
-def floats(words: Array, dtype: NumpyDTypeLike) -> Array:
+def to_floats(words: Array, dtype: NumpyDTypeLike) -> Array:
     """Numbers from 0 to 1: of each word, or of each two. Half of a word's bits do for a half."""
     if np.dtype(dtype).itemsize == 2:
         fraction = 10 if dtype == np.float16 else 7
@@ -74,48 +74,48 @@ def floats(words: Array, dtype: NumpyDTypeLike) -> Array:
     return bits.view(np.float64) - 1.0
 
 
-def longs(words: Array) -> Array:
+def to_uint64(words: Array) -> Array:
     """Integers of 64 bits, of two words each."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     return pairs[:, 0] | pairs[:, 1] << _HALF
 
 
-def normals(words: Array, dtype: NumpyDTypeLike) -> Array:
+def to_normals(words: Array, dtype: NumpyDTypeLike) -> Array:
     """Normal numbers, by Box and Muller (1958); those of 16 bits are float32's, rounded."""
     if np.dtype(dtype).itemsize == 2:
-        return normals(words, np.float32).astype(dtype)
-    u = floats(words, dtype).reshape(-1, 2)
+        return to_normals(words, np.float32).astype(dtype)
+    u = to_floats(words, dtype).reshape(-1, 2)
     kind = u.dtype.type
     radius = np.sqrt(kind(-2) * np.log(np.maximum(u[:, 0], kind(1e-7))))
     angle = kind(2 * np.pi) * u[:, 1]
     return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], -1).ravel()
 
 
-def _per_number(dtype: NumpyDTypeLike) -> int:
+def _words_per_number(dtype: NumpyDTypeLike) -> int:
     return 1 if np.dtype(dtype).itemsize <= 4 else 2
 
 
 def uniform(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Numbers from 0 to 1."""
-    return floats(source.words(count * _per_number(dtype)), dtype)
+    return to_floats(source.words(count * _words_per_number(dtype)), dtype)
 
 
 def normal(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Normal numbers."""
-    words = -(-count // 2) * 2 * _per_number(dtype)
-    return normals(source.words(words), dtype)[:count]
+    words = -(-count // 2) * 2 * _words_per_number(dtype)
+    return to_normals(source.words(words), dtype)[:count]
 
 
 def integers(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Integers of all values."""
-    words = source.words(count * _per_number(dtype))
-    result = words if _per_number(dtype) == 1 else longs(words)
+    words = source.words(count * _words_per_number(dtype))
+    result = words if _words_per_number(dtype) == 1 else to_uint64(words)
     return result.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
 def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     """Normal numbers between -2 and 2: those beyond are left out of each group's own stream."""
-    per = _per_number(dtype)
+    per = _words_per_number(dtype)
     size = 4 // per  # of a group
     groups = -(-count // size)
     array = np.empty((groups, size), dtype)
@@ -123,7 +123,7 @@ def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
     block, open_ = 0, np.arange(groups)
     while len(open_):
         words = source.at(open_ * (size * RESERVED // 4) + block)
-        numbers = normals(words.ravel(), dtype).reshape(len(open_), -1)
+        numbers = to_normals(words.ravel(), dtype).reshape(len(open_), -1)
         for column in numbers.T:
             here = (np.abs(column) < 2) & (have[open_] < size)
             array[open_[here], have[open_[here]]] = column[here]
@@ -153,7 +153,7 @@ class Streams:
         empty = at[left[at] == 0]
         if len(empty):
             words = self.source.at(self.next[empty]).ravel()
-            created = normals if kind == "normal" else floats
+            created = to_normals if kind == "normal" else to_floats
             retained[empty] = created(words, np.float64).reshape(-1, 2)
             left[empty] = 2
             self.next[empty] += 1
@@ -246,7 +246,7 @@ def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]
 def categorical(source: Philox, logits: Array, count: int) -> Array:
     """``count`` classes for each row, each with the probability that its logit says."""
     rows = len(logits)
-    u = floats(source.words(rows * count * 2), np.float64).reshape(rows, count)
+    u = to_floats(source.words(rows * count * 2), np.float64).reshape(rows, count)
     x = logits.astype(np.float64)
     real = np.isfinite(x)
     largest = np.max(np.where(real, x, -np.inf), -1, keepdims=True, initial=-np.inf)

@@ -24,13 +24,13 @@ from . import convolutions, elementwise, movement, rules
 from .convolutions import (
     PIXELS,
     Geometry,
-    back,
-    both_used,
     channels_first,
-    explicit,
-    in_space,
-    last,
+    check_steps_and_rates,
+    parse_padding,
+    restore_channels,
+    spatial_sizes,
     taps,
+    to_channels_last,
 )
 from .creation import convert_to_tensor
 
@@ -50,11 +50,11 @@ def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
     return _reduce_windows(op, x, geometry=geometry)
 
 
-def _spread(op: Op, g: Spec, geometry: Geometry) -> Spec:
+def _input_spec(op: Op, g: Spec, geometry: Geometry) -> Spec:
     return intern((g.shape[0], *geometry.inner, g.shape[-1]), g.dtype)
 
 
-def _places(x: Array, geometry: Geometry) -> tuple[Array, Array]:
+def _find_largest(x: Array, geometry: Geometry) -> tuple[Array, Array]:
     """The largest element of each window, and its pixel of the image."""
     shape = (len(x), *geometry.outer, x.shape[-1])
     best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
@@ -69,32 +69,32 @@ def _places(x: Array, geometry: Geometry) -> tuple[Array, Array]:
 
 
 def _max(out: Array, x: Array, geometry: Geometry) -> None:
-    out[...] = _places(x, geometry)[0]
+    out[...] = _find_largest(x, geometry)[0]
 
 
 def _max_grad(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
     flat = np.zeros((len(x), math.prod(geometry.inner), x.shape[-1]), x.dtype)
-    where = _places(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
     n, _, c = np.ogrid[: len(x), :1, : x.shape[-1]]
     np.add.at(flat, (n, where, c), g.reshape(where.shape))
     out[...] = flat.reshape(out.shape)
 
 
 def _max_take(out: Array, x: Array, h: Array, geometry: Geometry) -> None:
-    where = _places(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
     flat = h.reshape(len(x), math.prod(geometry.inner), x.shape[-1])
     out[...] = np.take_along_axis(flat, where, 1).reshape(out.shape)
 
 
 def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
-    where = _places(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
+    where = _find_largest(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
     if batched:
         step = math.prod(x.shape[1:])
         where += (np.arange(len(x)) * step).reshape(-1, *[1] * (x.ndim - 1))
     out[...] = where
 
 
-def _counts(geometry: Geometry) -> Array:
+def _window_counts(geometry: Geometry) -> Array:
     """How many elements each window has: zeros around the image do not count."""
     array = np.zeros((*geometry.outer, 1), np.int64)
     for _, _, outputs in taps(geometry):
@@ -106,17 +106,17 @@ def _average(out: Array, x: Array, geometry: Geometry) -> None:
     out[...] = 0
     for _, inputs, outputs in taps(geometry):
         out[:, *outputs] += x[:, *inputs]
-    out /= np.maximum(_counts(geometry), 1).astype(x.dtype)
+    out /= np.maximum(_window_counts(geometry), 1).astype(x.dtype)
 
 
 def _average_grad(out: Array, g: Array, geometry: Geometry) -> None:
     out[...] = 0
-    share = g / np.maximum(_counts(geometry), 1).astype(g.dtype)
+    share = g / np.maximum(_window_counts(geometry), 1).astype(g.dtype)
     for _, inputs, outputs in taps(geometry):
         out[:, *inputs] += share[:, *outputs]
 
 
-def _native(name: str, backward: bool) -> Any:
+def _make_native(name: str, backward: bool) -> Any:
     def native(out: Spec, x: Spec, *_: Spec, geometry: Geometry) -> Native | None:
         if not out.is_float or not x.size:
             return None
@@ -130,17 +130,17 @@ def _native(name: str, backward: bool) -> Any:
     return native
 
 
-def max_pool_of(x: Tensor, geometry: Geometry) -> Tensor:
+def record_max_pool(x: Tensor, geometry: Geometry) -> Tensor:
     """The largest element of each window."""
     return record(MAX_POOL, (x,), geometry=geometry)
 
 
-def argmax_of(x: Tensor, geometry: Geometry, batched: bool) -> Tensor:
+def record_argmax(x: Tensor, geometry: Geometry, batched: bool) -> Tensor:
     """Its place, counted in the image, or in the whole batch."""
     return record(MAX_POOL_PLACE, (x,), geometry=geometry, batched=batched)
 
 
-def average_of(x: Tensor, geometry: Geometry) -> Tensor:
+def record_average(x: Tensor, geometry: Geometry) -> Tensor:
     """The mean of each window."""
     return record(AVG_POOL, (x,), geometry=geometry)
 
@@ -151,7 +151,7 @@ MAX_POOL = defop(
     1,
     _reduce_windows,
     compute=_max,
-    native=_native("largest", False),
+    native=_make_native("largest", False),
     vjp=lambda g, y, x, geometry: (record(MAX_POOL_GRAD, (x, g), geometry=geometry),),
 )
 MAX_POOL_GRAD: Op = defop(
@@ -160,7 +160,7 @@ MAX_POOL_GRAD: Op = defop(
     2,
     lambda op, x, g, geometry: x,
     compute=_max_grad,
-    native=_native("largest_spread", True),
+    native=_make_native("largest_spread", True),
     vjp=lambda h, y, x, g, geometry: (
         elementwise.zeros_of(x),
         record(MAX_POOL_TAKE, (x, h), geometry=geometry),
@@ -172,7 +172,7 @@ MAX_POOL_TAKE: Op = defop(
     2,
     _reduce_windows,
     compute=_max_take,
-    native=_native("largest_taken", False),
+    native=_make_native("largest_taken", False),
     vjp=lambda g, y, x, h, geometry: (
         elementwise.zeros_of(x),
         record(MAX_POOL_GRAD, (x, g), geometry=geometry),
@@ -192,21 +192,21 @@ AVG_POOL = defop(
     1,
     _average_spec,
     compute=_average,
-    native=_native("mean", False),
+    native=_make_native("mean", False),
     vjp=lambda g, y, x, geometry: (record(AVG_POOL_GRAD, (g,), geometry=geometry),),
 )
 AVG_POOL_GRAD: Op = defop(
     "AvgPoolGrad",
     ARRAY,
     1,
-    _spread,
+    _input_spec,
     compute=_average_grad,
-    native=_native("mean_spread", True),
+    native=_make_native("mean_spread", True),
     vjp=lambda h, y, g, geometry: (record(AVG_POOL, (h,), geometry=geometry),),
 )
 
 
-def windows_of(
+def parse_windows(
     x: Tensor,
     rank: int,
     ksize: IntsLike,
@@ -220,34 +220,36 @@ def windows_of(
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
     )
-    kernel = convolutions.sizes(ksize, rank, first, "ksize")
-    steps = convolutions.sizes(strides, rank, first, "strides")
+    kernel = convolutions.parse_sizes(ksize, rank, first, "ksize")
+    steps = convolutions.parse_sizes(strides, rank, first, "strides")
     require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {repr_of(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
-    x = last(x, first)
+    x = to_channels_last(x, first)
     if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
         depth, channels = kernel[-1], int(x.shape[-1])
         if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
             x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
-            result = convolutions.geometry(
+            result = convolutions.make_geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
             return x, result
     if kernel[-1] != 1:
         raise UnimplementedError(f"Non-spatial pooling is not yet supported. [Op:{op}]")
-    pairs = explicit(padding, rank, first, op)
+    pairs = parse_padding(padding, rank, first, op)
     for k, (before, after) in zip(kernel[1:-1], pairs or (), strict=False):
         require(
             max(before, after) < k,
             op,
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
         )
-    rates = in_space(convolutions.sizes(dilations, rank, first, "dilations"), op, "dilations")
-    result = convolutions.geometry(
+    rates = spatial_sizes(
+        convolutions.parse_sizes(dilations, rank, first, "dilations"), op, "dilations"
+    )
+    result = convolutions.make_geometry(
         tuple(x.shape[1:-1]),
         kernel[1:-1],
-        in_space(steps, op, "strides"),
+        spatial_sizes(steps, op, "strides"),
         rates,
         padding,
         pairs,
@@ -285,12 +287,12 @@ def _pool(
     if kind == "AvgPool" and not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     first = channels_first(data_format, rank, kind)
-    before = last(x, first)
-    operand, value = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
-    y = (max_pool_of if kind == "MaxPool" else average_of)(operand, value)
+    before = to_channels_last(x, first)
+    operand, value = parse_windows(x, rank, ksize, strides, padding, first, kind, dilations)
+    y = (record_max_pool if kind == "MaxPool" else record_average)(operand, value)
     if operand.ndim != before.ndim:
         y = movement.reshape_if_needed(y, (*before.shape[:-1], value.outer[0]))
-    return back(y, first)
+    return restore_channels(y, first)
 
 
 def max_pool(
@@ -623,9 +625,9 @@ def pool(
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
     if not isinstance(pooling_type, str) or pooling_type not in kinds:
         raise ValueError(f"{rank}-D {repr_of(pooling_type)} pooling is not supported.")
-    steps = convolutions.sizes(strides, rank, False, "strides")
-    rates = convolutions.sizes(dilations, rank, False, "dilations")
-    both_used(steps, rates)
+    steps = convolutions.parse_sizes(strides, rank, False, "strides")
+    rates = convolutions.parse_sizes(dilations, rank, False, "dilations")
+    check_steps_and_rates(steps, rates)
     return _pool(
         kinds[pooling_type],
         x,
@@ -687,8 +689,8 @@ def max_pool_with_argmax(
             f"{repr_of(data_format)}"
         )
     op = "MaxPoolWithArgmax"
-    x, value = windows_of(as_tensor(input), 2, ksize, strides, padding, False, op)
-    places = argmax_of(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
+    x, value = parse_windows(as_tensor(input), 2, ksize, strides, padding, False, op)
+    places = record_argmax(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
     return MaxPoolWithArgmax(
-        max_pool_of(x, value), elementwise.cast(places, as_dtype(output_dtype))
+        record_max_pool(x, value), elementwise.cast(places, as_dtype(output_dtype))
     )

@@ -30,7 +30,7 @@ from . import movement, stateless_random
 from .elementwise import without_gradient
 from .indexing import gather
 from .movement import identity, to_shape
-from .stateless_random import checked_shape, operand
+from .stateless_random import parse_shape, to_parameter
 
 if TYPE_CHECKING:
     from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
@@ -85,12 +85,12 @@ def set_seed(seed: int) -> None:
     """
     log = local.log
     with STATE.lock:
-        STATE.seed = _integer(seed)
+        STATE.seed = _to_seed(seed)
         STATE.draws = 0
     log.on_seed_set()
 
 
-def _integer(seed: IntLike) -> int:
+def _to_seed(seed: IntLike) -> int:
     try:
         return int(seed)
     except (OverflowError, TypeError, ValueError):
@@ -121,7 +121,7 @@ class Draw(NamedTuple):
 
 def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> Tensor:
     """Call a function of a seed sequence and parameters; each replay draws again."""
-    draw = Draw(make, None if seed is None else _integer(seed), parameters)
+    draw = Draw(make, None if seed is None else _to_seed(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
         return result
@@ -152,20 +152,20 @@ def fresh_seed() -> int | None:
     return int(SeedSequence(key).generate_state(1)[0]) % 10**9 + 1
 
 
-def _vector(shape: ShapeLike) -> tuple[int, ...]:
+def _parse_shape(shape: ShapeLike) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         raise InvalidArgumentError(f"shape must be a vector of ints, got {shape}")
     return to_shape(shape)
 
 
-def _floats(source: SeedSequence, name: str, spec: Spec) -> Any:
+def _draw_floats(source: SeedSequence, name: str, spec: Spec) -> Any:
     if spec.dtype.size == 2:
-        return _halves(source, name, spec)
+        return _draw_half_floats(source, name, spec)
     key = source.generate_state(2, np.uint64).tolist()  # as `numpy.random.Philox` makes it
     return executor().draw(name, key, spec)
 
 
-def _halves(source: SeedSequence, name: str, spec: Spec) -> Array:
+def _draw_half_floats(source: SeedSequence, name: str, spec: Spec) -> Array:
     """Floats of 16 bits, drawn on the host: uniform ones are multiples of the last bit below 1."""
     generator, kind = _generator(source), spec.dtype.as_numpy_dtype
     if name == "normal":
@@ -174,9 +174,9 @@ def _halves(source: SeedSequence, name: str, spec: Spec) -> Array:
     return (generator.integers(0, 2**bits, spec.shape) * np.float32(2.0**-bits)).astype(kind)
 
 
-def _floating(shape: ShapeLike, dtype: DTypeLike) -> Spec:
+def _float_spec(shape: ShapeLike, dtype: DTypeLike) -> Spec:
     """The spec of floats to be drawn."""
-    requested, dims = as_dtype(dtype), _vector(shape)
+    requested, dims = as_dtype(dtype), _parse_shape(shape)
     if not requested.is_floating:
         raise TypeError(f"Random floats are of a floating dtype, not dtype={requested.name}.")
     if dims and min(dims) < 0:
@@ -221,7 +221,7 @@ def normal(
       >>> bool(abs(tf.reduce_mean(x) - 5.0) < 0.5)
       True
     """
-    draws = draw(_floats, seed, "normal", _floating(shape, dtype))
+    draws = draw(_draw_floats, seed, "normal", _float_spec(shape, dtype))
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
     if type(mean) is not float or mean != 0.0:
@@ -229,7 +229,7 @@ def normal(
     return draws
 
 
-def _truncate(source: SeedSequence, spec: Spec) -> Array:
+def _draw_truncated(source: SeedSequence, spec: Spec) -> Array:
     generator = _generator(source)
     dtype = np.float64 if spec.dtype is dtypes.float64 else np.float32
     draws = np.asarray(generator.standard_normal(spec.shape, dtype))
@@ -270,12 +270,12 @@ def truncated_normal(
       >>> bool(tf.reduce_max(abs(x)) <= 2.0)
       True
     """
-    draws = draw(_truncate, seed, _floating(shape, dtype))
+    draws = draw(_draw_truncated, seed, _float_spec(shape, dtype))
     result: Tensor = draws * stddev + mean
     return result
 
 
-def _integers(
+def _draw_integers(
     source: SeedSequence, low: Bounds, high: Bounds, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
     bounds = np.array(low), np.array(high)
@@ -327,9 +327,9 @@ def uniform(
     if requested.is_integer:
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {requested!r}")
-        low, high = (_bounds(bound) for bound in (minval, maxval))
-        return draw(_integers, seed, low, high, _vector(shape), requested.numpy_dtype)
-    draws = draw(_floats, seed, "uniform", _floating(shape, requested))
+        low, high = (_parse_bounds(bound) for bound in (minval, maxval))
+        return draw(_draw_integers, seed, low, high, _parse_shape(shape), requested.numpy_dtype)
+    draws = draw(_draw_floats, seed, "uniform", _float_spec(shape, requested))
     end: Any = 1.0 if maxval is None else maxval
     minval, end = (
         x if isinstance(x, int | float) else as_tensor(x, intern((), requested), "RandomUniform")
@@ -348,25 +348,25 @@ def uniform(
     return result
 
 
-def _bounds(bound: TensorLike) -> Any:
+def _parse_bounds(bound: TensorLike) -> Any:
     """Bounds of integers, as a parameter of a draw."""
     result = np.asarray(bound)
     if result.dtype.kind not in "biu":
         raise ValueError(
             f"Bounds of random integers are integers of 64 bits, not {dtypes.repr_of(bound)}."
         )
-    return _nest(result.tolist())
+    return _to_tuples(result.tolist())
 
 
-def _nest(bounds: Any) -> Any:
+def _to_tuples(bounds: Any) -> Any:
     """Lists as tuples: parameters of draws are compared."""
-    return tuple(map(_nest, bounds)) if isinstance(bounds, list) else bounds
+    return tuple(map(_to_tuples, bounds)) if isinstance(bounds, list) else bounds
 
 
 LARGE = 1 << 18  # that take so long that interrupts are to be heard meanwhile
 
 
-def _permutation(source: SeedSequence, count: int) -> Array:
+def _draw_permutation(source: SeedSequence, count: int) -> Array:
     draw = _generator(source).permutation
     return np.asarray(heard(lambda: draw(count)) if count > LARGE else draw(count))
 
@@ -392,16 +392,16 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
     x = as_tensor(value)
     if not x.ndim:
         return identity(x)
-    return without_gradient(gather(x, draw(_permutation, seed, int(x.shape[0]))))
+    return without_gradient(gather(x, draw(_draw_permutation, seed, int(x.shape[0]))))
 
 
-def _words(source: SeedSequence) -> Any:
+def _draw_state(source: SeedSequence) -> Any:
     return source.generate_state(2, np.uint64).view(np.int64)
 
 
-def _seed(seed: int | None) -> Tensor:
+def _record_state(seed: int | None) -> Tensor:
     """Two integers that are others in each draw, and in each replay."""
-    return draw(_words, seed)
+    return draw(_draw_state, seed)
 
 
 def gamma(
@@ -445,11 +445,13 @@ def gamma(
     if not requested.is_floating or requested is dtypes.bfloat16:
         raise ValueError(f"{requested.name} is none of float16, float32 and float64.")
     op = "RandomGamma"
-    a = operand(alpha, requested, op)
-    b = operand(1 if beta is None else beta, requested, op)
-    common = stateless_random.ending_of([a, b], op)
-    dims = (*checked_shape(shape, op), *common)
-    return stateless_random.gamma(_seed(seed), dims, movement.broadcast_to(a, common), b, op)
+    a = to_parameter(alpha, requested, op)
+    b = to_parameter(1 if beta is None else beta, requested, op)
+    common = stateless_random.broadcast_parameters([a, b], op)
+    dims = (*parse_shape(shape, op), *common)
+    return stateless_random.gamma(
+        _record_state(seed), dims, movement.broadcast_to(a, common), b, op
+    )
 
 
 def poisson(
@@ -482,8 +484,10 @@ def poisson(
       (TensorShape([1000, 2]), True)
     """
     rate = as_tensor(lam)
-    dims = (*checked_shape(shape, "RandomPoissonV2"), *rate.shape)
-    return stateless_random.poisson(stateless_random.POISSON_DRAWN, _seed(seed), dims, rate, dtype)
+    dims = (*parse_shape(shape, "RandomPoissonV2"), *rate.shape)
+    return stateless_random.poisson(
+        stateless_random.POISSON_DRAWN, _record_state(seed), dims, rate, dtype
+    )
 
 
 def categorical(
@@ -514,4 +518,4 @@ def categorical(
       >>> tf.random.categorical(logits, 3).numpy()
       array([[1, 1, 1]])
     """
-    return stateless_random.categorical(_seed(seed), logits, num_samples, dtype)
+    return stateless_random.categorical(_record_state(seed), logits, num_samples, dtype)

@@ -60,14 +60,14 @@ def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     return _reduce_values(op, x, axes, keepdims)
 
 
-def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
+def _spread_adjoint(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
     """A result's adjoint, broadcast to the operand's shape."""
     if g.ndim:
         g = movement.reshape_if_needed(g, _keep_axes(x, axes))
     return movement.broadcast_to(g, tuple(x.shape))
 
 
-def _count(x: Tensor | Spec, axes: Axes) -> int:
+def _count_elements(x: Tensor | Spec, axes: Axes) -> int:
     count = 1
     for axis in axes:
         count *= x.shape[axis]
@@ -83,7 +83,7 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
     np.copyto(out, value, casting="unsafe")
 
 
-def _native(name: str) -> Any:
+def _make_native(name: str) -> Any:
     """The jitted kernel for neighbouring axes."""
 
     def native(out: Spec, x: Spec, axes: Axes, keepdims: bool) -> Native | None:
@@ -107,7 +107,7 @@ def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) ->
     return (elementwise.select(here, share, share * 0),)
 
 
-def _ufunc(ufunc: np.ufunc, start: str | None = None) -> Any:
+def _make_compute(ufunc: np.ufunc, start: str | None = None) -> Any:
     def compute(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
         if start is not None and not x.size:
             limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
@@ -125,9 +125,9 @@ SUM = defop(
     1,
     _numeric,
     body="sum",
-    compute=_ufunc(np.add),
-    native=_native("sum"),
-    vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),),
+    compute=_make_compute(np.add),
+    native=_make_native("sum"),
+    vjp=lambda g, y, x, axes, keepdims: (_spread_adjoint(g, x, axes),),
 )
 # The mean of floats is a sum and a quotient.
 MEAN = defop("Mean", ARRAY, 1, _numeric, compute=_mean, gradient=STOP)
@@ -137,8 +137,8 @@ MAX = defop(
     1,
     _real,
     body="max",
-    compute=_ufunc(np.maximum, "min"),
-    native=_native("max"),
+    compute=_make_compute(np.maximum, "min"),
+    native=_make_native("max"),
     vjp=_extreme_vjp,
 )
 MIN = defop(
@@ -147,15 +147,27 @@ MIN = defop(
     1,
     _real,
     body="min",
-    compute=_ufunc(np.minimum, "max"),
-    native=_native("min"),
+    compute=_make_compute(np.minimum, "max"),
+    native=_make_native("min"),
     vjp=_extreme_vjp,
 )
 ALL = defop(
-    "All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), native=_native("min"), gradient=STOP
+    "All",
+    ARRAY,
+    1,
+    _boolean,
+    compute=_make_compute(np.logical_and),
+    native=_make_native("min"),
+    gradient=STOP,
 )
 ANY = defop(
-    "Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), native=_native("max"), gradient=STOP
+    "Any",
+    ARRAY,
+    1,
+    _boolean,
+    compute=_make_compute(np.logical_or),
+    native=_make_native("max"),
+    gradient=STOP,
 )
 
 
@@ -346,7 +358,7 @@ def reduce_all(
       >>> tf.reduce_all([[True, False], [True, True]], axis=1).numpy()
       array([False,  True])
     """
-    return _reduce(ALL, _truths(input_tensor), axis, keepdims)
+    return _reduce(ALL, _to_bools(input_tensor), axis, keepdims)
 
 
 @suggest_keywords
@@ -374,10 +386,10 @@ def reduce_any(
       >>> tf.reduce_any([[True, False], [False, False]], axis=1).numpy()
       array([ True, False])
     """
-    return _reduce(ANY, _truths(input_tensor), axis, keepdims)
+    return _reduce(ANY, _to_bools(input_tensor), axis, keepdims)
 
 
-def _truths(value: TensorLike) -> Any:
+def _to_bools(value: TensorLike) -> Any:
     """An operand of bools; NumPy's numbers become such."""
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
@@ -422,7 +434,7 @@ def reduce_prod(
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
     retained = _keep_axes(x, axes)
     last = tuple(at for at in range(x.ndim) if at not in axes) + axes
-    x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count(x, axes)))
+    x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count_elements(x, axes)))
     if not x.shape[-1]:
         ones = elementwise.add(reduce_sum(x, -1), 1)
         return movement.reshape_if_needed(ones, retained if keepdims else shape)
@@ -580,7 +592,7 @@ def moments(
     return (mean if keepdims else movement.squeeze(mean, axes)), variance
 
 
-def _axes(x: Tensor, axes: AxisLike, op: str) -> tuple[int, ...]:
+def _parse_axes(x: Tensor, axes: AxisLike, op: str) -> tuple[int, ...]:
     return tuple(sorted(axes_of(op, axes, x.ndim)))
 
 
@@ -613,18 +625,18 @@ def sufficient_statistics(
     """
     result = as_tensor(x)
     number = 1
-    for axis in _axes(result, axes, "SufficientStatistics"):
+    for axis in _parse_axes(result, axes, "SufficientStatistics"):
         number *= result.shape[axis]
     count = as_tensor(result.dtype.as_numpy_dtype(number))
     if shift is None:
-        return count, reduce_sum(result, axes, keepdims), _squares(result, axes, keepdims), None
+        return count, reduce_sum(result, axes, keepdims), _sum_squares(result, axes, keepdims), None
     shift = as_tensor(shift, result._spec)
     distance = result - shift
     squares = reduce_sum(elementwise.squared_difference(result, shift), axes, keepdims)
     return count, reduce_sum(distance, axes, keepdims), squares, shift
 
 
-def _squares(x: Tensor, axes: AxisLike, keepdims: bool) -> Tensor:
+def _sum_squares(x: Tensor, axes: AxisLike, keepdims: bool) -> Tensor:
     return reduce_sum(elementwise.square(x), axes, keepdims)
 
 
@@ -701,6 +713,6 @@ def weighted_moments(
     variance = elementwise.real_divide_no_nan(reduce_sum(distance, axes, True), total)
     if keepdims:
         return mean, variance
-    removed = _axes(mean, axes, "WeightedMoments")
+    removed = _parse_axes(mean, axes, "WeightedMoments")
     shape = tuple(dim for at, dim in enumerate(mean.shape) if at not in removed)
     return movement.reshape(mean, shape), movement.reshape(variance, shape)

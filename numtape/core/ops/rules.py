@@ -15,7 +15,7 @@ from ..values.tensor import Tensor
 Rule = TypeVar("Rule", bound=Callable[..., Spec])
 
 
-def _is_allowed(op: Op, dtype: DType, allowed: str) -> None:
+def refuse_dtype(op: Op, dtype: DType, allowed: str) -> None:
     raise DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {allowed} "
         f"[Op:{op.name}]. Use `cast`."
@@ -33,7 +33,7 @@ def of_complex(kind: str) -> Callable[[Rule], Rule]:
 
 
 @of_complex("analytic")
-def same(op: Op, *specs: Spec, **_: object) -> Spec:
+def same_dtype(op: Op, *specs: Spec, **_: object) -> Spec:
     """Any one dtype; the operands broadcast."""
     first = specs[0]
     for j, spec in enumerate(specs[1:], 1):
@@ -45,51 +45,51 @@ def same(op: Op, *specs: Spec, **_: object) -> Spec:
 
 
 def real(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for integers and floats."""
+    """Like `same_dtype`, for integers and floats."""
     if specs[0].dtype.is_bool or specs[0].dtype.is_complex:
-        _is_allowed(
+        refuse_dtype(
             op,
             specs[0].dtype,
             "bfloat16, half, float, double, uint8, uint16, uint32, "
             "uint64, int8, int16, int32, int64",
         )
-    return same(op, *specs)
+    return same_dtype(op, *specs)
 
 
 @of_complex("analytic")
 def number(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for every dtype but bool, of an analytic function."""
+    """Like `same_dtype`, for every dtype but bool, of an analytic function."""
     if specs[0].dtype.is_bool:
-        _is_allowed(
+        refuse_dtype(
             op,
             specs[0].dtype,
             "bfloat16, half, float, double, uint8, uint16, uint32, "
             "uint64, int8, int16, int32, int64, complex64, complex128",
         )
-    return same(op, *specs)
+    return same_dtype(op, *specs)
 
 
 def floating(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for float dtypes."""
+    """Like `same_dtype`, for float dtypes."""
     if not specs[0].is_float:
-        _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "bfloat16, half, float, double")
+    return same_dtype(op, *specs)
 
 
 @of_complex("analytic")
 def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for floats and complex numbers, of an analytic function."""
+    """Like `same_dtype`, for floats and complex numbers, of an analytic function."""
     if not specs[0].inexact:
-        _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
+    return same_dtype(op, *specs)
 
 
 @of_complex("other")
 def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for complex numbers; the adjoint is the rule's own."""
+    """Like `same_dtype`, for complex numbers; the adjoint is the rule's own."""
     if not specs[0].dtype.is_complex:
-        _is_allowed(op, specs[0].dtype, "complex64, complex128")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "complex64, complex128")
+    return same_dtype(op, *specs)
 
 
 @of_complex("other")
@@ -99,29 +99,29 @@ def part(op: Op, *specs: Spec, **_: object) -> Spec:
 
 
 def integer(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for integer dtypes."""
+    """Like `same_dtype`, for integer dtypes."""
     if not specs[0].dtype.is_integer:
-        _is_allowed(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
+    return same_dtype(op, *specs)
 
 
 def boolean(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same`, for bools."""
+    """Like `same_dtype`, for bools."""
     if not specs[0].dtype.is_bool:
         raise mismatch_error(op.name, 0, bool_, specs[0].dtype)
-    return same(op, *specs)
+    return same_dtype(op, *specs)
 
 
 @of_complex("other")
-def size(op: Op, *specs: Spec, **_: object) -> Spec:
+def magnitude(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `number`; what complex numbers give is real."""
     return intern(tuple(number(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
 @of_complex("analytic")
 def compare(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Operands as for `same`, the result a bool."""
-    return intern(tuple(same(op, *specs).shape), bool_)
+    """Operands as for `same_dtype`, the result a bool."""
+    return intern(tuple(same_dtype(op, *specs).shape), bool_)
 
 
 def order(op: Op, *specs: Spec, **_: object) -> Spec:
@@ -129,7 +129,7 @@ def order(op: Op, *specs: Spec, **_: object) -> Spec:
     return intern(tuple(real(op, *specs).shape), bool_)
 
 
-def test(op: Op, *specs: Spec, **_: object) -> Spec:
+def float_test(op: Op, *specs: Spec, **_: object) -> Spec:
     """A float operand, the result a bool."""
     return intern(tuple(floating(op, *specs).shape), bool_)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
-def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
+def flatten_indices(indices: Tensor, lead: Shape, op: str) -> Tensor:
     """Tuples of indices into axes of these sizes as places among all of their elements.
 
     Args:
@@ -66,7 +66,7 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
     return movement.reshape(reduce_sum(wide, -1), (-1,))
 
 
-def of_integers(indices: TensorLike, op: str) -> Tensor:
+def to_index_tuples(indices: TensorLike, op: str) -> Tensor:
     """Tuples of indices: a tensor of integers."""
     result = as_tensor(indices)
     require(result.dtype.is_integer, op, f"indices must be integers, got {result.dtype.name}")
@@ -104,14 +104,14 @@ def gather_nd(
       >>> tf.gather_nd([[1, 2], [3, 4]], [[1]]).numpy()
       array([[3, 4]], dtype=int32)
     """
-    ignore = is_lenient(bad_indices_policy, "GatherNd")
-    x, value = as_tensor(params), of_integers(indices, "GatherNd")
+    ignore = ignores_bad_indices(bad_indices_policy, "GatherNd")
+    x, value = as_tensor(params), to_index_tuples(indices, "GatherNd")
     lead = movement.to_ints(batch_dims)
     if not isinstance(lead, int) or not 0 <= lead < value.ndim:
         raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {value.ndim}).")
     require(x.ndim > 0, "GatherNd", "params must be at least a vector")
     if lead:
-        value = _with_batch(x, value, lead)
+        value = _prepend_batch_indices(x, value, lead)
     depth = value.shape[-1]
     require(
         depth <= x.ndim,
@@ -127,8 +127,8 @@ def gather_nd(
     )
     inside = None
     if ignore:
-        value, inside = clip(value, sizes)
-    at = places(value, sizes, "GatherNd")
+        value, inside = clip_indices(value, sizes)
+    at = flatten_indices(value, sizes, "GatherNd")
     if depth == 1 and value.ndim == 2 and inside is None:  # its derivative is slices
         return record(GATHER, (x, at), axis=0)
     flat = movement.reshape(x, (math.prod(sizes), *rest))
@@ -139,7 +139,7 @@ def gather_nd(
     return elementwise.select(here, taken, elementwise.cast(0, taken.dtype))
 
 
-def _with_batch(x: Tensor, indices: Tensor, lead: int) -> Tensor:
+def _prepend_batch_indices(x: Tensor, indices: Tensor, lead: int) -> Tensor:
     """Tuples that begin with the numbers of the batches that they are in."""
     shape = tuple(indices.shape)
     message = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
@@ -148,7 +148,7 @@ def _with_batch(x: Tensor, indices: Tensor, lead: int) -> Tensor:
     return concat([as_tensor(numbers), elementwise.cast(indices, dtypes.int64)], -1)
 
 
-def is_lenient(policy: str, op: str) -> bool:
+def ignores_bad_indices(policy: str, op: str) -> bool:
     """Whether indices out of range are left out."""
     if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise InvalidArgumentError(
@@ -157,7 +157,7 @@ def is_lenient(policy: str, op: str) -> bool:
     return policy == "IGNORE"
 
 
-def clip(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
+def clip_indices(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
     """Indices that are all in range, and which tuples were."""
     wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
     good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))
@@ -168,7 +168,7 @@ def clip(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
 Array = np.ndarray[Any, Any]
 
 
-def _parts(
+def _parse_updates(
     indices: TensorLike,
     updates: TensorLike,
     shape: Shape,
@@ -181,8 +181,8 @@ def _parts(
 
     With ``vector``, each number in a vector of indices is a tuple of one.
     """
-    ignore = is_lenient(policy, op)
-    result, provided = of_integers(indices, op), as_tensor(updates, like, op)
+    ignore = ignores_bad_indices(policy, op)
+    result, provided = to_index_tuples(indices, op), as_tensor(updates, like, op)
     require(
         result.ndim > 1 or vector,
         op,
@@ -206,10 +206,10 @@ def _parts(
     count = math.prod(result.shape[:-1])
     provided = movement.reshape(provided, (count, *rest))
     if ignore:
-        inside = movement.reshape(clip(result, sizes)[1], (-1,))
+        inside = movement.reshape(clip_indices(result, sizes)[1], (-1,))
         result = boolean_mask(movement.reshape(result, (count, depth)), inside)
         provided = boolean_mask(provided, inside)
-    return places(result, sizes, op), provided, math.prod(sizes), rest
+    return flatten_indices(result, sizes, op), provided, math.prod(sizes), rest
 
 
 def scatter_nd(
@@ -241,20 +241,22 @@ def scatter_nd(
     require(not isinstance(movement.to_ints(shape), int), "ScatterNd", "Shape must be a vector")
     full = movement.to_shape(shape)
     require(min(full, default=0) >= 0, "ScatterNd", f"shape must be >= 0, got {full}")
-    at, provided, size, _ = _parts(indices, updates, full, None, "ScatterNd", bad_indices_policy)
+    at, provided, size, _ = _parse_updates(
+        indices, updates, full, None, "ScatterNd", bad_indices_policy
+    )
     return movement.reshape(record(SCATTER_ADD, (provided, at), axis=0, size=size), full)
 
 
 # Slices of the first axis put into a tensor, in the order in which they come.
 
 
-def _into_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
+def _update_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
     if updates.dtype is not x.dtype:
         raise dtypes.mismatch_error(op.name, 2, x.dtype, updates.dtype)
     return intern(tuple(x.shape), x.dtype)
 
 
-_HOW: dict[str, Any] = {
+_UFUNCS: dict[str, Any] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -264,7 +266,7 @@ _HOW: dict[str, Any] = {
 }
 
 
-def _into(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
+def _update(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
     out[...] = x
     if how == "update":
         last = np.full(len(x), -1)
@@ -272,7 +274,7 @@ def _into(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
         here = np.flatnonzero(last >= 0)
         out[here] = updates[last[here]]
         return
-    ufunc = _HOW[how]
+    ufunc = _UFUNCS[how]
     if how == "div" and x.dtype.kind in "iu":  # towards 0
         for k, u in zip(at, updates, strict=True):
             signs = np.sign(out[k]) * np.sign(u)
@@ -284,13 +286,13 @@ def _into(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
         ufunc.at(out, at, updates)
 
 
-def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how: str) -> Any:
+def _update_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how: str) -> Any:
     if how in ("add", "sub"):
         taken = record(GATHER, (g, at), axis=0)
         return g, None, taken if how == "add" else elementwise.negative(taken)
     if how == "update":
         zero = elementwise.zeros_of(updates)
-        return record(INTO, (g, at, zero), how="update"), None, record(GATHER, (g, at), axis=0)
+        return record(UPDATE, (g, at, zero), how="update"), None, record(GATHER, (g, at), axis=0)
     if how not in ("max", "min"):
         raise LookupError(f"gradient registry has no entry for: ResourceScatter{how.capitalize()}")
     # As TensorFlow: shared evenly among all that are the extreme value.
@@ -302,13 +304,13 @@ def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how:
     return share * own, None, record(GATHER, (share, at), axis=0) * reference
 
 
-INTO = defop(
+UPDATE = defop(
     "TensorScatter",
     ARRAY,
     3,
-    _into_spec,
-    compute=_into,
-    vjp=_into_vjp,
+    _update_spec,
+    compute=_update,
+    vjp=_update_vjp,
     on_host=True,
     of_complex="analytic",
 )
@@ -323,7 +325,7 @@ def scatter(
     policy: str = "",
     vector: bool = False,
 ) -> Tensor:
-    """A tensor with updates at tuples of indices. See `_parts` for ``vector``."""
+    """A tensor with updates at tuples of indices. See `_parse_updates` for ``vector``."""
     x = as_tensor(tensor, spec_of(updates), op)
     shape = tuple(x.shape)
     require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
@@ -331,11 +333,11 @@ def scatter(
         how not in ("max", "min") or not x.dtype.is_complex, op, "complex numbers have no order"
     )
     require(x.ndim > 0, op, "the tensor must be at least a vector")
-    at, provided, size, rest = _parts(indices, updates, shape, x._spec, op, policy, vector)
+    at, provided, size, rest = _parse_updates(indices, updates, shape, x._spec, op, policy, vector)
     if provided.dtype is not x.dtype:
         raise dtypes.mismatch_error(op, 2, x.dtype, provided.dtype)
     flat = movement.reshape(x, (size, *rest))
-    return movement.reshape(record(INTO, (flat, at, provided), how=how), shape)
+    return movement.reshape(record(UPDATE, (flat, at, provided), how=how), shape)
 
 
 _ARGUMENTS = """

@@ -30,7 +30,7 @@ def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Sp
     return intern((size, *x.shape[1:]), x.dtype)
 
 
-def _combine(ufunc: np.ufunc) -> Any:
+def _make_compute(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
         out[...] = empty  # half floats are computed as float32: `out` does not know their limits
         here = ids >= 0
@@ -39,35 +39,35 @@ def _combine(ufunc: np.ufunc) -> Any:
     return compute
 
 
-def _take(x: Tensor, ids: Tensor) -> Tensor:
+def _take_by_id(x: Tensor, ids: Tensor) -> Tensor:
     """Of each id its result; of a negative one any: what it meets is left out."""
     return record(GATHER, (x, elementwise.maximum(ids, 0)), axis=0)
 
 
-def _count(ids: Tensor, like: Tensor) -> Tensor:
+def _has_id(ids: Tensor, like: Tensor) -> Tensor:
     """Whether ids count, which are not negative, beside the elements of ``like``."""
     return movement.reshape(ids >= 0, (*ids.shape, *[1] * (like.ndim - 1)))
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty: float) -> Any:
     """As in `reduce_max`, several extreme elements share the adjoint evenly."""
-    here = comparison.logical_and(x == _take(y, ids), _count(ids, x))
+    here = comparison.logical_and(x == _take_by_id(y, ids), _has_id(ids, x))
     number = _sum(elementwise.cast(here, x.dtype), ids, size)
     share = elementwise.real_divide_no_nan(g, number)
-    return elementwise.select(here, _take(share, ids), 0.0), None
+    return elementwise.select(here, _take_by_id(share, ids), 0.0), None
 
 
 def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
     """The product of the others: of those that are not 0, where the element is."""
     zero = comparison.equal(x, 0.0)
-    zeros = _take(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
+    zeros = _take_by_id(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
     others = record(PROD, (elementwise.select(zero, 1.0, x), ids), size=size)
-    rest = _take(others, ids)
+    rest = _take_by_id(others, ids)
     alone = elementwise.select(zero, rest, rest / elementwise.select(zero, 1.0, x))
     # No other element is 0, and the id is one.
     lone = comparison.equal(zeros, elementwise.cast(zero, x.dtype))
-    lone = comparison.logical_and(lone, _count(ids, x))
-    return elementwise.select(lone, _take(g, ids) * alone, 0.0), None
+    lone = comparison.logical_and(lone, _has_id(ids, x))
+    return elementwise.select(lone, _take_by_id(g, ids) * alone, 0.0), None
 
 
 MAX: Op = defop(
@@ -77,7 +77,7 @@ MAX: Op = defop(
     _segment_spec,
     vjp=_extreme_vjp,
     on_host=True,
-    compute=_combine(np.maximum),
+    compute=_make_compute(np.maximum),
 )
 MIN: Op = defop(
     "UnsortedSegmentMin",
@@ -86,7 +86,7 @@ MIN: Op = defop(
     _segment_spec,
     vjp=_extreme_vjp,
     on_host=True,
-    compute=_combine(np.minimum),
+    compute=_make_compute(np.minimum),
 )
 PROD: Op = defop(
     "UnsortedSegmentProd",
@@ -96,7 +96,7 @@ PROD: Op = defop(
     vjp=_prod_vjp,
     on_host=True,
     of_complex="analytic",
-    compute=_combine(np.multiply),
+    compute=_make_compute(np.multiply),
 )
 
 
@@ -109,23 +109,23 @@ def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
     return strided_slice(result, tuple((0, dim, 1) for dim in (size, *result.shape[1:])))
 
 
-def _largest(x: Tensor, ids: Tensor, size: int) -> Tensor:
+def _segment_max(x: Tensor, ids: Tensor, size: int) -> Tensor:
     """The largest of each segment; the lowest finite number of an empty one."""
-    return record(MAX, (x, ids), size=size, empty=_finite(x.dtype.min))
+    return record(MAX, (x, ids), size=size, empty=_to_number(x.dtype.min))
 
 
-def _smallest(x: Tensor, ids: Tensor, size: int) -> Tensor:
+def _segment_min(x: Tensor, ids: Tensor, size: int) -> Tensor:
     """The smallest of each segment; the highest finite number of an empty one."""
-    return record(MIN, (x, ids), size=size, empty=_finite(x.dtype.max))
+    return record(MIN, (x, ids), size=size, empty=_to_number(x.dtype.max))
 
 
-def _finite(limit: float | np.integer[Any] | np.floating[Any]) -> float:
+def _to_number(limit: float | np.integer[Any] | np.floating[Any]) -> float:
     """A limit of a dtype as a number of Python's, which attributes are."""
     number: float = limit.item() if hasattr(limit, "item") else limit
     return number
 
 
-def _operands(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+def _to_operands(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     x, ids = as_tensor(data), as_tensor(segment_ids)
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op} of a bool tensor: `cast` it first [Op:{op}]")
@@ -136,9 +136,11 @@ def _operands(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tenso
     return x, ids
 
 
-def _of_sorted(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tensor, Tensor, Array]:
+def _parse_sorted(
+    data: TensorLike, segment_ids: TensorLike, op: str
+) -> tuple[Tensor, Tensor, Array]:
     """Checked operands, and how often each id is there."""
-    x, ids = _operands(data, segment_ids, op)
+    x, ids = _to_operands(data, segment_ids, op)
     require(x.ndim > 0, op, "input must be at least rank 1")
     require(ids.ndim == 1, op, "segment_ids should be a vector.")
     require(
@@ -152,15 +154,15 @@ def _of_sorted(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tens
     return x, ids, np.bincount(values)
 
 
-def _spread(count: Array, x: Tensor) -> Array:
+def _align_counts(count: Array, x: Tensor) -> Array:
     return count.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _fill(value: Tensor, count: Array) -> Tensor:
+def _zero_empty(value: Tensor, count: Array) -> Tensor:
     """Zeros where there is nothing of an id."""
     if count.all():
         return value
-    return elementwise.select(as_tensor(_spread(count > 0, value)), value, 0)
+    return elementwise.select(as_tensor(_align_counts(count > 0, value)), value, 0)
 
 
 _IDS = """
@@ -188,7 +190,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       >>> tf.math.segment_sum([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([3., 0., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentSum")
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentSum")
     return _sum(x, ids, len(count), False)
 
 
@@ -204,9 +206,9 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
       >>> tf.math.segment_mean([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([1.5, 0. , 3. ], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentMean")
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentMean")
     total = _sum(x, ids, len(count), False)
-    number = as_tensor(_spread(np.maximum(count, 1), x).astype(x.dtype.as_numpy_dtype))
+    number = as_tensor(_align_counts(np.maximum(count, 1), x).astype(x.dtype.as_numpy_dtype))
     if not x.dtype.is_integer:
         return total / number
     return elementwise.sign(total) * (elementwise.abs_(total) // number)
@@ -224,8 +226,8 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       >>> tf.math.segment_max([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([2., 0., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentMax")
-    return _fill(_largest(x, ids, len(count)), count)
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentMax")
+    return _zero_empty(_segment_max(x, ids, len(count)), count)
 
 
 @document(_IDS)
@@ -240,8 +242,8 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
       >>> tf.math.segment_min([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([1., 0., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentMin")
-    return _fill(_smallest(x, ids, len(count)), count)
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentMin")
+    return _zero_empty(_segment_min(x, ids, len(count)), count)
 
 
 @document(_IDS)
@@ -254,7 +256,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
       >>> tf.math.segment_prod([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([2., 1., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentProd")
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentProd")
     return record(PROD, (x, ids), size=len(count))
 
 
@@ -274,11 +276,11 @@ _UNSORTED = """
 """
 
 
-def _of_unsorted(
+def _parse_unsorted(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
 ) -> tuple[Tensor, Tensor, int]:
     """Operands whose ids are a vector, and how many segments there are."""
-    x, ids = _operands(data, segment_ids, op)
+    x, ids = _to_operands(data, segment_ids, op)
     try:
         size = movement.to_ints(num_segments)
     except TypeError:
@@ -322,7 +324,7 @@ def unsorted_segment_sum(
       >>> tf.math.unsorted_segment_sum([1.0, 2.0, 3.0], [2, 0, 2], 3).numpy()
       array([2., 0., 4.], dtype=float32)
     """
-    return _sum(*_of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentSum"))
+    return _sum(*_parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentSum"))
 
 
 @document(_UNSORTED)
@@ -339,8 +341,8 @@ def unsorted_segment_max(
       >>> tf.math.unsorted_segment_max([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 3.], dtype=float32)
     """
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMax")
-    return _largest(x, ids, size)
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMax")
+    return _segment_max(x, ids, size)
 
 
 @document(_UNSORTED)
@@ -357,8 +359,8 @@ def unsorted_segment_min(
       >>> tf.math.unsorted_segment_min([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 1.], dtype=float32)
     """
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMin")
-    return _smallest(x, ids, size)
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMin")
+    return _segment_min(x, ids, size)
 
 
 @document(_UNSORTED)
@@ -373,15 +375,15 @@ def unsorted_segment_prod(
       >>> tf.math.unsorted_segment_prod([4.0, 2.0, 3.0], [1, 0, 1], 3).numpy()
       array([ 2., 12.,  1.], dtype=float32)
     """
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentProd")
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentProd")
     return record(PROD, (x, ids), size=size)
 
 
-def _share(
+def _sums_and_counts(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
 ) -> tuple[Tensor, Tensor]:
     """The sums, and how many slices each has, at least 1."""
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, op)
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, op)
     ones = as_tensor(np.ones(ids.shape, x.dtype.as_numpy_dtype))
     number = elementwise.maximum(_sum(ones, ids, size), 1)
     total = _sum(x, ids, size)
@@ -402,7 +404,9 @@ def unsorted_segment_mean(
       >>> tf.math.unsorted_segment_mean([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 2.], dtype=float32)
     """
-    return arithmetic.divide(*_share(data, segment_ids, num_segments, "UnsortedSegmentMean"))
+    return arithmetic.divide(
+        *_sums_and_counts(data, segment_ids, num_segments, "UnsortedSegmentMean")
+    )
 
 
 @document(_UNSORTED)
@@ -417,5 +421,5 @@ def unsorted_segment_sqrt_n(
       >>> tf.math.unsorted_segment_sqrt_n([2.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 0], 2).numpy()
       array([5. , 5.5], dtype=float32)
     """
-    total, number = _share(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
+    total, number = _sums_and_counts(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
     return total / elementwise.sqrt(number)

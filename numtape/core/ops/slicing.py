@@ -41,7 +41,7 @@ Ints = tuple[int, ...]
 NUMBER = intern((), int64)
 
 
-def slices(cut: Cut) -> tuple[slice, ...]:
+def to_numpy_slices(cut: Cut) -> tuple[slice, ...]:
     """NumPy's index of a slice."""
     # An end before 0 means "through the first element", which a slice spells None.
     return tuple(
@@ -52,7 +52,7 @@ def slices(cut: Cut) -> tuple[slice, ...]:
     )
 
 
-def _place(cut: Cut, shape: Ints) -> int:
+def _flat_begin(cut: Cut, shape: Ints) -> int:
     """The place of a slice's first element among those of the whole."""
     place = 0
     for (start, _, _), dim in zip(cut, shape, strict=True):
@@ -60,15 +60,15 @@ def _place(cut: Cut, shape: Ints) -> int:
     return 0 if any(not len(range(*part)) for part in cut) else place
 
 
-def _begin(cut: Cut, shape: Ints) -> Tensor:
-    return as_tensor(_place(cut, shape), NUMBER)
+def _record_begin(cut: Cut, shape: Ints) -> Tensor:
+    return as_tensor(_flat_begin(cut, shape), NUMBER)
 
 
-def _steps(cut: Cut) -> Ints:
+def _slice_steps(cut: Cut) -> Ints:
     return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
-def _part(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
+def _view_slice(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
     """The elements of a slice, in place."""
     if 0 in counts:
         return np.empty(counts, full.dtype)
@@ -85,10 +85,10 @@ def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec
 
 
 def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> None:
-    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
+    out[...] = _view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
 
 
-def _native(
+def _slice_copy_native(
     kernel: str, full: Spec, counts: Ints, steps: Ints, begin: int | None = None
 ) -> Native | None:
     """The kernel for a slice of ``counts`` elements. ``begin`` is None if that is an operand."""
@@ -100,11 +100,11 @@ def _native(
 
 
 def _slice_native(out: Spec, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Native | None:
-    return _native("part", x, counts, steps)
+    return _slice_copy_native("part", x, counts, steps)
 
 
 def _zeros_native(out: Spec, g: Spec, begin: Spec, shape: Ints, steps: Ints) -> Native | None:
-    return _native("among_zeros", out, tuple(g.shape), steps)
+    return _slice_copy_native("among_zeros", out, tuple(g.shape), steps)
 
 
 def _slice_vjp(
@@ -127,7 +127,7 @@ SLICE = defop(
 
 def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
     out[...] = 0
-    _part(out, begin, g.shape, steps)[...] = g
+    _view_slice(out, begin, g.shape, steps)[...] = g
 
 
 def _into_zeros_vjp(
@@ -158,7 +158,9 @@ def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: I
 
 
 def _small(out: Array, x: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
-    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(shape)
+    out[...] = _view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(
+        shape
+    )
 
 
 def _small_vjp(
@@ -174,12 +176,12 @@ def _small_vjp(
 def _small_native(
     out: Spec, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
 ) -> Native | None:
-    return _native("part", x, counts, steps, begin)
+    return _slice_copy_native("part", x, counts, steps, begin)
 
 
 def _small_zeros(out: Array, g: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
     out[...] = 0
-    _part(out, begin, counts, steps)[...] = g.reshape(counts)
+    _view_slice(out, begin, counts, steps)[...] = g.reshape(counts)
 
 
 def _small_zeros_vjp(
@@ -193,7 +195,7 @@ def _small_zeros_vjp(
 def _small_zeros_native(
     out: Spec, g: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
 ) -> Native | None:
-    return _native("among_zeros", out, counts, steps, begin)
+    return _slice_copy_native("among_zeros", out, counts, steps, begin)
 
 
 SMALL_SLICE = defop(
@@ -218,15 +220,22 @@ SMALL_INTO_ZEROS = defop(
 )
 
 
-def small(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
+def slice_attributes(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
     """The attributes of a slice of a small array."""
     counts = tuple(len(range(*part)) for part in cut)
-    return {"begin": _place(cut, x.shape), "counts": counts, "steps": _steps(cut), "shape": shape}
+    return {
+        "begin": _flat_begin(cut, x.shape),
+        "counts": counts,
+        "steps": _slice_steps(cut),
+        "shape": shape,
+    }
 
 
 def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
     """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
-    return record(SLICE_INTO_ZEROS, (g, _begin(cut, shape)), shape=shape, steps=_steps(cut))
+    return record(
+        SLICE_INTO_ZEROS, (g, _record_begin(cut, shape)), shape=shape, steps=_slice_steps(cut)
+    )
 
 
 @suggest_keywords
@@ -324,7 +333,7 @@ def split(
     for part in sizes:
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (start, start + part, 1)
-        result.append(_new(strided_slice(x, tuple(cut)), x))
+        result.append(_as_new_tensor(strided_slice(x, tuple(cut)), x))
         start += part
     return result
 
@@ -347,15 +356,15 @@ class SliceView(NamedTuple):
     seen: tuple[OpCode, Spec] | None
 
 
-_known: dict[Any, SliceView] = clearable_cache()
+_plans: dict[Any, SliceView] = clearable_cache()
 
 
-def way_of(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
+def plan_slice(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
     """How a slice is recorded; None where it is all there is."""
     key = x, cut, shape
-    way = _known.get(key)
+    way = _plans.get(key)
     if way is None and any(part != (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
-        attributes = small(x, cut, shape)
+        attributes = slice_attributes(x, cut, shape)
         if x.size <= FEW:
             code = SMALL_SLICE.with_attributes(attributes)
             way = SliceView(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
@@ -367,11 +376,11 @@ def way_of(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
                 visited = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
             begin = attributes["begin"], NUMBER
             way = SliceView(code, intern(counts, x.dtype), SLICE, begin, visited)
-        store_plan(_known, key, way)
+        store_plan(_plans, key, way)
     return way
 
 
-def take(x: Tensor | Variable, way: SliceView) -> Tensor:
+def record_slice(x: Tensor | Variable, way: SliceView) -> Tensor:
     """The slice of a tensor or variable."""
     code, spec, op, begin, visited = way
     result = append(code, spec, x, op, begin)
@@ -385,11 +394,11 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
     """
     if shape is None:
         shape = tuple([len(range(*part)) for part in cut])
-    way = way_of(x._spec, cut, shape)
-    return reshape_if_needed(x, shape) if way is None else take(x, way)
+    way = plan_slice(x._spec, cut, shape)
+    return reshape_if_needed(x, shape) if way is None else record_slice(x, way)
 
 
-def _new(value: Tensor, x: Tensor) -> Tensor:
+def _as_new_tensor(value: Tensor, x: Tensor) -> Tensor:
     """A function's result; a new tensor if the result is its operand."""
     return identity(value) if value is x else value
 
@@ -433,7 +442,7 @@ def slice_(
             f"Expected begin[{start}] and size[{count}] inside [0, {dim}]",
         )
         cut.append((start, end, 1))
-    return _new(strided_slice(x, tuple(cut)), x)
+    return _as_new_tensor(strided_slice(x, tuple(cut)), x)
 
 
 @suggest_keywords
@@ -459,4 +468,4 @@ def reverse(tensor: TensorLike, axis: IntsLike, name: str | None = None) -> Tens
     x = as_tensor(tensor)
     axes = set(axes_of("ReverseV2", to_shape(axis), x.ndim))
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
-    return _new(strided_slice(x, tuple(cut)), x)
+    return _as_new_tensor(strided_slice(x, tuple(cut)), x)

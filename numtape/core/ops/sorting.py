@@ -108,7 +108,9 @@ def top_k(
     return TopKV2(_along_last(x, indices), indices)
 
 
-def _last(values: TensorLike, axis: IntLike, direction: str, op: str) -> tuple[Tensor, Any, bool]:
+def _move_axis_last(
+    values: TensorLike, axis: IntLike, direction: str, op: str
+) -> tuple[Tensor, Any, bool]:
     """Return the tensor with the axis last, the permutation, and whether to sort descending."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
@@ -159,7 +161,7 @@ def sort(
       array([[3, 5],
              [2, 1]], dtype=int32)
     """
-    x, order, falling = _last(values, axis, direction, "Sort")
+    x, order, falling = _move_axis_last(values, axis, direction, "Sort")
     indices = _sort_indices(x, x.shape[-1], falling, "int32")
     return movement.transpose_if_needed(_along_last(x, indices), order)
 
@@ -192,7 +194,7 @@ def argsort(
       >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
       array([1, 2, 0], dtype=int32)
     """
-    x, order, falling = _last(values, axis, direction, "ArgSort")
+    x, order, falling = _move_axis_last(values, axis, direction, "ArgSort")
     return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], falling, "int32"), order)
 
 
@@ -276,7 +278,7 @@ def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec
     return intern(tuple(values.shape), as_dtype(output))
 
 
-def _bind(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
+def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
     """Bisection in all rows at once, by the comparisons of C++'s lower_bound and upper_bound."""
     rows, n = math.prod(x.shape[:-1]), x.shape[-1]
     if not n or not values.size:
@@ -294,7 +296,7 @@ def _bind(out: Array, x: Array, values: Array, right: bool, output: str) -> None
     np.copyto(out, first.reshape(out.shape), casting="unsafe")
 
 
-BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bind, gradient=STOP, on_host=True)
+BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bound, gradient=STOP, on_host=True)
 
 
 def searchsorted(

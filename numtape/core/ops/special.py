@@ -16,7 +16,7 @@ from ..log.record import Recorder, record
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import equal_
-from .define import binary_op, host_op, name_of, unary_op
+from .define import binary_op, host_op, name_functions, unary_op
 from .elementwise import (
     cos,
     exp,
@@ -40,11 +40,14 @@ Array = np.ndarray[Any, Any]
 
 # Products and quotients that are 0 where the first operand is 0.
 
-_counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
+_is_nonzero = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
 xlogy: Recorder = binary_op(
     "Xlogy",
     "select(x == 0, x, x * log(y))",
-    lambda g, z, x, y: (multiply_no_nan(xlogy(_counts(x), y), g), multiply_no_nan(xdivy(x, y), g)),
+    lambda g, z, x, y: (
+        multiply_no_nan(xlogy(_is_nonzero(x), y), g),
+        multiply_no_nan(xdivy(x, y), g),
+    ),
     rules.analytic,
     doc="""
     ``x * log(y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
@@ -59,7 +62,7 @@ xlog1py: Recorder = binary_op(
     "Xlog1py",
     "select(x == 0, x, x * log1p(y))",
     lambda g, z, x, y: (
-        multiply_no_nan(xlog1py(_counts(x), y), g),
+        multiply_no_nan(xlog1py(_is_nonzero(x), y), g),
         multiply_no_nan(xdivy(x, y + 1.0), g),
     ),
     rules.analytic,
@@ -76,7 +79,7 @@ xdivy: Recorder = binary_op(
     "Xdivy",
     "select(x == 0, x, x / y)",
     lambda g, z, x, y: (
-        multiply_no_nan(xdivy(_counts(x), y), g),
+        multiply_no_nan(xdivy(_is_nonzero(x), y), g),
         multiply_no_nan(negative(xdivy(z, y)), g),
     ),
     rules.analytic,
@@ -311,7 +314,7 @@ spence = host_op(
 """,
 )
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)
 
 
 _TAIL_EXPONENT = 40.0  # the integral ends where the integrand is exp(-40) times its value at x
@@ -656,13 +659,13 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     return reduce_sum(lgamma(x), axis=[-1]) - lgamma(reduce_sum(x, axis=[-1]))
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)
 
 
 Higher = Callable[[Any, int], Tensor]
 
 
-def _positive(name: str, below: float) -> Callable[[Array], Array]:
+def _make_nonnegative(name: str, below: float) -> Callable[[Array], Array]:
     """One of a positive argument; for a negative one TensorFlow gives the limit at 0."""
 
     def compute(x: Array) -> Array:
@@ -674,7 +677,7 @@ def _positive(name: str, below: float) -> Callable[[Array], Array]:
     return compute
 
 
-def _higher(
+def _make_higher_order(
     name: str, function: str | Callable[[int, Array], Array], slope: Callable[..., Tensor]
 ) -> Higher:
     """Those of order 2 and more of one kind, which only derivatives need."""
@@ -720,7 +723,7 @@ bessel_i1: Recorder = host_op(
     array([0.       , 0.5651591], dtype=float32)
 """,
 )
-_iv: Higher = _higher(
+_iv: Higher = _make_higher_order(
     "BesselIv",
     "iv",
     lambda x, y, n: 0.5 * ((bessel_i1(x) if n == 2 else _iv(x, n - 1)) + _iv(x, n + 1)),
@@ -749,7 +752,7 @@ bessel_i1e: Recorder = host_op(
 )
 
 
-def _scale(order: int, x: Array) -> Array:
+def _scaled_iv(order: int, x: Array) -> Array:
     """SciPy's `ive`, and where that is lost, beyond 1e9, its asymptotic series (9.7.1)."""
     from scipy.special import i0e, ive
 
@@ -759,9 +762,9 @@ def _scale(order: int, x: Array) -> Array:
     return np.where(np.abs(x) > 1e9, odd * far, ive(order, x))
 
 
-_ive: Higher = _higher(
+_ive: Higher = _make_higher_order(
     "BesselIve",
-    _scale,
+    _scaled_iv,
     lambda x, y, n: (
         0.5 * ((bessel_i1e(x) if n == 2 else _ive(x, n - 1)) + _ive(x, n + 1)) - sign(x) * y
     ),
@@ -771,7 +774,7 @@ _ive: Higher = _higher(
 
 bessel_k0 = host_op(
     "BesselK0",
-    _positive("k0", np.inf),
+    _make_nonnegative("k0", np.inf),
     lambda g, y, x: (negative(multiply_no_nan(bessel_k1(x), g)),),
     doc="""
     The modified Bessel function of the second kind of order 0, elementwise.
@@ -784,7 +787,7 @@ bessel_k0 = host_op(
 )
 bessel_k1: Recorder = host_op(
     "BesselK1",
-    _positive("k1", np.inf),
+    _make_nonnegative("k1", np.inf),
     lambda g, y, x: (negative(multiply_no_nan(bessel_k0(x) + y / x, g)),),
     doc="""
     The modified Bessel function of the second kind of order 1, elementwise.
@@ -797,7 +800,7 @@ bessel_k1: Recorder = host_op(
 )
 bessel_k0e = host_op(
     "BesselK0e",
-    _positive("k0e", np.inf),
+    _make_nonnegative("k0e", np.inf),
     lambda g, y, x: (multiply_no_nan(y - bessel_k1e(x), g),),
     doc="""
     ``exp(x) * bessel_k0(x)``, elementwise, without underflow.
@@ -808,7 +811,7 @@ bessel_k0e = host_op(
 )
 bessel_k1e: Recorder = host_op(
     "BesselK1e",
-    _positive("k1e", np.inf),
+    _make_nonnegative("k1e", np.inf),
     lambda g, y, x: (multiply_no_nan(y * (1.0 - reciprocal(x)) - bessel_k0e(x), g),),
     doc="""
     ``exp(x) * bessel_k1(x)``, elementwise, without underflow.
@@ -842,14 +845,14 @@ bessel_j1: Recorder = host_op(
     array([0.        , 0.44005057], dtype=float32)
 """,
 )
-_jv: Higher = _higher(
+_jv: Higher = _make_higher_order(
     "BesselJv",
     "jv",
     lambda x, y, n: 0.5 * ((bessel_j1(x) if n == 2 else _jv(x, n - 1)) - _jv(x, n + 1)),
 )
 bessel_y0 = host_op(
     "BesselY0",
-    _positive("y0", -np.inf),
+    _make_nonnegative("y0", -np.inf),
     lambda g, y, x: (negative(multiply_no_nan(bessel_y1(x), g)),),
     doc="""
     The Bessel function of the second kind of order 0, elementwise.
@@ -862,7 +865,7 @@ bessel_y0 = host_op(
 )
 bessel_y1: Recorder = host_op(
     "BesselY1",
-    _positive("y1", -np.inf),
+    _make_nonnegative("y1", -np.inf),
     lambda g, y, x: (multiply_no_nan(bessel_y0(x) - y / x, g),),
     doc="""
     The Bessel function of the second kind of order 1, elementwise.
@@ -874,26 +877,28 @@ bessel_y1: Recorder = host_op(
 """,
 )
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)
 
 
-def _record(name: str, arity: int, rule: Callable[..., Any]) -> Op:
+def _define_rule(name: str, arity: int, rule: Callable[..., Any]) -> Op:
     return Op(name, ELEMENTWISE, arity, rules.floating, vjp=rule)
 
 
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
-exp2 = _record("Exp2", 1, lambda g, z, x: (g * (z * LOG_2),))
-log2 = _record("Log2", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_2),))
-log10 = _record("Log10", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_10),))
-cbrt = _record("Cbrt", 1, lambda g, z, x: (ratio_or_zero(g, 3.0 * (z * z)),))
-degrees = _record("Degrees", 1, lambda g, z, x: (g * (180.0 / math.pi),))
-radians = _record("Radians", 1, lambda g, z, x: (g * (math.pi / 180.0),))
-gamma = _record("Gamma", 1, lambda g, z, x: (g * (z * digamma(x)),))
+exp2 = _define_rule("Exp2", 1, lambda g, z, x: (g * (z * LOG_2),))
+log2 = _define_rule("Log2", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_2),))
+log10 = _define_rule("Log10", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_10),))
+cbrt = _define_rule("Cbrt", 1, lambda g, z, x: (ratio_or_zero(g, 3.0 * (z * z)),))
+degrees = _define_rule("Degrees", 1, lambda g, z, x: (g * (180.0 / math.pi),))
+radians = _define_rule("Radians", 1, lambda g, z, x: (g * (math.pi / 180.0),))
+gamma = _define_rule("Gamma", 1, lambda g, z, x: (g * (z * digamma(x)),))
 # The truncated quotient equals (x - z) / y up to rounding.
-fmod = _record("Fmod", 2, lambda g, z, x, y: (g, negative(g * rint((x - z) / y))))
-copysign = _record("CopySign", 2, lambda g, z, x, y: (select(equal_(x, z), g, negative(g)), None))
-logaddexp = _record("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g * exp(y - z)))
+fmod = _define_rule("Fmod", 2, lambda g, z, x, y: (g, negative(g * rint((x - z) / y))))
+copysign = _define_rule(
+    "CopySign", 2, lambda g, z, x, y: (select(equal_(x, z), g, negative(g)), None)
+)
+logaddexp = _define_rule("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g * exp(y - z)))
 # Like maximum and minimum, but NaN is ignored.
-fmax = _record(
+fmax = _define_rule(
     "FMax", 2, lambda g, z, x, y: (select(equal_(x, z), g, 0.0), select(equal_(x, z), 0.0, g))
 )

@@ -79,12 +79,12 @@ _KINDS = {
 }
 
 
-def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+def _draw(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
     requested = as_dtype(dtype).as_numpy_dtype  # of which ``out`` may be a wider one
     out[...] = _KINDS[kind](philox.Philox(state), out.size, requested).reshape(shape)
 
 
-def _number(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+def _draw_numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
     key = np.random.SeedSequence([int(k) % 2**63 for k in state])
     source = np.random.Generator(np.random.Philox(key))
     wide = np.float64 if dtype == "float64" else np.float32
@@ -96,15 +96,13 @@ def _number(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: 
 
 
 NUMBERED = defop(
-    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_number, gradient=STOP, on_host=True
+    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_draw_numbered, gradient=STOP, on_host=True
 )
 
-RANDOM = defop(
-    "StatelessRandom", ARRAY, 1, _drawn_spec, compute=_random, gradient=STOP, on_host=True
-)
+RANDOM = defop("StatelessRandom", ARRAY, 1, _drawn_spec, compute=_draw, gradient=STOP, on_host=True)
 
 
-def _between(
+def _draw_in_range(
     out: Array, state: Array, low: Array, high: Array, shape: tuple[int, ...], dtype: str
 ) -> None:
     unsigned = out.dtype.str.replace("i", "u")
@@ -118,7 +116,7 @@ BETWEEN = defop(
     ARRAY,
     3,
     _drawn_spec,
-    compute=_between,
+    compute=_draw_in_range,
     gradient=STOP,
     on_host=True,
 )
@@ -152,14 +150,14 @@ GAMMA_SLOPE = defop(
 )
 
 
-def _counts(value: Array, out: Array) -> None:
+def _write_counts(value: Array, out: Array) -> None:
     """NaN, where there is no such number, is 0 among integers."""
     out[...] = value if out.dtype.kind == "f" else np.nan_to_num(value)
 
 
 def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtype: str) -> None:
     count = out.size // max(rate.size, 1)
-    _counts(philox.poisson(philox.Philox(state), rate, count).reshape(shape), out)
+    _write_counts(philox.poisson(philox.Philox(state), rate, count).reshape(shape), out)
 
 
 # Of a seed that is given no gradient flows; of one that is drawn TensorFlow has none registered.
@@ -172,7 +170,7 @@ POISSON_DRAWN = defop("RandomPoissonV2", ARRAY, 2, _drawn_spec, compute=_poisson
 def _binomial(
     out: Array, state: Array, counts: Array, probs: Array, shape: tuple[int, ...], dtype: str
 ) -> None:
-    _counts(philox.binomial(philox.Philox(state), counts, probs, shape), out)
+    _write_counts(philox.binomial(philox.Philox(state), counts, probs, shape), out)
 
 
 BINOMIAL = defop(
@@ -206,7 +204,7 @@ CATEGORICAL = defop(
 # Arguments.
 
 
-def checked_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
+def parse_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
     """A shape of numbers to be drawn."""
     value = movement.to_ints(shape)
     require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
@@ -215,7 +213,7 @@ def checked_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
     return dims
 
 
-def checked_seed(seed: TensorLike, op: str) -> Tensor:
+def parse_seed(seed: TensorLike, op: str) -> Tensor:
     """A seed as a tensor of two integers."""
     result = as_tensor(seed)
     if result.dtype not in (dtypes.int32, dtypes.int64):
@@ -228,7 +226,7 @@ def checked_seed(seed: TensorLike, op: str) -> Tensor:
     return result
 
 
-def floating(dtype: DTypeLike) -> dtypes.DType:
+def parse_float_dtype(dtype: DTypeLike) -> dtypes.DType:
     """A dtype of floats to be drawn."""
     result = as_dtype(dtype)
     if result not in _FLOATS:
@@ -236,7 +234,7 @@ def floating(dtype: DTypeLike) -> dtypes.DType:
     return result
 
 
-def operand(value: TensorLike, dtype: dtypes.DType, op: str) -> Tensor:
+def to_parameter(value: TensorLike, dtype: dtypes.DType, op: str) -> Tensor:
     """A parameter as a tensor of a dtype."""
     result = as_tensor(value, intern((), dtype), op)
     if result.dtype is not dtype:
@@ -252,14 +250,14 @@ def draw(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) 
     return record(RANDOM, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def number(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
+def draw_numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
     """Numbers of one kind, "uniform" or "normal", of a seed and the number of the draw."""
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
 def scale(rest: Tensor, scale: TensorLike, start: TensorLike, op: str) -> Tensor:
     """``rest * scale + start``, of the shape of ``rest``."""
-    result = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
+    result = rest * to_parameter(scale, rest.dtype, op) + to_parameter(start, rest.dtype, op)
     require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
     return result
 
@@ -275,8 +273,8 @@ def uniform(
     """Numbers in a range: floats, or integers."""
     requested = as_dtype(dtype)
     if requested in _FLOATS:
-        low = operand(0 if minval is None else minval, requested, op)
-        high = operand(1 if maxval is None else maxval, requested, op)
+        low = to_parameter(0 if minval is None else minval, requested, op)
+        high = to_parameter(1 if maxval is None else maxval, requested, op)
         return scale(draw(state, "uniform", shape, requested), high - low, low, op)
     if requested not in _INTEGERS:
         raise ValueError(
@@ -291,21 +289,21 @@ def uniform(
         )
     if minval is None or maxval is None:
         return draw(state, "integers", shape, requested)
-    low, high = operand(minval, requested, op), operand(maxval, requested, op)
+    low, high = to_parameter(minval, requested, op), to_parameter(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
     least, most = low.numpy(), high.numpy()
     require(bool(least < most), op, f"Need minval < maxval, got {least} >= {most}")
     return record(BETWEEN, (state, low, high), shape=shape, dtype=requested.name)
 
 
-def ending_of(parameters: list[Tensor], op: str) -> tuple[int, ...]:
+def broadcast_parameters(parameters: list[Tensor], op: str) -> tuple[int, ...]:
     """The shape to which parameters broadcast."""
     return broadcast(op, *(x._spec for x in parameters))
 
 
-def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[int, ...]:
+def check_ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[int, ...]:
     """The shape to which parameters broadcast, with which the other one has to end."""
-    common = ending_of(parameters, op)
+    common = broadcast_parameters(parameters, op)
     require(
         len(common) <= len(shape) and shape[len(shape) - len(common) :] == common,
         op,
@@ -347,7 +345,7 @@ def binomial(
             f"float, double, int32, int64 [Op:{op}]"
         )
     number, chance = (elementwise.cast(as_tensor(x), dtypes.float64) for x in (counts, probs))
-    ending(shape, [number, chance], op)
+    check_ending(shape, [number, chance], op)
     return record(BINOMIAL, (state, number, chance), shape=shape, dtype=requested.name)
 
 
@@ -379,12 +377,12 @@ def shuffle(state: Tensor, value: TensorLike) -> Tensor:
     return record(GATHER, (x, argsort(keys)), axis=0)
 
 
-def pair(first: Tensor, second: Tensor) -> Tensor:
+def stack_pair(first: Tensor, second: Tensor) -> Tensor:
     """Two scalars as a vector."""
     return joining.stack([first, second])
 
 
-def number_of(shape: tuple[int, ...]) -> int:
+def count_numbers(shape: tuple[int, ...]) -> int:
     """How many numbers there are."""
     return math.prod(shape)
 
@@ -434,8 +432,8 @@ def stateless_normal(
     """
     op = "StatelessRandomNormal"
     algorithm(alg)
-    dims, requested = checked_shape(shape, op), floating(dtype)
-    rest = draw(checked_seed(seed, op), "normal", dims, requested)
+    dims, requested = parse_shape(shape, op), parse_float_dtype(dtype)
+    rest = draw(parse_seed(seed, op), "normal", dims, requested)
     return scale(rest, stddev, mean, op)
 
 
@@ -464,8 +462,8 @@ def stateless_truncated_normal(
     """
     op = "StatelessTruncatedNormal"
     algorithm(alg)
-    dims, requested = checked_shape(shape, op), floating(dtype)
-    rest = draw(checked_seed(seed, op), "truncated", dims, requested)
+    dims, requested = parse_shape(shape, op), parse_float_dtype(dtype)
+    rest = draw(parse_seed(seed, op), "truncated", dims, requested)
     return scale(rest, stddev, mean, op)
 
 
@@ -499,10 +497,10 @@ def stateless_uniform(
     """
     op = "StatelessRandomUniform"
     algorithm(alg)
-    dims, requested = checked_shape(shape, op), dtypes.as_dtype(dtype)
+    dims, requested = parse_shape(shape, op), dtypes.as_dtype(dtype)
     if requested in (dtypes.uint32, dtypes.uint64) and not minval is maxval is None:
         raise ValueError(f"With bounds, random integers are int32 or int64, not {requested.name}.")
-    return uniform(checked_seed(seed, op), dims, minval, maxval, dtype, op)
+    return uniform(parse_seed(seed, op), dims, minval, maxval, dtype, op)
 
 
 def stateless_gamma(
@@ -539,15 +537,15 @@ def stateless_gamma(
       >>> tf.random.stateless_gamma([3], seed=[1, 2], alpha=2.0, dtype=tf.float64).numpy()
       array([2.81727356, 1.92413657, 3.33600669])
     """
-    op, requested = "StatelessRandomGammaV3", floating(dtype)
+    op, requested = "StatelessRandomGammaV3", parse_float_dtype(dtype)
     require(
         requested is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16"
     )
-    a = operand(alpha, requested, op)
-    b = operand(1 if beta is None else beta, requested, op)
-    dims = checked_shape(shape, op)
-    a = movement.broadcast_to(a, ending(dims, [a, b], op))
-    return gamma(checked_seed(seed, op), dims, a, b, op)
+    a = to_parameter(alpha, requested, op)
+    b = to_parameter(1 if beta is None else beta, requested, op)
+    dims = parse_shape(shape, op)
+    a = movement.broadcast_to(a, check_ending(dims, [a, b], op))
+    return gamma(parse_seed(seed, op), dims, a, b, op)
 
 
 def stateless_poisson(
@@ -581,9 +579,9 @@ def stateless_poisson(
              [ 4, 45]], dtype=int32)
     """
     op, rate = "StatelessRandomPoisson", as_tensor(lam)
-    dims = checked_shape(shape, op)
-    ending(dims, [rate], op)
-    return poisson(POISSON, checked_seed(seed, op), dims, rate, dtype)
+    dims = parse_shape(shape, op)
+    check_ending(dims, [rate], op)
+    return poisson(POISSON, parse_seed(seed, op), dims, rate, dtype)
 
 
 def stateless_binomial(
@@ -618,8 +616,8 @@ def stateless_binomial(
       True
     """
     op = "StatelessRandomBinomial"
-    dims = checked_shape(shape, op)
-    return binomial(checked_seed(seed, op), dims, counts, probs, output_dtype)
+    dims = parse_shape(shape, op)
+    return binomial(parse_seed(seed, op), dims, counts, probs, output_dtype)
 
 
 def stateless_categorical(
@@ -652,7 +650,7 @@ def stateless_categorical(
       >>> tf.random.stateless_categorical(logits, 4, seed=[1, 2]).numpy()
       array([[2, 2, 0, 2]])
     """
-    state = checked_seed(seed, "StatelessMultinomial")
+    state = parse_seed(seed, "StatelessMultinomial")
     return categorical(state, logits, num_samples, dtype)
 
 
@@ -679,7 +677,7 @@ def stateless_shuffle(
       array([1, 2, 3], dtype=int32)
     """
     algorithm(alg)
-    return shuffle(checked_seed(seed, "StatelessShuffle"), value)
+    return shuffle(parse_seed(seed, "StatelessShuffle"), value)
 
 
 def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select") -> Tensor:
@@ -703,8 +701,8 @@ def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select"
              [-335576002,  370444179]], dtype=int32)
     """
     algorithm(alg)
-    state = checked_seed(seed, "StatelessRandomUniformFullInt")
-    dims = checked_shape([movement.to_ints(num), 2], "StatelessRandomUniformFullInt")
+    state = parse_seed(seed, "StatelessRandomUniformFullInt")
+    dims = parse_shape([movement.to_ints(num), 2], "StatelessRandomUniformFullInt")
     return draw(state, "integers", dims, state.dtype)
 
 
@@ -728,7 +726,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_selec
       array([1105988140,          3], dtype=int32)
     """
     algorithm(alg)
-    state, number = checked_seed(seed, "StatelessRandomUniformFullInt"), as_tensor(data)
+    state, number = parse_seed(seed, "StatelessRandomUniformFullInt"), as_tensor(data)
     if number.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"data must be int32 or int64, got {number.dtype.name}")
-    return pair(draw(state, "integers", (), number.dtype), number)
+    return stack_pair(draw(state, "integers", (), number.dtype), number)
