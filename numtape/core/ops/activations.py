@@ -1,7 +1,7 @@
-"""Activations: what nets apply to each element.
+"""Activation functions of neural networks.
 
-Both operands of a `select` in a rule must be finite, because its derivative multiplies the operand
-that is not selected by 0.
+In derivative rules both operands of `select` must be finite, because the derivative multiplies the
+operand that is not selected by 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# The derivative of ``y = sigmoid(x)``: it is computed from x where y is near 1.
+# The derivative of ``y = sigmoid(x)``, computed from x where y is near 1.
 sigmoid_slope: Recorder = binary_op(
     "SigmoidSlope",
     "sigmoid_slope(x, y)",
@@ -85,7 +85,7 @@ relu = unary_op(
     array([0., 0., 3.], dtype=float32)
 """,
 )
-# g where the output of relu was positive.
+# g where the result of relu is positive, else 0.
 relu_gate: Recorder = binary_op(
     "ReluGrad",
     "select(y > 0, x, 0)",
@@ -157,7 +157,7 @@ softsign = unary_op(
 """,
 )
 
-# The slope y where z is not positive.
+# The second operand is the slope for elements that are not positive.
 LEAKY_RELU = defop(
     "LeakyRelu",
     ELEMENTWISE,
@@ -190,7 +190,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     (2013).
 
     Args:
-      features: A tensor of numbers; those that are not floats become float32.
+      features: A tensor of numbers; integers are cast to float32.
       alpha: The slope where ``x`` is not positive: a number, or a scalar of the same dtype.
       name: Not used.
 
@@ -198,7 +198,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
       A float tensor of the shape of ``features``.
 
     Raises:
-      InvalidArgumentError: If ``alpha`` is of another dtype.
+      InvalidArgumentError: If ``alpha`` is a tensor of another dtype.
 
     Example:
       >>> tf.nn.leaky_relu([-10.0, 0.0, 10.0], 0.5).numpy()
@@ -278,8 +278,9 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
 
     Args:
       features: A tensor of floats.
-      approximate: Whether to take ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``,
-        which is within 0.0005 of it.
+      approximate: Whether to compute
+        ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``, an approximation with an
+        error of at most 0.0005.
       name: Not used.
 
     Returns:
@@ -301,19 +302,19 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
         )
     if not approximate:
         return _gelu(x)
-    # 1 + tanh(z) is 2 * sigmoid(2 * z), which keeps its digits where it is small.
+    # 1 + tanh(z) is 2 * sigmoid(2 * z), which is accurate where the sum is small.
     return x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x)))
 
 
 def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
-    """`relu` of ``x`` and of ``-x``, side by side: twice as many elements along an axis.
+    """`relu` of ``x`` and of ``-x``, concatenated along an axis.
 
     From Shang, Sohn, Almeida and Lee, "Understanding and Improving Convolutional Neural Networks
     via Concatenated Rectified Linear Units" (2016).
 
     Args:
       features: A tensor of numbers, of rank 1 or more.
-      axis: The axis along which they are joined.
+      axis: The axis to concatenate along.
       name: Not used.
 
     Returns:
@@ -367,7 +368,7 @@ THRESHOLD = defop(
 
 
 def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
-    """The nearest point of the simplex, along an axis: like `softmax`, with exact zeros.
+    """Project onto the probability simplex along an axis: like `softmax`, with exact zeros.
 
     From Martins and Astudillo, "From Softmax to Sparsemax" (2016).
 

@@ -1,4 +1,4 @@
-"""Along one axis: where the extreme element is, and running sums."""
+"""Reductions and scans along one axis: `argmax`, `argmin`, cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
 
 
 def _make_arg_compute(find: Callable[[Array, int], Array], worst: float) -> Any:
-    """The index of an extreme element. As in TensorFlow, NaN is none."""
+    """Return the function that finds an extreme element. NaN is never extreme, as in TensorFlow."""
 
     def compute(out: Array, x: Array, axis: int, output: str) -> None:
         if x.dtype.kind == "f":
@@ -53,7 +53,7 @@ def _make_arg_native(name: str) -> Any:
 
 
 def _axis_sizes(x: Spec, axis: int) -> tuple[int, int]:
-    """The elements along an axis, and those within one of its indices."""
+    """Return the size of an axis, and the number of elements per index of it."""
     return x.shape[axis], math.prod(x.shape[axis + 1 :])
 
 
@@ -118,7 +118,8 @@ def argmax(
       A tensor of dtype ``output_type``, of the shape of ``input`` without the axis.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is another one.
+      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is not
+        supported.
 
     Example:
       >>> tf.argmax([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
@@ -148,7 +149,8 @@ def argmin(
       A tensor of dtype ``output_type``, of the shape of ``input`` without the axis.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is another one.
+      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is not
+        supported.
 
     Example:
       >>> tf.argmin([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
@@ -161,7 +163,7 @@ _WIDER = {"f": np.float64, "c": np.complex128}
 
 
 def _accumulate(ufunc: np.ufunc, x: Array, axis: int) -> Array:
-    """Running results. Those of float32 are rounded once each: all else is done in float64."""
+    """Accumulate along an axis. Results of float32 are computed in float64 and rounded once."""
     result: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
     return result
 
@@ -213,7 +215,7 @@ def cumsum(
     Args:
       x: A tensor of numbers, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its sum, so that the first one is 0.
+      exclusive: Whether each sum excludes its own element, so that the first sum is 0.
       reverse: Whether the sums run from the last element to the first.
       name: Not used.
 
@@ -237,9 +239,9 @@ def cumsum(
 def _cumprod_vjp(
     g: Tensor, y: Tensor, x: Tensor, axis: int, exclusive: bool, reverse: bool
 ) -> tuple[Tensor]:
-    """The product of the elements before ``x``, times the sum of what each later result adds.
+    """Return the adjoint of ``x``: the product of the elements before it, times a recurrence.
 
-    The sum is a recurrence, and nothing is divided by ``x``, which may be 0.
+    Nothing is divided by ``x``, which may be 0.
     """
     before = record(CUMPROD, (x,), axis=axis, exclusive=True, reverse=reverse)
     later = _shift_along(g, axis, not reverse) if exclusive else g
@@ -268,12 +270,12 @@ def cumprod(
 ) -> Tensor:
     """Running products along an axis.
 
-    Derivatives of every order are right where elements are 0, too.
+    Derivatives of every order are also correct where elements are 0.
 
     Args:
       x: A tensor of numbers, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its product, so that the first one is 1.
+      exclusive: Whether each product excludes its own element, so that the first product is 1.
       reverse: Whether the products run from the last element to the first.
       name: Not used.
 
@@ -295,7 +297,7 @@ def cumprod(
 
 
 def _recurrence(out: Array, decay: Array, x: Array, axis: int, reverse: bool) -> None:
-    """``out[i] = x[i] + decay[i] * out[i - 1]``; in reverse, of the element behind."""
+    """Write ``out[i] = x[i] + decay[i] * out[i - 1]``; ``out[i + 1]`` if ``reverse``."""
     out, decay, x = (np.moveaxis(each, axis, 0) for each in (out, decay, x))
     order = range(len(x))
     before = np.zeros(x.shape[1:], _WIDER[x.dtype.kind])
@@ -330,7 +332,7 @@ SHIFT: Op = defop(
 
 
 def _shift_along(x: Tensor, axis: int, reverse: bool) -> Tensor:
-    """Each element in its successor's place, 0 in the first; in reverse, in its predecessor's."""
+    """Shift the elements by one place and insert 0 at the start; at the end if ``reverse``."""
     return record(SHIFT, (x,), axis=axis, reverse=reverse)
 
 
@@ -343,7 +345,7 @@ def _recurrence_vjp(
     return back * _shift_along(y, axis, reverse), back
 
 
-# A linear recurrence: its derivative is one in the other direction.
+# A linear recurrence. Its derivative is a linear recurrence in the opposite direction.
 RECURRENCE: Op = defop(
     "LinearRecurrence",
     ARRAY,
@@ -364,7 +366,7 @@ def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
 def _running_logsumexp_vjp(
     g: Tensor, y: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor]:
-    """A later result passes on its share ``exp(y[i] - y[i + 1])``, so nothing overflows."""
+    """Return the adjoint of ``x``, from factors ``exp(y[i] - y[i + 1])`` that do not overflow."""
     if not x.shape[axis]:
         return (g,)
     share = elementwise.exp(y - _shift_along(y, axis, not reverse))
@@ -395,7 +397,7 @@ def cumulative_logsumexp(
     Args:
       x: A tensor of floats, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its sum, so that the first result is minus
+      exclusive: Whether each sum excludes its own element, so that the first result is minus
         infinity.
       reverse: Whether the sums run from the last element to the first.
       name: Not used.

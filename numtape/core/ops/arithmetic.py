@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def _to_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
-    """Two tensors, the one that is none converted to the other's dtype."""
+    """Convert both operands to tensors; a value that is not a tensor takes the other's dtype."""
     like = spec_of(x) or spec_of(y)
     x = as_tensor(x, like, op)
     return x, as_tensor(y, x._spec, op)
@@ -47,8 +47,8 @@ def _to_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, elementwise: a quotient of floats.
 
-    Integers become floats first, as in TensorFlow: those of 8 and 16 bits float32, wider ones
-    float64.
+    Integers become floats first, as in TensorFlow: integers of 8 and 16 bits become float32, wider
+    ones float64.
 
     Args:
       x: A tensor of numbers.
@@ -73,7 +73,7 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """``x / y``, and 0 where ``y`` is 0, whatever ``x`` is. The derivatives are 0 there, too.
+    """``x / y``, but 0 where ``y`` is 0. The derivatives are 0 there as well.
 
     Args:
       x: A tensor of numbers. Integers become floats as for `divide`.
@@ -95,7 +95,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 
 
 def _to_float_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
-    """The operands of a quotient: integers become floats that are as wide or wider."""
+    """Convert the operands of a quotient to float tensors that are at least as wide."""
     x, y = _to_operands(x, y, op)
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
@@ -110,7 +110,7 @@ def _to_float_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, T
 def _check_divisor(
     x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError
 ) -> None:
-    """An integer division by zero is an error at the call, unless the dtypes are one already."""
+    """Raise an error if an integer divisor is 0, or the dtypes differ."""
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
     message = f"Integer division by zero [Op:{op}]"
@@ -149,7 +149,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `floordiv`, with the sign of ``y``, elementwise; ``x % y`` does the same.
 
-    That of floats is exact. Its derivative by ``x`` is 1, by ``y`` it is ``-floor(x / y)``.
+    The remainder of floats is exact. The derivatives are 1 by ``x`` and ``-floor(x / y)`` by ``y``.
 
     Args:
       x: A tensor of numbers.
@@ -177,7 +177,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``, elementwise; ``x ** y`` does the same.
 
-    The derivative by ``y`` counts ``log(x)`` as 0 where ``x`` is not positive.
+    The derivative by ``y`` uses 0 for ``log(x)`` where ``x`` is not positive.
 
     Args:
       x: A tensor of numbers.
@@ -262,7 +262,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `truncatediv`, with the sign of ``x``, elementwise.
 
-    It has no gradient: asking for one through that of floats is a LookupError.
+    The remainder of floats has no gradient registered: asking for one is a LookupError.
 
     Args:
       x: A tensor: float32, float64, int32 or int64.
@@ -274,7 +274,8 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
       InternalError: If an integer is divided by 0.
-      InvalidArgumentError: If the dtypes differ or are others, or the shapes do not broadcast.
+      InvalidArgumentError: If the dtypes differ or are not supported, or the shapes do not
+        broadcast.
 
     Example:
       >>> tf.truncatemod([7, -7], 3).numpy()
@@ -294,7 +295,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """``1 / x``, and 0 where ``x`` is 0, elementwise. The derivative is 0 there, too.
+    """``1 / x``, but 0 where ``x`` is 0, elementwise. The derivative is 0 there as well.
 
     Args:
       x: A tensor of floats.
@@ -314,11 +315,11 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """The elements converted to another dtype; what it does not have becomes the nearest it has.
+    """Cast to another dtype; values out of its range become the nearest value in range.
 
     Args:
       value: A tensor of numbers.
-      dtype: A `DType` of numbers, or what `as_dtype` takes.
+      dtype: A numeric `DType`, or a value that `as_dtype` accepts.
       name: Not used.
 
     Returns:
@@ -342,13 +343,13 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         return cast(clip_by_value(x, low, high), requested)
     if own.is_floating and requested.is_floating and own.max > requested.max:
         return cast(clip_by_value(x, float(requested.min), float(requested.max)), requested)
-    return cast(x, requested)  # floats beyond an integer's range become its ends
+    return cast(x, requested)  # `cast` clips floats to the range of an integer dtype
 
 
 def scalar_mul(
     scalar: TensorLike, x: TensorLike, name: str | None = None
 ) -> Tensor | IndexedSlices:
-    """The product of a number with a tensor.
+    """The product of a scalar and a tensor.
 
     Args:
       scalar: A number, or a tensor of rank 0; it takes the dtype of ``x``.
@@ -382,7 +383,8 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     """The polynomial with these coefficients at ``x``, elementwise, by Horner's rule.
 
     Args:
-      coeffs: A list of tensors, that of the highest power first; none at all gives zeros.
+      coeffs: A list of tensors, the coefficient of the highest power first; an empty list gives
+        zeros.
       x: A tensor of numbers.
       name: Not used.
 
@@ -409,14 +411,14 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element is less than the one before it, in the order of rows.
+    """Whether no element is less than the previous one, in row-major order.
 
     Args:
       x: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A bool of rank 0; True for less than two elements.
+      A bool of rank 0; True for fewer than two elements.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -429,14 +431,14 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element is larger than the one before it, in the order of rows.
+    """Whether each element is larger than the previous one, in row-major order.
 
     Args:
       x: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A bool of rank 0; True for less than two elements.
+      A bool of rank 0; True for fewer than two elements.
 
     Raises:
       TypeError: If the elements are not numbers.

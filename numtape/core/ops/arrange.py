@@ -1,4 +1,4 @@
-"""Ops that put the elements of a tensor, or of a grid, into another order."""
+"""Ops that reorder elements, coordinate grids, sequence masks and broadcast shapes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 @suggest_keywords
 def roll(input: TensorLike, shift: IntsLike, axis: IntsLike, name: str | None = None) -> Tensor:
-    """The elements moved along axes; those that leave at one end come in at the other.
+    """Shift the elements along axes; elements that leave at one end enter at the other.
 
     Args:
       input: A tensor of any dtype, of at least one axis.
-      shift: How far: an int, or one for each axis. Negative ones move towards the beginning.
-      axis: The axis or axes; of one that is named twice, shifts add up.
+      shift: The distance, an int or one int for each axis. Negative shifts move towards the
+        beginning.
+      axis: The axis or axes. The shifts of an axis that is named twice add up.
       name: Not used.
 
     Returns:
@@ -83,12 +84,13 @@ def reverse_sequence(
     batch_axis: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Each example's first elements in reversed order; those behind them stay.
+    """Reverse the first elements of each example; the other elements stay in place.
 
     Args:
       input: A tensor of any dtype.
-      seq_lengths: How many are reversed: a vector of int32 or int64, a number for each example.
-      seq_axis: The axis along which they are.
+      seq_lengths: The number of elements to reverse, a vector of int32 or int64 with one for each
+        example.
+      seq_axis: The axis to reverse along.
       batch_axis: The axis of the examples; None is 0.
       name: Not used.
 
@@ -97,7 +99,7 @@ def reverse_sequence(
 
     Raises:
       InvalidArgumentError: If a length or axis is out of range.
-      TypeError: If there is no ``seq_axis``.
+      TypeError: If ``seq_axis`` is None.
 
     Example:
       >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
@@ -140,7 +142,7 @@ def _parse_axis(axis: IntLike, rank: int, op: str) -> int:
 
 
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """The coordinates of the points of a grid, a tensor for each axis.
+    """Coordinate tensors of a grid, one for each axis.
 
     Args:
       *args: Vectors of coordinates.
@@ -188,11 +190,11 @@ def sequence_mask(
     dtype: DTypeLike = dtypes.bool_,
     name: str | None = None,
 ) -> Tensor:
-    """True in the first places of each row, as many as a length says.
+    """Return masks whose first elements are True, as many as each length says.
 
     Args:
       lengths: A tensor of integers.
-      maxlen: The size of the new last axis, a scalar; None is the largest length, which is read at
+      maxlen: The size of the new last axis, a scalar; None for the largest length, which is read at
         the call.
       dtype: The dtype of the result.
       name: Not used.
@@ -215,8 +217,8 @@ def sequence_mask(
         values = result._array()
         maxlen = max(values.max().item(), 0) if values.size else 0
     elif result.dtype not in (dtypes.int32, dtypes.int64) and not isinstance(maxlen, float):
-        result = elementwise.cast(result, dtypes.int64)  # as TensorFlow: without their fractions
-    # Of a float so many as there are integers below it.
+        result = elementwise.cast(result, dtypes.int64)  # truncates floats, as in TensorFlow
+    # A float counts the integers from 0 on that are less than it.
     if isinstance(maxlen, float):
         maxlen = -truncate_float(-maxlen // 1, "maxlen")
     count = movement.to_ints(maxlen)
@@ -228,7 +230,7 @@ def sequence_mask(
 
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
-    """The shape to which two broadcast, all of them tensors.
+    """The shape to which two shapes broadcast; arguments and result are tensors.
 
     Args:
       shape_x: A vector of integers.
@@ -246,7 +248,7 @@ def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """
     x = as_tensor(shape_x, spec_of(shape_y), "BroadcastArgs")
     y = as_tensor(shape_y, x._spec, "BroadcastArgs")
-    # An empty list is not a list of floats here.
+    # An empty list, which converts to floats, counts as integers.
     x, y = (
         elementwise.cast(one, other.dtype if other.dtype.is_integer else dtypes.int32)
         if not one._spec.size and one._spec.is_float

@@ -1,4 +1,4 @@
-"""Blocks of pixels: moved into channels, into the batch, or taken as patches."""
+"""Rearrangement of blocks of pixels: into channels, into the batch, or as patches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def space_to_depth(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """Blocks of pixels moved into the channels.
+    """Move blocks of pixels into the channels.
 
     Args:
       input: A tensor of shape (batch, height, width, channels), of any dtype.
@@ -63,8 +63,8 @@ def space_to_depth(
       A tensor of shape (batch, height / block_size, width / block_size, channels * block_size**2).
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the image, the input has not four axes, or the
-        format is unknown.
+      InvalidArgumentError: If the block size does not divide the image, the input does not have
+        four axes, or the format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
@@ -91,7 +91,7 @@ def depth_to_space(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """Channels moved into blocks of pixels: what undoes `space_to_depth`.
+    """Move channels into blocks of pixels: the inverse of `space_to_depth`.
 
     Args:
       input: A tensor of shape (batch, height, width, channels), of any dtype.
@@ -103,8 +103,8 @@ def depth_to_space(
       A tensor of shape (batch, height * block_size, width * block_size, channels / block_size**2).
 
     Raises:
-      InvalidArgumentError: If the channels are not a multiple, the rank is not 4, or
-        the format is unknown.
+      InvalidArgumentError: If the number of channels is not a multiple of ``block_size**2``, the
+        rank is not 4, or the format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 1, 1, 4))
@@ -129,7 +129,7 @@ def depth_to_space(
 def _parse_blocks(
     x: Tensor, block_shape: ShapeLike, pairs: TensorLike, op: str, what: str
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """The sizes of a block, and what is padded or cropped."""
+    """Return the sizes of a block, and the paddings or crops of each axis."""
     sizes = list(movement.to_shape(block_shape))
     result = np.asarray(movement.to_ints(pairs))
     require(
@@ -150,19 +150,20 @@ def _parse_blocks(
 def space_to_batch_nd(
     input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Blocks of elements moved into the batch: each of its places becomes an example.
+    """Move blocks of elements into the batch: each position in a block becomes an example.
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
       block_shape: The sizes of a block, an int for each spatial axis.
-      paddings: For each of them two ints: how many zeros before, how many after.
+      paddings: Two ints for each of them: the numbers of zeros before and after.
       name: Not used.
 
     Returns:
-      A tensor whose batch is larger by the size of a block, and whose spatial axes are smaller.
+      A tensor whose batch is larger by the size of a block, and whose spatial axes are divided by
+      its sizes.
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the padded axes, or sizes do not fit.
+      InvalidArgumentError: If the block sizes do not divide the padded axes, or shapes do not fit.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
@@ -190,19 +191,19 @@ def space_to_batch_nd(
 def space_to_batch(
     input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Blocks of elements moved into the batch: `space_to_batch_nd`.
+    """Move blocks of elements into the batch: `space_to_batch_nd`.
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
       block_shape: The sizes of a block, an int for each spatial axis.
-      paddings: For each of them two ints: how many zeros before, how many after.
+      paddings: Two ints for each of them: the numbers of zeros before and after.
       name: Not used.
 
     Returns:
       A tensor whose batch is larger by the size of a block, and whose spatial axes are smaller.
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the padded axes, or sizes do not fit.
+      InvalidArgumentError: If the block sizes do not divide the padded axes, or shapes do not fit.
 
     Example:
       >>> tf.space_to_batch([[1, 2, 3]], [2], [[0, 1]]).numpy()
@@ -215,19 +216,20 @@ def space_to_batch(
 def batch_to_space(
     input: TensorLike, block_shape: ShapeLike, crops: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Examples moved into blocks of elements: what undoes `space_to_batch`.
+    """Move examples into blocks of elements: the inverse of `space_to_batch`.
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
       block_shape: The sizes of a block, an int for each spatial axis; one int for two of them.
-      crops: For each of them two ints: how many elements go at the beginning, how many at the end.
+      crops: Two ints for each of them: the numbers of elements to remove at the beginning and at
+        the end.
       name: Not used.
 
     Returns:
       A tensor whose batch is smaller by the size of a block, and whose spatial axes are larger.
 
     Raises:
-      InvalidArgumentError: If a block does not divide the batch, or sizes do not fit.
+      InvalidArgumentError: If the size of a block does not divide the batch, or shapes do not fit.
 
     Example:
       >>> tf.batch_to_space([[1, 3], [2, 0]], [2], [[0, 1]]).numpy()
@@ -269,12 +271,12 @@ def required_space_to_batch_paddings(
     base_paddings: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The paddings with which blocks divide a shape, and the crops that undo them.
+    """Return paddings that make a shape divisible by a block, and the crops that undo them.
 
     Args:
       input_shape: The sizes of the spatial axes.
       block_shape: The sizes of a block.
-      base_paddings: For each axis two ints that are the least padding; None is 0.
+      base_paddings: The least paddings, two ints for each axis; None for 0.
       name: Not used.
 
     Returns:
@@ -316,22 +318,22 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The patches of images, each as a vector of channels.
+    """Extract patches from images, each as a vector of channels.
 
     Args:
       images: A tensor of shape (batch, height, width, channels), of any dtype.
-      sizes: [1, height, width, 1] of a patch.
-      strides: [1, down, right, 1]: how far patches lie apart.
-      rates: [1, down, right, 1]: how far the pixels of a patch lie apart.
-      padding: "VALID": patches inside; "SAME": as many as strides allow, with zeros around.
+      sizes: The size of a patch: [1, height, width, 1].
+      strides: The distance of patches: [1, rows, columns, 1].
+      rates: The distance of the pixels in a patch: [1, rows, columns, 1].
+      padding: "VALID" for patches inside the image only; "SAME" to pad it with zeros.
       name: Not used.
 
     Returns:
       A tensor of shape (batch, rows, columns, height * width * channels).
 
     Raises:
-      InvalidArgumentError: If the images have not four axes, ``padding`` is unknown, or there are
-        not four positive numbers.
+      InvalidArgumentError: If the images do not have four axes, ``padding`` is unknown, or sizes
+        are not four positive ints.
 
     Example:
       >>> x, one = tf.reshape(tf.range(9), (1, 3, 3, 1)), [1, 1, 1, 1]

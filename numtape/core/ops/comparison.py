@@ -73,7 +73,7 @@ logical_and: Recorder = binary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether both are true, elementwise; ``x & y`` of bools records the same op.
+    Logical and, elementwise; ``x & y`` of bools records the same op.
 
     >>> tf.logical_and([True, True, False], [True, False, False]).numpy()
     array([ True, False, False])
@@ -85,7 +85,7 @@ logical_or = binary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether at least one is true, elementwise; ``x | y`` of bools records the same op.
+    Logical or, elementwise; ``x | y`` of bools records the same op.
 
     >>> tf.logical_or([True, True, False], [True, False, False]).numpy()
     array([ True,  True, False])
@@ -97,7 +97,7 @@ logical_xor = binary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether exactly one is true, elementwise; ``x ^ y`` of bools records the same op.
+    Logical exclusive or, elementwise; ``x ^ y`` of bools records the same op.
 
     >>> tf.math.logical_xor([True, True, False], [True, False, False]).numpy()
     array([False,  True, False])
@@ -109,7 +109,7 @@ logical_not = unary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether it is false, elementwise; ``~x`` of bools records the same op.
+    Logical not, elementwise; ``~x`` of bools records the same op.
 
     >>> tf.logical_not([True, False]).numpy()
     array([False,  True])
@@ -121,7 +121,7 @@ bitwise_and = binary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that both have, elementwise; ``x & y`` of integers records the same op.
+    Bitwise and, elementwise; ``x & y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_and([6, 5], 3).numpy()
     array([2, 1], dtype=int32)
@@ -133,7 +133,7 @@ bitwise_or = binary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that at least one has, elementwise; ``x | y`` of integers records the same op.
+    Bitwise or, elementwise; ``x | y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_or([6, 5], 3).numpy()
     array([7, 7], dtype=int32)
@@ -145,7 +145,7 @@ bitwise_xor = binary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that exactly one has, elementwise; ``x ^ y`` of integers records the same op.
+    Bitwise exclusive or, elementwise; ``x ^ y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_xor([6, 5], 3).numpy()
     array([5, 6], dtype=int32)
@@ -157,7 +157,7 @@ invert = unary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that it does not have, elementwise; ``~x`` of integers records the same op.
+    Invert all bits, elementwise; ``~x`` of integers records the same op.
 
     >>> tf.bitwise.invert([0, 5]).numpy()
     array([-1, -6], dtype=int32)
@@ -166,13 +166,13 @@ invert = unary_op(
 
 
 def _shift_bits(x: Array, y: Array, shift: np.ufunc) -> Array:
-    """By at least 0 and less than all bits."""
+    """Shift by at least 0 and less than the number of bits."""
     x = np.asarray(x)
     return np.asarray(shift(x, np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)))
 
 
 def _shift_left(x: Array, y: Array) -> Array:
-    bits = np.dtype(f"u{np.asarray(x).itemsize}")  # those that leave are lost
+    bits = np.dtype(f"u{np.asarray(x).itemsize}")  # unsigned: bits shifted out are lost
     return _shift_bits(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
 
 
@@ -184,9 +184,9 @@ left_shift = host_op(
     "x y",
     gradient=STOP,
     doc="""
-    The bits moved up by ``y`` places, elementwise; zeros come in.
+    Shift the bits left by ``y`` places, elementwise; zeros are shifted in.
 
-    Places are counted as 0 if negative, and as all but one if too many.
+    ``y`` is clipped to the range from 0 to the number of bits minus 1.
 
     >>> tf.bitwise.left_shift([1, -3], [4, 1]).numpy()
     array([16, -6], dtype=int32)
@@ -200,9 +200,9 @@ right_shift = host_op(
     "x y",
     gradient=STOP,
     doc="""
-    The bits moved down by ``y`` places, elementwise; copies of the sign come in.
+    Shift the bits right by ``y`` places, elementwise; copies of the sign bit are shifted in.
 
-    Places are counted as 0 if negative, and as all but one if too many.
+    ``y`` is clipped to the range from 0 to the number of bits minus 1.
 
     >>> tf.bitwise.right_shift([16, -6], [4, 1]).numpy()
     array([ 1, -3], dtype=int32)
@@ -213,7 +213,7 @@ is_nan = unary_op(
     "isnan(x)",
     spec=rules.float_test,
     doc="""
-    Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
+    Whether an element is NaN. No gradient is registered: asking for one is a LookupError.
 
     >>> tf.math.is_nan([1.0, np.nan, np.inf]).numpy()
     array([False,  True, False])
@@ -224,7 +224,7 @@ is_inf = unary_op(
     "isinf(x)",
     spec=rules.float_test,
     doc="""
-    Whether an element is infinite. It has no gradient: asking for one through it is a LookupError.
+    Whether an element is infinite. No gradient is registered: asking for one is a LookupError.
 
     >>> tf.math.is_inf([1.0, np.nan, -np.inf]).numpy()
     array([False, False,  True])
@@ -237,7 +237,7 @@ is_finite = unary_op(
     doc="""
     Whether an element is neither infinite nor NaN.
 
-    It has no gradient: asking for one through it is a LookupError.
+    No gradient is registered: asking for one is a LookupError.
 
     >>> tf.math.is_finite([1.0, np.nan, np.inf]).numpy()
     array([ True, False, False])

@@ -1,9 +1,9 @@
-"""Complex numbers: their parts, and functions of them that are not analytic.
+"""Complex numbers: their parts, angles and conjugates, which are not analytic functions.
 
 As in TensorFlow, the gradient of a real target by a complex source ``x + i y`` is
-``dt/dx + i dt/dy``. The adjoint of an analytic function is its real rule at the conjugates of
-operands and result, which `core.derive.transpose` hands to the rule of each op that is said to be
-one (`defop`).
+``dt/dx + i dt/dy``. The adjoint of an analytic function is its real rule, applied to the conjugates
+of operands and result: `core.derive.transpose` passes these to the rules of ops that `defop` marks
+as analytic.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _make_part(name: str, vjp: Callable[..., tuple[Tensor, ...]]) -> Recorder:
 
 
 def _angle_adjoint(g: Tensor, x: Tensor) -> tuple[Tensor]:
-    """The adjoint of the angle: ``-g / (imag + i real)``."""
+    """Return the adjoint of the angle: ``-g / (imag + i real)``."""
     return (negative(real_divide(cast(g, x.dtype), _join(_imag(x), _real(x)))),)
 
 
@@ -76,15 +76,15 @@ _angle: Recorder = _make_part("Angle", lambda g, y, x: _angle_adjoint(g, x))
 
 
 def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
-    """Complex numbers of real and imaginary parts, elementwise.
+    """Make complex numbers from real and imaginary parts, elementwise.
 
     Args:
-      real: The real parts: a tensor of float32 or float64, or what becomes one.
+      real: The real parts: a tensor of float32 or float64, or a value that converts to one.
       imag: The imaginary parts, of the same dtype, whose shape broadcasts with that of ``real``.
       name: Not used.
 
     Returns:
-      A tensor of complex64 (of float32) or complex128 (of float64).
+      A tensor of complex64 (for float32) or complex128 (for float64).
 
     Raises:
       TypeError: If a dtype is neither float32 nor float64, or they differ.
@@ -99,14 +99,14 @@ def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Ten
 
 
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real parts of complex numbers; real numbers stay as they are.
+    """The real parts of complex numbers; real tensors are returned unchanged.
 
     Args:
       input: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A tensor of float32 (of complex64) or float64 (of complex128), or ``input`` itself.
+      A tensor of float32 (for complex64) or float64 (for complex128), or ``input`` itself.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -120,14 +120,14 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """The imaginary parts of complex numbers: zeros of real ones, through which no gradient flows.
+    """The imaginary parts of complex numbers. Real numbers give zeros, without a gradient.
 
     Args:
       input: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``.
+      A tensor of float32 (for complex64) or float64 (for complex128), or of the dtype of ``input``.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -141,16 +141,16 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The angles of complex numbers in radians, from -pi to pi: 0 of positive numbers.
+    """The angles of complex numbers in radians, from -pi to pi; 0 for positive real numbers.
 
     Args:
       input: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``:
-      pi where a real number is negative. The derivative by complex numbers is
-      ``-1 / (imag + i real)``, and none by real ones.
+      A tensor of float32 (for complex64) or float64 (for complex128), or of the dtype of ``input``:
+      pi for negative real numbers. The derivative by a complex number is ``-1 / (imag + i real)``;
+      real numbers have none.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -167,7 +167,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The conjugates of complex numbers; real numbers stay as they are.
+    """The conjugates of complex numbers; real tensors are returned unchanged.
 
     Args:
       x: A tensor of numbers.

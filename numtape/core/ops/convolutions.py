@@ -1,12 +1,13 @@
-"""Convolutions of TensorFlow: sliding windows, the three products, and transposed convolutions.
+"""TensorFlow's convolutions, their derivatives and transposed convolutions.
 
-All of them sum over the same triples of elements: one of the input, one of the filter and the one
-of the output where both meet. Each is the sum for one of the three, so each is the derivative of
-the others, of any order. Axes are batch, one to three in space, channels; filters have those in
-space, then channels of the input (of one group) and of the output.
+Three ops sum over the same triples of an input element, a filter element and the output element
+where they meet: `CONV` for each output, `CONV_INPUT` for each input, and `CONV_FILTER` for each
+filter element. Each op's derivatives are the other two, so that derivatives of every order exist.
+Axes are batch, one to three spatial axes, channels. Filters have the spatial axes, then the input
+channels (of one group) and the output channels.
 
-The gradient by the input takes a filter whose channels are swapped (`swap_channels`): then its kernel is
-the same as the forward one's.
+`CONV_INPUT` takes a filter with swapped channels (`swap_channels`), so that its kernel equals the
+forward kernel.
 """
 
 from __future__ import annotations
@@ -38,21 +39,22 @@ Ints = tuple[int, ...]
 
 
 class Geometry(NamedTuple):
-    """Where elements meet: output o, element t of the filter, input ``o * stride + t * dilation``.
+    """The geometry of a convolution: which input, filter and output elements meet.
 
-    From that ``before`` is taken off, the zeros before the first element of the input.
+    Output o and filter element t meet input ``o * stride + t * dilation - before``, where
+    ``before`` is the number of zeros before the input.
     """
 
-    inner: Ints  # sizes of the input in space
-    outer: Ints  # those of the output
-    kernel: Ints  # those of the filter
+    inner: Ints  # spatial sizes of the input
+    outer: Ints  # spatial sizes of the output
+    kernel: Ints  # spatial sizes of the filter
     strides: Ints
     dilations: Ints
     before: Ints
     groups: int
 
-    def five(self) -> Ints:
-        """All but the groups, of three axes in space."""
+    def parameters(self) -> Ints:
+        """Return all fields but the groups, padded to three spatial axes."""
         parts = (
             (self.inner, 1),
             (self.outer, 1),
@@ -63,14 +65,14 @@ class Geometry(NamedTuple):
         )
         return tuple(x for part, fill in parts for x in (*(fill,) * (3 - len(part)), *part))
 
-    def macs(self, n: int, channels: int, features: int) -> int:
-        """How many products are added up."""
+    def multiplication_count(self, n: int, channels: int, features: int) -> int:
+        """Return the number of multiplications."""
         each = channels * features // max(1, self.groups)
         return n * math.prod(self.outer) * math.prod(self.kernel) * each
 
 
 def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[slice, ...]]]:
-    """The elements of the filter that meet the input: each with which inputs, for which outputs."""
+    """Yield each filter element with slices of the inputs and outputs that it connects."""
     for tap in itertools.product(*map(range, geometry.kernel)):
         inputs, outputs = [], []
         for t, n, m, stride, dilation, before in zip(
@@ -82,7 +84,7 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
             geometry.before,
             strict=True,
         ):
-            at = t * dilation - before  # of the input that output 0 meets
+            at = t * dilation - before  # the input element that output 0 meets
             first = max(0, -(at // stride))
             last = min(m - 1, (n - 1 - at) // stride)
             if last < first:
@@ -98,7 +100,7 @@ def _split_groups(x: Array, groups: int) -> Array:
 
 
 def _multiply(x: Array, w: Array, groups: int) -> Array:
-    """Pixels times one element of the filter."""
+    """Multiply pixels by the matrix of one filter element."""
     if groups == 1:
         product: Array = np.matmul(x, w)
         return product
@@ -134,7 +136,7 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
 
 # Stack space of the kernels; as in kernels/cpu/conv.py (a test compares).
 TAPS = 512
-PIXELS = 96  # of a unit
+PIXELS = 96  # pixels per work unit
 
 
 def _make_native(name: str) -> Any:
@@ -155,16 +157,16 @@ def _make_native(name: str) -> Any:
             sizes = geometry.inner if name == "by_input" else geometry.outer
             most = n * math.prod(-(-s // p) for s, p in zip(sizes, phases, strict=True))
             units = math.prod(phases) * -(-most // PIXELS)
-        work = max(1, geometry.macs(n, channels, features) // 6)
+        work = max(1, geometry.multiplication_count(n, channels, features) // 6)
         sizes = channels // groups, features // groups
         sizes = sizes[::-1] if name == "by_input" else sizes
-        parameters = n, groups, *sizes, *geometry.five()
+        parameters = n, groups, *sizes, *geometry.parameters()
         return Native(kind, (out.dtype.name,), parameters, units, work)
 
     return native
 
 
-ROWS = 96  # of the filter's gradient that are a unit's; as in kernels/cpu/conv.py
+ROWS = 96  # rows of the filter's gradient per work unit; as in kernels/cpu/conv.py
 COLUMNS = 32
 
 
@@ -183,7 +185,7 @@ def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
 
 
 def swap_channels(w: Tensor, groups: int) -> Tensor:
-    """A filter with the channels of input and output swapped, in each group."""
+    """Return a filter with input and output channels swapped in each group."""
     *kernel, few, many = tuple(w.shape)
     rank = len(kernel)
     each = many // groups
@@ -199,17 +201,17 @@ def swap_channels(w: Tensor, groups: int) -> Tensor:
 
 
 def conv(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
-    """The outputs."""
+    """Record the outputs."""
     return record(CONV, (x, w), geometry=geometry)
 
 
 def conv_input(g: Tensor, v: Tensor, geometry: Geometry) -> Tensor:
-    """The inputs, of outputs and a swapped filter."""
+    """Record the adjoint of the input, from that of the output and a swapped filter."""
     return record(CONV_INPUT, (g, v), geometry=geometry)
 
 
 def conv_filter(x: Tensor, g: Tensor, geometry: Geometry) -> Tensor:
-    """The filter, of inputs and outputs."""
+    """Record the adjoint of the filter, from the input and the adjoint of the output."""
     return record(CONV_FILTER, (x, g), geometry=geometry)
 
 
@@ -256,12 +258,12 @@ CHANNELS_FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
 
 
 def channels_first(data_format: str | None, rank: int, op: str) -> bool:
-    """Whether channels come before the axes in space; None is the usual way, behind them."""
+    """Return whether channels come before the spatial axes; None means that they are last."""
     if data_format is None:
         return False
     allowed = (*CHANNELS_LAST[rank], *CHANNELS_FIRST[rank])
     if data_format not in allowed:
-        # One-dimensional ones say so in Python, the others when the op is made.
+        # As in TensorFlow: a ValueError for one dimension, an error of the op for others.
         kind = ValueError if rank == 1 else InvalidArgumentError
         raise kind(
             f"Value for attr 'data_format' of {repr_of(data_format)} is not in the list of allowed "
@@ -271,9 +273,9 @@ def channels_first(data_format: str | None, rank: int, op: str) -> bool:
 
 
 def parse_sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[int, ...]:
-    """A number for each axis: of one for all, of one for each in space, or for all axes.
+    """Parse an argument with a number for all axes, each spatial axis or each axis.
 
-    Returns one for the batch, those in space, one for the channels.
+    The result has the batch first, then the spatial axes, and the channels last.
     """
     if value is None:
         value = 1
@@ -304,7 +306,7 @@ def _to_int32(value: IntLike) -> int:
 
 
 def spatial_sizes(values: tuple[int, ...], op: str, what: str) -> Ints:
-    """Strides or dilations of the axes in space."""
+    """Check strides or dilations and return those of the spatial axes."""
     if values[0] != 1 or values[-1] != 1:
         raise UnimplementedError(
             f"Only {what} of 1 are there for the batch and the channels, got {values} [Op:{op}]"
@@ -316,7 +318,7 @@ def spatial_sizes(values: tuple[int, ...], op: str, what: str) -> Ints:
 def parse_padding(
     padding: PaddingLike, rank: int, first: bool, op: str
 ) -> tuple[tuple[int, int], ...] | None:
-    """The paddings in space if they are given one by one, None for a name."""
+    """Return explicit paddings of the spatial axes; None for "SAME" and "VALID"."""
     if isinstance(padding, str | bytes):
         allowed = '"SAME", "VALID", "EXPLICIT"'
         require(
@@ -362,10 +364,10 @@ def make_geometry(
     groups: int,
     op: str,
 ) -> Geometry:
-    """The geometry of a convolution.
+    """Return the geometry of a convolution.
 
     Raises:
-      InvalidArgumentError: If the window is larger than what it slides over.
+      InvalidArgumentError: If the window is larger than the padded input.
     """
     outer, before = [], []
     for axis, (n, k, s, d) in enumerate(zip(inner, kernel, strides, dilations, strict=True)):
@@ -388,12 +390,12 @@ def make_geometry(
 
 
 def to_channels_last(x: Tensor, first: bool) -> Tensor:
-    """Channels behind the axes in space, wherever they were."""
+    """Move the channels to the last axis if they are ``first``."""
     return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if first else x
 
 
 def restore_channels(y: Tensor, first: bool) -> Tensor:
-    """Channels where they were before `to_channels_last`."""
+    """Undo `to_channels_last`."""
     return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
 
 
@@ -416,7 +418,7 @@ def _check_ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
 
 
 def convolve(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
-    """A convolution; where the filter has one element, one product of matrices."""
+    """Record a convolution; a pointwise convolution is one matrix product."""
     once = (1,) * len(geometry.kernel)
     plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
     if plain and geometry.inner == geometry.outer:
@@ -475,19 +477,19 @@ def conv1d(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over one axis: sums of products of a filter and what it slides over.
+    """A convolution over one axis: sums of products of a sliding filter and the input.
 
-    As in TensorFlow, the filter is not mirrored, and channels may be in groups: where a filter has
-    a part of the input's channels, the first features are of the first part.
+    As in TensorFlow, the filter is not mirrored, and channels may be in groups: if the filter has a
+    fraction of the input's channels, each group of channels has its own group of features.
 
     Args:
       input: A tensor of floats, of shape (..., width, channels).
       filters: A tensor of shape (width of the filter, channels, features).
-      stride: How far the filter goes each time.
-      padding: "VALID", only where the filter has all it needs, or "SAME": zeros around the input
-        make results for all of it.
+      stride: The stride of the filter.
+      padding: "VALID" for positions where the filter lies inside the input, or "SAME" to pad the
+        input with zeros.
       data_format: "NWC" or "NCW".
-      dilations: How far apart the elements are that the filter meets.
+      dilations: The distance between filter elements.
       name: Not used.
 
     Returns:
@@ -519,7 +521,7 @@ def conv2d(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over two axes: sums of products of a filter and what it slides over.
+    """A convolution over two axes: sums of products of a sliding filter and the input.
 
     See `conv1d`. Its derivatives are convolutions, too (Dumoulin and Visin, "A guide to convolution
     arithmetic for deep learning", 2016).
@@ -527,10 +529,10 @@ def conv2d(
     Args:
       input: A tensor of floats, of shape (..., height, width, channels).
       filters: A tensor of shape (height, width, channels, features).
-      strides: How far the filter goes: one number, two, or four with those of batch and channels.
-      padding: "VALID", "SAME", or pairs of ints: the zeros before and after each axis.
+      strides: The strides of the filter: one number, two, or four including batch and channels.
+      padding: "VALID", "SAME", or pairs of ints, the numbers of zeros before and after each axis.
       data_format: "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -552,7 +554,7 @@ def conv2d(
 
 
 def _check_five(value: IntsLike | None, what: str, op: str) -> Any:
-    """Strides of all five axes, as three-dimensional ones want them."""
+    """Check that strides are a list of five numbers; None becomes 1."""
     if value is None:
         return 1
     if not isinstance(value, Sequence) or isinstance(value, str):
@@ -570,7 +572,7 @@ def conv3d(
     dilations: Sequence[IntLike] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over three axes: sums of products of a filter and what it slides over.
+    """A convolution over three axes: sums of products of a sliding filter and the input.
 
     See `conv1d`.
 
@@ -616,16 +618,16 @@ def convolution(
     """A convolution over as many axes as the filter has, one to three; see `conv2d`.
 
     Args:
-      input: A tensor of floats, of shape (..., sizes in space, channels).
-      filters: A tensor of shape (sizes in space, channels, features).
-      strides: How far the filter goes: an int, or one for each axis in space.
+      input: A tensor of floats, of shape (..., *spatial, channels).
+      filters: A tensor of shape (*spatial, channels, features).
+      strides: The strides of the filter: an int, or one for each spatial axis.
       padding: "VALID", "SAME", or, for two axes, pairs of ints.
       data_format: None, or a name such as "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
-      A tensor of shape (..., new sizes in space, features).
+      A tensor of shape (..., *new_spatial, features).
 
     Raises:
       ValueError: If strides and dilations are both larger than 1, or the filter has too many axes.
@@ -650,7 +652,7 @@ def convolution(
 
 
 def check_steps_and_rates(steps: Sequence[int], rates: Sequence[int]) -> None:
-    """Refuse strides together with dilations, and dilations that are not positive."""
+    """Raise an error if strides and dilations are combined, or a dilation is not positive."""
     if min(rates) < 1:
         raise ValueError(f"all values of `dilation_rate` must be positive. Received: {rates}")
     if max(steps) > 1 and max(rates) > 1:
@@ -663,12 +665,12 @@ def check_steps_and_rates(steps: Sequence[int], rates: Sequence[int]) -> None:
 def atrous_conv2d(
     value: TensorLike, filters: TensorLike, rate: int, padding: PaddingLike, name: str | None = None
 ) -> Tensor:
-    """`conv2d` with strides of 1 and dilations of ``rate``: holes between the filter's elements.
+    """`conv2d` with dilations of ``rate`` and strides of 1.
 
     Args:
       value: A tensor of floats, of shape (..., height, width, channels).
       filters: A tensor of shape (height, width, channels, features).
-      rate: How far apart the elements are that the filter meets.
+      rate: The distance between filter elements.
       padding: "VALID" or "SAME".
       name: Not used.
 
@@ -695,15 +697,15 @@ def depthwise_conv2d(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution of each channel by itself, with its own filters.
+    """A convolution of each channel separately, with its own filters.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
       filter: A tensor of shape (height, width, channels, features of each channel).
       strides: Four ints, the first and the last one 1.
-      padding: "VALID", "SAME", or pairs of ints: the zeros before and after each axis.
-      data_format: "NHWC" or "NCHW"; None is the first.
-      dilations: One int or two: how far apart the elements are that the filter meets.
+      padding: "VALID", "SAME", or pairs of ints, the numbers of zeros before and after each axis.
+      data_format: "NHWC" or "NCHW"; None for "NHWC".
+      dilations: The distance between filter elements: one int or two.
       name: Not used.
 
     Returns:
@@ -755,16 +757,16 @@ def separable_conv2d(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`depthwise_conv2d`, and then a product with a matrix that mixes the channels.
+    """`depthwise_conv2d`, followed by a pointwise convolution that mixes the channels.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
       depthwise_filter: A tensor of shape (height, width, channels, features of each channel).
       pointwise_filter: A tensor of shape (1, 1, channels * features of each, features).
       strides: Four ints, the first and the last one 1.
-      padding: "VALID", "SAME", or pairs of ints: the zeros before and after each axis.
-      data_format: "NHWC" or "NCHW"; None is the first.
-      dilations: One int or two: how far apart the elements are that the filter meets.
+      padding: "VALID", "SAME", or pairs of ints, the numbers of zeros before and after each axis.
+      data_format: "NHWC" or "NCHW"; None for "NHWC".
+      dilations: The distance between filter elements: one int or two.
       name: Not used.
 
     Returns:
@@ -797,7 +799,7 @@ def _transpose_matrix(
     dilations: IntsLike | None,
     op: str,
 ) -> Tensor:
-    w, g = as_tensors((filters, input), op)  # of two arrays the filters' dtype counts
+    w, g = as_tensors((filters, input), op)  # if both are arrays, the dtype of the filters is used
     first = channels_first(data_format, rank, op)
     if g.dtype is not w.dtype:
         raise mismatch_error(op, 2, w.dtype, g.dtype)
@@ -860,16 +862,16 @@ def conv1d_transpose(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv1d` by its input: it undoes a convolution's shape, not its values.
+    """The transpose of `conv1d`: the gradient with respect to its input.
 
     Args:
       input: A tensor of floats, of shape (batch, width, features).
       filters: A tensor of shape (width of the filter, channels, features).
-      output_shape: The result's shape: one that `conv1d` makes ``input``'s of.
-      strides: How far apart the results of neighbours are.
-      padding: "VALID" or "SAME": that of the convolution.
+      output_shape: The shape of the result. `conv1d` maps it to the shape of ``input``.
+      strides: The strides of the convolution.
+      padding: The padding of the convolution, "VALID" or "SAME".
       data_format: "NWC" or "NCW".
-      dilations: How far apart the elements are that the filter meets.
+      dilations: The distance between filter elements.
       name: Not used.
 
     Returns:
@@ -901,17 +903,17 @@ def conv2d_transpose(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its input: it undoes a convolution's shape, not its values.
+    """The transpose of `conv2d`: the gradient with respect to its input.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, features).
       filters: A tensor of shape (height, width, channels, features).
-      output_shape: The result's shape, or its height and width: one that `conv2d` makes
-        ``input``'s of.
-      strides: How far apart the results of neighbours are: one number, two, or four.
-      padding: "VALID", "SAME", or pairs of ints: that of the convolution.
+      output_shape: The shape of the result, or its height and width. `conv2d` maps it to the shape
+        of ``input``.
+      strides: The strides of the convolution: one number, two, or four.
+      padding: The padding of the convolution: "VALID", "SAME", or pairs of ints.
       data_format: "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -949,16 +951,16 @@ def conv3d_transpose(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv3d` by its input: it undoes a convolution's shape, not its values.
+    """The transpose of `conv3d`: the gradient with respect to its input.
 
     Args:
       input: A tensor of floats, of shape (batch, depth, height, width, features).
       filters: A tensor of shape (depth, height, width, channels, features).
-      output_shape: The result's shape: one that `conv3d` makes ``input``'s of.
-      strides: How far apart the results of neighbours are: one number, three, or five.
-      padding: "VALID" or "SAME": that of the convolution.
+      output_shape: The shape of the result. `conv3d` maps it to the shape of ``input``.
+      strides: The strides of the convolution: one number, three, or five.
+      padding: The padding of the convolution, "VALID" or "SAME".
       data_format: "NDHWC" or "NCDHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -996,16 +998,16 @@ def conv_transpose(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `convolution` by its input, over one to three axes.
+    """The transpose of `convolution`: the gradient with respect to its input.
 
     Args:
-      input: A tensor of floats, of shape (batch, sizes in space, features).
-      filters: A tensor of shape (sizes in space, channels, features).
-      output_shape: The result's shape: one that `convolution` makes ``input``'s of.
-      strides: How far apart the results of neighbours are.
-      padding: "VALID" or "SAME": that of the convolution.
+      input: A tensor of floats, of shape (batch, *spatial, features).
+      filters: A tensor of shape (*spatial, channels, features).
+      output_shape: The shape of the result. `convolution` maps it to the shape of ``input``.
+      strides: The strides of the convolution.
+      padding: The padding of the convolution, "VALID" or "SAME".
       data_format: None, or a name such as "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -1046,14 +1048,14 @@ def atrous_conv2d_transpose(
     padding: PaddingLike,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `atrous_conv2d` by its input.
+    """The transpose of `atrous_conv2d`: the gradient with respect to its input.
 
     Args:
       value: A tensor of floats, of shape (batch, height, width, features).
       filters: A tensor of shape (height, width, channels, features).
-      output_shape: The result's shape: one that `atrous_conv2d` makes ``value``'s of.
-      rate: How far apart the elements are that the filter meets.
-      padding: "VALID" or "SAME": that of the convolution.
+      output_shape: The shape of the result. `atrous_conv2d` maps it to the shape of ``value``.
+      rate: The distance between filter elements.
+      padding: The padding of the convolution, "VALID" or "SAME".
       name: Not used.
 
     Returns:

@@ -26,7 +26,7 @@ from .slicing import strided_slice
 if TYPE_CHECKING:
     from ..values.annotations import DTypeLike, IntLike, NumberLike, ShapeLike, TensorLike
 
-FEW = 1 << 14  # elements up to which a filled tensor is made on the host
+FEW = 1 << 14  # up to this number of elements a filled tensor is made on the host
 
 
 def _parse_dtype(dtype: DTypeLike | None) -> DType | None:
@@ -39,25 +39,25 @@ def constant(
     shape: ShapeLike | None = None,
     name: str = "Const",
 ) -> Tensor:
-    """A tensor of a Python number, a nested list or an array, which is copied.
+    """Make a tensor from a Python number, a nested list or an array, which is copied.
 
     Python floats are float32 and ints int32 (int64 if one is too large); arrays keep their dtype.
-    One of CuPy's, or of PyTorch's on a GPU, is copied there: `experimental.dlpack.from_dlpack`
-    shares it instead.
+    Arrays of CuPy, and PyTorch's on a GPU, are copied on the GPU; `experimental.dlpack.from_dlpack`
+    shares them instead.
 
     Args:
       value: The value.
-      dtype: The dtype, if another one is wanted.
+      dtype: The dtype; None to infer it from the value.
       shape: The shape; a single element is repeated, more are reshaped.
       name: Not used.
 
     Returns:
-      A tensor. Of a tensor that is one of the wanted dtype and shape: itself.
+      A tensor; ``value`` itself if it is a tensor of this dtype and shape.
 
     Raises:
       TypeError: If ``dtype`` or ``shape`` cannot hold the value.
       ValueError: If the value is not numeric, or ragged.
-      DeviceError: If it is on a GPU, and numtape computes on the CPU.
+      DeviceError: If the value is on a GPU and numtape computes on the CPU.
 
     Example:
       >>> tf.constant([1, 2, 3])
@@ -69,7 +69,7 @@ def constant(
     requested = _parse_dtype(dtype)
     if isinstance(value, Tensor | Variable):
         tensor = as_tensor(value)
-        if isinstance(value, Variable):  # the value that it has now, and no more
+        if isinstance(value, Variable):  # the current value, without a gradient
             tensor = elementwise.stop_gradient(tensor)
         if requested is not None and tensor.dtype is not requested:
             raise TypeError(
@@ -99,14 +99,14 @@ def convert_to_tensor(
     dtype_hint: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor of any value; tensors are returned as they are.
+    """Convert a value to a tensor; tensors are returned unchanged.
 
-    A variable is read: gradients reach it.
+    Variables are read, and gradients reach them.
 
     Args:
-      value: A tensor or variable, an array, a number, or a nest of lists of them.
-      dtype: The dtype, if another one is wanted for what is not a tensor.
-      dtype_hint: A dtype that is taken if it can hold the value.
+      value: A tensor, variable, array or number, or a nest of lists of them.
+      dtype: The dtype of the result; None to infer it from the value.
+      dtype_hint: The dtype of the result if it can hold the value.
       name: Not used.
 
     Returns:
@@ -137,13 +137,13 @@ def convert_to_tensor(
 def fill(
     dims: ShapeLike, value: TensorLike, name: str | None = None, *, layout: object = None
 ) -> Tensor:
-    """A tensor with one value everywhere, which may be a tensor with a gradient.
+    """A tensor filled with a scalar. Gradients reach the scalar.
 
     Args:
       dims: The shape: ints or a tensor of ints.
       value: A scalar.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
       A tensor of shape ``dims`` and the dtype of ``value``.
@@ -167,7 +167,7 @@ def _fill(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     spec = intern(shape, dtype)
     if spec.size <= FEW:
         return of_array(np.full(shape, value, dtype.numpy_dtype), spec)
-    return of_array(executor().fill(value, spec), spec)  # a GPU's are not copied there
+    return of_array(executor().fill(value, spec), spec)  # the executor fills memory of its device
 
 
 @suggest_keywords
@@ -183,10 +183,10 @@ def zeros(
       shape: Ints, or a tensor of ints; one int for a vector.
       dtype: The dtype.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
-      A tensor; for bools it is False everywhere.
+      A tensor; bools are False.
 
     Raises:
       InvalidArgumentError: If a size is negative.
@@ -212,10 +212,10 @@ def ones(
       shape: Ints, or a tensor of ints; one int for a vector.
       dtype: The dtype.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
-      A tensor; for bools it is True everywhere.
+      A tensor; bools are True.
 
     Raises:
       InvalidArgumentError: If a size is negative.
@@ -237,16 +237,16 @@ def zeros_like(
     """Zeros of the shape of another tensor. No gradient flows through.
 
     Args:
-      input: A tensor, or what becomes one.
-      dtype: The dtype; None is that of ``input``.
+      input: A tensor, or a value that converts to one.
+      dtype: The dtype; None for that of ``input``.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
       A tensor of the shape of ``input``.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If ``dtype`` does not name a dtype.
 
     Example:
       >>> tf.zeros_like([[1, 2], [3, 4]]).numpy()
@@ -265,16 +265,16 @@ def ones_like(
     """Ones of the shape of another tensor. No gradient flows through.
 
     Args:
-      input: A tensor, or what becomes one.
-      dtype: The dtype; None is that of ``input``.
+      input: A tensor, or a value that converts to one.
+      dtype: The dtype; None for that of ``input``.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
       A tensor of the shape of ``input``.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If ``dtype`` does not name a dtype.
 
     Example:
       >>> tf.ones_like([[1, 2], [3, 4]], dtype=tf.float32).numpy()
@@ -285,7 +285,7 @@ def ones_like(
 
 
 def _fill_like(record: Recorder, input: TensorLike, dtype: DTypeLike | None, value: int) -> Tensor:
-    """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
+    """Fill the shape of ``input``. The result for floats is a row, which tapes follow."""
     x = as_tensor(input)
     requested = x.dtype if dtype is None else as_dtype(dtype)
     if requested is x.dtype and x._spec.is_float:
@@ -305,8 +305,8 @@ def eye(
 
     Args:
       num_rows: The number of rows.
-      num_columns: The number of columns; None is that of rows.
-      batch_shape: Ints: so many matrices in axes before the last two.
+      num_columns: The number of columns; None for the number of rows.
+      batch_shape: The leading axes of a batch of matrices, ints.
       dtype: The dtype.
       name: Not used.
 
@@ -314,7 +314,7 @@ def eye(
       A tensor of shape (*batch_shape, num_rows, num_columns).
 
     Raises:
-      InvalidArgumentError: If a size is not an int, or negative.
+      InvalidArgumentError: If a size is negative or not an int.
 
     Example:
       >>> tf.eye(2, num_columns=3).numpy()
@@ -326,7 +326,7 @@ def eye(
     requested = as_dtype(dtype)
     good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
     require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
-    intern((rows, columns), requested)  # says so if it is too large
+    intern((rows, columns), requested)  # raises an error if it is too large
     matrix = np.eye(rows, columns, dtype=requested.numpy_dtype)
     if batch_shape is not None:
         lead = movement.to_shape(batch_shape)
@@ -338,7 +338,7 @@ def is_tensor(x: object) -> bool:
     """Whether a value is a tensor or a variable.
 
     Args:
-      x: Anything.
+      x: Any object.
 
     Returns:
       A bool.
@@ -354,7 +354,7 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
     """The number of elements, as a tensor. ``tf.size(x)`` of shape (2, 3) is 6.
 
     Args:
-      input: A tensor, or what becomes one.
+      input: A tensor, or a value that converts to one.
       out_type: The dtype of the result.
       name: Not used.
 
@@ -372,7 +372,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
     """The shape, as a tensor. ``x.shape`` is a `TensorShape`, which costs no row.
 
     Args:
-      input: A tensor, or what becomes one.
+      input: A tensor, or a value that converts to one.
       out_type: The dtype of the result.
       name: Not used.
 
@@ -390,7 +390,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes, as a tensor. ``x.ndim`` is an int.
 
     Args:
-      input: A tensor, or what becomes one.
+      input: A tensor, or a value that converts to one.
       name: Not used.
 
     Returns:
@@ -419,17 +419,17 @@ def range_(
     With one argument it is the limit, and the start is 0. The values are read at the call.
 
     Args:
-      start: A scalar; of one argument alone, the limit.
+      start: The first number, a scalar; the limit if it is the only argument.
       limit: A scalar.
       delta: The step, which may be negative.
-      dtype: The dtype; None is float64 or float32 if one of the scalars is, else int32 or int64.
+      dtype: The dtype; None for the widest float dtype of the scalars, else int32 or int64.
       name: Not used.
 
     Returns:
       A tensor of one axis.
 
     Raises:
-      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or one is not a finite
+      InvalidArgumentError: If ``delta`` is 0 or has the wrong sign, or an argument is not a finite
         scalar.
       TypeError: If a Python float is given for an integer dtype.
 
@@ -462,7 +462,7 @@ def range_(
             requested = dtypes.int64
     else:
         requested = provided
-    for part in parts:  # what is not Python's is not checked yet
+    for part in parts:  # `new_array` has checked Python values only
         if requested.is_integer and part.dtype.kind in "iu":
             dtypes.of_number(int(part), intern((), requested), "Range")
     first, last, step = (convert_array(part, requested.numpy_dtype)[()] for part in parts)
@@ -486,10 +486,10 @@ def range_(
 
 
 def _integer_range(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
-    """The numbers of Python's `range`. Numbers fit the dtype, what is between the ends may not."""
+    """Return the numbers of Python's `range`, also if their differences do not fit the dtype."""
     count = -((first - last) // step)
-    intern((count,), dtype)  # says so if there cannot be so many
-    # Modulo 2**64 nothing overflows.
+    intern((count,), dtype)  # raises an error if there are too many numbers
+    # Computing modulo 2**64 cannot overflow.
     numbers = np.arange(count, dtype=np.uint64)
     numbers *= np.uint64(step % 2**64)
     numbers += np.uint64(first % 2**64)
@@ -507,12 +507,12 @@ def linspace(
     Args:
       start: A tensor of numbers. Integers become floats as for `divide`.
       stop: Another of the same dtype; the shapes broadcast.
-      num: How many.
+      num: The number of elements.
       name: Not used.
-      axis: Where the numbers lie: a new axis.
+      axis: The position of the new axis of numbers in the result.
 
     Returns:
-      A tensor of floats with one axis more.
+      A tensor of floats with one more axis.
 
     Raises:
       InvalidArgumentError: If ``num`` is negative, or the shapes do not broadcast.
@@ -527,7 +527,7 @@ def linspace(
     count = movement.to_ints(num)
     good = isinstance(count, int) and count >= 0
     require(good, "LinSpace", f"Requires num >= 0: {dtypes.repr_of(num)}")
-    intern((count,), dtypes.float64)  # says so if there cannot be so many
+    intern((count,), dtypes.float64)  # raises an error if there are too many numbers
     shape = broadcast("LinSpace", first._spec, last._spec)
     first, last = (
         movement.expand_dims(movement.broadcast_to(x, shape), axis) for x in (first, last)

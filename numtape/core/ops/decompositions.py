@@ -1,4 +1,4 @@
-"""QR, SVD, symmetric and general eigenvalue decompositions. Each is one packed row, then cut."""
+"""QR, SVD, symmetric and general eigenvalue decompositions. Each is recorded as one packed row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-# Q and R.
+# The QR decomposition.
 
 
 def _matrix_floats(op: Op, a: Spec) -> None:
@@ -66,7 +66,7 @@ def _unpack(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
 def _qr_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool) -> tuple[Tensor]:
     """Walter and Lehmann, "On evaluating higher-order derivatives of the QR decomposition" (2010).
 
-    Of a wide matrix the first columns determine Q; the others are Q times those of R.
+    The first columns of a wide matrix determine Q; the other columns are Q times columns of R.
     """
     m, n = a.shape[-2:]
     if full and m > n:
@@ -92,7 +92,7 @@ def _columns(x: Tensor, begin: int, end: int) -> Tensor:
 
 
 def _place_columns(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
-    """Columns among zeros, in the shape of ``a``."""
+    """Place columns into zeros of the shape of ``a``."""
     cut = (*((0, dim, 1) for dim in a.shape[:-1]), (begin, end, 1))
     return slice_into_zeros(x, tuple(a.shape), cut)
 
@@ -121,10 +121,10 @@ class Qr(NamedTuple):
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Factors of matrices: orthonormal columns, times an upper triangle.
+    """Factor matrices into orthonormal columns times an upper triangular matrix.
 
-    Signs are those of LAPACK. The gradient needs the first columns, as many as there are rows, to
-    be independent; that of complete factors of tall matrices is not there.
+    Signs are those of LAPACK. The gradient requires the first min(m, n) columns to be independent;
+    for tall matrices with ``full_matrices`` it is not implemented.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., m, n).
@@ -133,7 +133,7 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
 
     Returns:
       A named tuple of ``q``, of shape (..., m, k), and ``r``, of shape (..., k, n); k is the
-      smaller one of m and n, or m.
+      smaller of m and n, or m if ``full_matrices``.
 
     Raises:
       InvalidArgumentError: If the rank is below 2, or the elements are not floats.
@@ -149,11 +149,11 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
     return Qr(*_unpack(packed, *_qr_shapes(a, bool(full_matrices))))
 
 
-# Differences that may be 0: then the two cannot be told apart, and nothing flows between them.
+# Differences of eigenvalues or singular values; no gradient flows between equal values.
 
 
 def _inverse_gaps(x: Tensor) -> Tensor:
-    """``1 / (x[j] - x[i])`` for each pair; 0 where they are equal."""
+    """Return ``1 / (x[j] - x[i])`` for each pair; 0 where they are equal."""
     return elementwise.real_divide_no_nan(1.0, expand_dims(x, -2) - expand_dims(x, -1))
 
 
@@ -196,7 +196,7 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
     middle = (turns + adjoint_of(turns)) * across + down * (tilts + adjoint_of(tilts))
     inverse = elementwise.real_divide_no_nan(1.0, across)
     if a.dtype.is_complex:
-        # Of the phases of a column of u and of one of v, only the difference is given.
+        # Only the difference between the phases of a column of u and of one of v is determined.
         turn = imag(diagonal(uu)) if m > n else -imag(diagonal(vv))
         gs = complex_(real(gs), turn * real(squeeze(inverse, -2)))
     result = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
@@ -211,7 +211,7 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
 
 
 def _thin(u: Tensor, gu: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The first k columns: what one more does follows from them."""
+    """Restrict ``u`` and its adjoint to the first k columns, which determine one further column."""
     size = u.shape[-1]
     if size == k:
         return u, gu
@@ -251,21 +251,22 @@ def svd(
     compute_uv: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Singular values and vectors of matrices: ``a = u @ diag(s) @ v.T``.
+    """Compute the singular value decomposition of matrices: ``a = u @ diag(s) @ v.T``.
 
-    Where singular values are equal, their vectors are anything, and the gradient leaves out what
-    cannot be told: as TensorFlow's it is finite. That of singular values alone is right there.
+    Where singular values are equal, their vectors are arbitrary and the gradient omits the
+    undefined terms, so that it is finite, as in TensorFlow. The gradient of singular values alone
+    is correct.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., m, n).
-      full_matrices: Whether ``u`` and ``v`` are square. Their gradients are there if m and n differ
-        by at most 1.
-      compute_uv: Whether to give the vectors.
+      full_matrices: Whether ``u`` and ``v`` are square. They have a gradient if m and n differ by
+        at most 1.
+      compute_uv: Whether to compute the vectors.
       name: Not used.
 
     Returns:
       A tuple of ``s``, real and of shape (..., k), the largest first, ``u``, of shape (..., m, k),
-      and ``v``, of shape (..., n, k), where k is the smaller one of m and n; or ``s`` alone.
+      and ``v``, of shape (..., n, k), where k is the smaller of m and n; or ``s`` alone.
 
     Raises:
       InvalidArgumentError: If the rank is below 2, or the elements are not floats.
@@ -337,10 +338,10 @@ def _check_finite(values: Tensor) -> None:
 
 
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of symmetric matrices, of which the lower triangle is read.
+    """Compute the eigenvalues and eigenvectors of symmetric matrices; reads the lower triangle.
 
-    Where eigenvalues are equal, their vectors are anything, and the gradient leaves out what
-    cannot be told: as TensorFlow's it is finite.
+    Where eigenvalues are equal, their vectors are arbitrary and the gradient omits the undefined
+    terms, so that it is finite, as in TensorFlow.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -351,7 +352,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
       columns of matrices of shape (..., n, n).
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or has NaN.
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> e, v = tf.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
@@ -367,7 +368,7 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """Eigenvalues of symmetric matrices, of which the lower triangle is read.
+    """Compute the eigenvalues of symmetric matrices; reads the lower triangle.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -377,7 +378,7 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
       A tensor of shape (..., n) and the same dtype, the smallest first.
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or has NaN.
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> tf.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()

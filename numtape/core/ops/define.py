@@ -1,4 +1,4 @@
-"""Elementwise ops out of one line: the record, the function that records it, and its text."""
+"""Definition of elementwise ops: the op, the function that records it, and its docstring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import rules
 Array = np.ndarray[Any, Any]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# For each rule the dtypes that it takes, whether it gives bools, and which dtypes are an error.
+# For each rule: the dtypes that it accepts, whether the result is bool, and the dtypes it rejects.
 _NUMBERS = "floats, complex numbers or integers"
 _REALS, _FLOATS = "floats or integers", "floats"
 _TEXTS: dict[Any, tuple[str, bool, str]] = {
@@ -48,16 +48,16 @@ def unary_op(
     doc: str = "",
     **more: Any,
 ) -> Unary:
-    """The function that records an elementwise op of one operand; ``more`` goes to `defop`.
+    """Define an elementwise op of one operand and return the function that records it.
 
     Args:
       name: The registered name.
       body: The scalar expression in x.
-      vjp: Gives the operand's adjoint.
+      vjp: ``vjp(g, y, x)`` returns a tuple of the operand's adjoint; see `defop`.
       spec: The rule for shape and dtype.
       argument: TensorFlow's name for the operand.
-      doc: The docstring but for arguments, result and errors; then an example.
-      **more: See `defop`.
+      doc: The docstring without arguments, result and errors, which are added; then an example.
+      **more: Further arguments of `defop`.
     """
     op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
     return cast(Unary, _finish_recorder(unary(op), argument, spec, doc))
@@ -72,7 +72,7 @@ def binary_op(
     doc: str = "",
     **more: Any,
 ) -> Binary:
-    """The function that records an elementwise op of two operands; see `unary_op`."""
+    """Define an elementwise op of two operands; see `unary_op`."""
     op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
     return cast(Binary, _finish_recorder(binary(op), arguments, spec, doc))
 
@@ -86,20 +86,20 @@ def host_op(
     doc: str = "",
     **more: Any,
 ) -> Recorder:
-    """The function that records an elementwise op that NumPy or SciPy computes; see `unary_op`.
+    """Define an elementwise op that NumPy or SciPy computes; return the function that records it.
 
-    Operands broadcast, and for their derivatives this is undone, as with every op.
+    Operands broadcast; adjoints are summed over the broadcast axes, as for every op.
 
     Args:
       name: The registered name.
-      function: Where a ufunc is, such as ``"scipy.special.gammaln"``: it is imported when first
-        needed, and computes in float64. Or a function of the operands' arrays, which gives an
-        array that broadcasts to the result and is converted to its dtype.
-      vjp: Gives each operand's adjoint, or None for it.
+      function: The location of a ufunc, such as ``"scipy.special.gammaln"``, which is imported when
+        first needed and computes in float64. Or a function of the operands' arrays that returns an
+        array that broadcasts to the result; it is converted to the dtype of the result.
+      vjp: Returns the adjoint of each operand, or None; see `defop`.
       spec: The rule for shape and dtype.
       arguments: TensorFlow's names for the operands, one to three.
       doc: As for `unary_op`.
-      **more: See `defop`.
+      **more: Further arguments of `defop`.
     """
     arity = len(arguments.split())
     compute = (
@@ -133,9 +133,9 @@ def _make_compute(function: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _finish_recorder(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder:
-    """The function, documented, its first parameters under TensorFlow's names for them.
+    """Document a recorder and give its parameters TensorFlow's names.
 
-    They are renamed in the code object: a wrapper would cost a frame an op.
+    Parameters are renamed in the code object: a wrapper would cost a frame for each op.
     """
     code = function.__code__
     names = arguments.split()
@@ -156,7 +156,7 @@ def _finish_recorder(function: Any, arguments: str, spec: SpecRule, doc: str) ->
 
 
 def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
-    """A docstring: what the rule says stands between the text and the example."""
+    """Return the docstring: the text, the sections that follow from the rule, and the example."""
     text, _, example = doc.strip().partition(">>>")
     takes, bools, bad = _TEXTS[spec]
     first, *others = names
@@ -188,7 +188,7 @@ def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
 
 
 def name_functions(functions: dict[str, Any], module: str) -> None:
-    """Give the functions that a module made the names that they have there."""
+    """Set the names of the recorders in a module to their names there."""
     for name, function in functions.items():
         if hasattr(function, "op") and function.__name__ == "record":
             function.__name__, function.__qualname__ = name.rstrip("_"), name
@@ -196,9 +196,9 @@ def name_functions(functions: dict[str, Any], module: str) -> None:
 
 
 def document(text: str, place: str = "<arguments>") -> Callable[[_F], _F]:
-    """Put a text that several functions share in its place in their docstrings.
+    """Return a decorator that replaces ``place`` in a docstring by a text that functions share.
 
-    The text is indented as a function's docstring is; Python 3.13 takes that off docstrings.
+    The text is indented like a docstring. (Python 3.13 removes the indentation of docstrings.)
     """
     lines = "\n".join(line[4:] for line in text.strip("\n").splitlines())
 

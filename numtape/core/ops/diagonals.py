@@ -26,12 +26,12 @@ Array = np.ndarray[Any, Any]
 
 
 def swap_last_axes(x: Tensor) -> Tensor:
-    """The transposes of matrices."""
+    """Transpose matrices."""
     return transpose_if_needed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def adjoint_of(x: Tensor) -> Tensor:
-    """The adjoints of matrices, in derivative rules: their transposes, conjugated if complex."""
+    """Return the adjoints of matrices in derivative rules: transposes, conjugated if complex."""
     return swap_last_axes(conj(x) if x.dtype.is_complex else x)
 
 
@@ -75,7 +75,7 @@ BAND: Op = defop(
 
 
 def triangle(x: Tensor, lower: bool) -> Tensor:
-    """The lower or upper triangle, with the diagonal."""
+    """Return the lower or upper triangle, including the diagonal."""
     return record(BAND, (x,), lower=-1 if lower else 0, upper=0 if lower else -1)
 
 
@@ -88,7 +88,7 @@ def _lower_sums(out: Array, x: Array) -> None:
 
 
 def _with_real_diagonal(out: Array, x: Array, strict: Array) -> None:
-    """A triangle plus the adjoint of one without a diagonal."""
+    """Write the sum of a triangle and the adjoint of a strict triangle; the diagonal is real."""
     if out.dtype.kind != "c":
         np.add(x, strict.swapaxes(-1, -2), out=out)
         return
@@ -102,7 +102,7 @@ def _square_spec(op: Op, x: Spec) -> Spec:
     return x
 
 
-# A symmetric (Hermitian) matrix of a lower triangle; and the adjoint of that.
+# The symmetric (Hermitian) matrix with a given lower triangle, and its adjoint op.
 FROM_LOWER: Op = defop(
     "SymmetricFromLower",
     ARRAY,
@@ -128,19 +128,19 @@ LOWER_SUMS: Op = defop(
 def band_part(
     input: TensorLike, num_lower: IntLike, num_upper: IntLike, name: str | None = None
 ) -> Tensor:
-    """The elements near the diagonal of matrices; 0 elsewhere.
+    """Keep the elements of matrices in a band around the diagonal; set the others to 0.
 
     Args:
       input: A tensor of any dtype, of shape (..., m, n).
-      num_lower: How many diagonals below the main one to keep; -1: all.
-      num_upper: How many above it; -1: all.
+      num_lower: The number of subdiagonals to keep; -1 for all.
+      num_upper: The number of superdiagonals to keep; -1 for all.
       name: Not used.
 
     Returns:
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the rank is below 2, or there are not so many diagonals.
+      InvalidArgumentError: If the rank is below 2, or a number exceeds the size of the matrices.
 
     Example:
       >>> tf.linalg.band_part([[1, 2, 3], [4, 5, 6], [7, 8, 9]], -1, 0).numpy()
@@ -162,7 +162,7 @@ def band_part(
 
 
 def to_integer(value: IntLike, op: str) -> int:
-    """One integer."""
+    """Convert an argument to an int."""
     result = to_ints(value)
     if not isinstance(result, int):
         raise InvalidArgumentError(f"Expected an integer, got {value!r} [Op:{op}]")
@@ -172,12 +172,12 @@ def to_integer(value: IntLike, op: str) -> int:
 def matrix_transpose(
     a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
 ) -> Tensor:
-    """The last two axes swapped.
+    """Transpose matrices: swap the last two axes.
 
     Args:
       a: A tensor of any dtype, of shape (..., m, n).
       name: Not used.
-      conjugate: Whether to conjugate complex elements, too.
+      conjugate: Whether to conjugate complex elements as well.
 
     Returns:
       A tensor of shape (..., n, m) and the same dtype.
@@ -199,7 +199,7 @@ def matrix_transpose(
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The adjoint of matrices: the transpose, whose elements are conjugated if complex.
+    """Return the adjoints of matrices: transposes, conjugated if complex.
 
     Args:
       matrix: A tensor of any dtype, of shape (..., m, n).
@@ -219,16 +219,16 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     return matrix_transpose(matrix, conjugate=True)
 
 
-# Diagonals: which element of the one is which element of the other, worked out once.
+# Diagonals: gathers whose indices are computed once for each layout.
 
 
 @lru_cache(maxsize=256)
 def _band_layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[Array, Array]:
-    """For bands of diagonals, packed as TensorFlow packs them: places in the matrix.
+    """Return the positions in the matrix of diagonals in TensorFlow's packed form.
 
     Returns:
-      For each element of the packed diagonals the place in the matrix, flat, and whether there
-      is one. Of one diagonal there is one row.
+      The flat position in the matrix of each element of the packed diagonals, and whether it is not
+      padding. A single diagonal has one row.
     """
     longest = min(rows + min(high, 0), columns - max(low, 0))
     place = np.zeros((high - low + 1, longest), np.int64)
@@ -273,7 +273,7 @@ def _check_align(align: str, op: str) -> str:
 
 
 def _take(x: Tensor, places: Array) -> Tensor:
-    """Elements along the last axis."""
+    """Gather along the last axis."""
     return record(indexing.GATHER, (x, as_tensor(places)), axis=x.ndim - 1)
 
 
@@ -298,11 +298,11 @@ def diag_part(
     Args:
       input: A tensor of any dtype, of shape (..., m, n).
       name: Not used.
-      k: Which diagonal: 0 is the main one, positive ones are above it. Two numbers, the lowest
-        and the highest, stand for several.
-      padding_value: The value that pads shorter diagonals.
-      align: The position of shorter diagonals, those above the main diagonal and those below it:
-        "RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
+      k: The diagonal: 0 for the main diagonal, positive numbers for superdiagonals. Two numbers are
+        the lowest and the highest of several diagonals.
+      padding_value: The padding of shorter diagonals.
+      align: The alignment of shorter superdiagonals and subdiagonals in their rows: "RIGHT_LEFT",
+        "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
 
     Returns:
       A tensor of shape (..., length), or (..., number of diagonals, length), the highest first.
@@ -335,7 +335,7 @@ def diag_part(
 
 
 def diagonal(x: Tensor) -> Tensor:
-    """The main diagonals of matrices."""
+    """Return the main diagonals of matrices."""
     *lead, rows, columns = x.shape
     n = min(rows, columns)
     flat = reshape(x, (*lead, rows * columns))
@@ -344,7 +344,7 @@ def diagonal(x: Tensor) -> Tensor:
 
 
 def diagonal_matrix(x: Tensor) -> Tensor:
-    """Square matrices with these main diagonals, else 0."""
+    """Return square matrices with these main diagonals and zeros elsewhere."""
     *lead, n = x.shape
     cut = (*((0, dim, 1) for dim in lead), (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
     return reshape(slice_into_zeros(x, (*lead, n * n), cut), (*lead, n, n))
@@ -364,11 +364,11 @@ def diag(
     Args:
       diagonal: A tensor of any dtype: (..., length), or (..., number of diagonals, length).
       name: Not used.
-      k: Which diagonal, or the lowest and the highest; see `diag_part`.
-      num_rows: The number of rows; -1: as few as do.
-      num_cols: The number of columns; also.
+      k: The diagonal, or the lowest and the highest of several; see `diag_part`.
+      num_rows: The number of rows; -1 for the smallest that fits.
+      num_cols: The number of columns; -1 for the smallest that fits.
       padding_value: The value of all other elements. No gradient flows to it.
-      align: The position of shorter diagonals; see `diag_part`.
+      align: The alignment of shorter diagonals; see `diag_part`.
 
     Returns:
       A tensor of shape (..., rows, columns) and the same dtype.
@@ -436,14 +436,14 @@ def set_diag(
     k: IntsLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with some diagonals replaced.
+    """Replace diagonals of matrices.
 
     Args:
       input: A tensor of any dtype, of shape (..., m, n).
-      diagonal: The new diagonals, of the same dtype, in the shape that `diag_part` gives.
+      diagonal: The new diagonals, of the same dtype, in the shape that `diag_part` returns.
       name: Not used.
-      k: Which diagonal, or the lowest and the highest; see `diag_part`.
-      align: Where shorter diagonals stand; see `diag_part`.
+      k: The diagonal, or the lowest and the highest of several; see `diag_part`.
+      align: The alignment of shorter diagonals; see `diag_part`.
 
     Returns:
       A tensor of the shape and dtype of ``input``.
@@ -483,14 +483,14 @@ def set_diag(
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor that has another on its diagonal: ``y[i, j, i, j] = x[i, j]``.
+    """Return a tensor with a given diagonal: ``y[i, j, i, j] = x[i, j]``.
 
     Args:
       diagonal: A tensor of any dtype, of at least one axis.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the shape of ``diagonal`` twice.
+      A tensor of the same dtype and of shape (*diagonal.shape, *diagonal.shape).
 
     Raises:
       InvalidArgumentError: If it is a scalar.
@@ -506,7 +506,7 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor: ``y[i, j] = x[i, j, i, j]``.
+    """Return the diagonal of a tensor: ``y[i, j] = x[i, j, i, j]``.
 
     Args:
       input: A tensor of any dtype, of shape (d1, ..., dk, d1, ..., dk).
@@ -516,7 +516,7 @@ def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
       A tensor of shape (d1, ..., dk) and the same dtype.
 
     Raises:
-      InvalidArgumentError: If the shape is another one.
+      InvalidArgumentError: If the shape does not have this form.
 
     Example:
       >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy()

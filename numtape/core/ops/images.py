@@ -399,9 +399,9 @@ ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
-    """Each pixel's distance from the mean of its channel in its image, times a factor.
+    """Scale the difference of each pixel from the mean of its channel in its image.
 
-    As in TensorFlow, no gradient is registered: asking for one through it is a LookupError.
+    As in TensorFlow, no gradient is registered: asking for one is a LookupError.
 
     Args:
       images: A tensor of floats, of shape (..., height, width, channels).

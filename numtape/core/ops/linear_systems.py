@@ -348,7 +348,9 @@ CHOLESKY = defop(
 
 
 def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """That of ``r = inv(y.T) @ s @ inv(y)`` with ``s`` made of ``y.T @ g``."""
+    """Return the adjoints for ``r = inv(y.T) @ s @ inv(y)``, where ``s`` is computed from
+    ``y.T @ g``.
+    """
     middle = solve_triangular(y, adjoint_of(solve_triangular(y, adjoint_of(w))))
     sums = record(LOWER_SUMS, (0.5 * middle,))
     both = adjoint_of(solve_triangular(y, w + adjoint_of(w)))
@@ -374,7 +376,7 @@ CHOLESKY_GRAD = defop(
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """The lower triangular ``y`` of ``y @ y.T = input``, for symmetric positive definite matrices.
+    """Compute the lower triangular ``y`` with ``y @ y.T = input`` for positive definite matrices.
 
     Only the lower triangle is read, and the gradient is symmetric. A matrix that is not positive
     definite gives NaN.
@@ -398,14 +400,14 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithms of the determinants of symmetric positive definite matrices.
+    """Compute the logarithms of the determinants of symmetric positive definite matrices.
 
     Args:
       matrix: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
-      A tensor of shape (...) and the same dtype; for complex numbers, of their parts' dtype.
+      A tensor of shape (...) and the same dtype; for complex numbers, the dtype of their parts.
 
     Raises:
       InvalidArgumentError: If a matrix is not square.

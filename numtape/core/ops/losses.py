@@ -67,7 +67,7 @@ def _log_softmax_grad(out: Array, y: Array, g: Array) -> None:
 
 
 def _make_native(name: str) -> Any:
-    """The jitted kernel over the last axis."""
+    """Return the function that describes the jitted kernel over the last axis."""
 
     def native(out: Spec, *_: Spec) -> Native:
         n = out.shape[-1]
@@ -76,8 +76,8 @@ def _make_native(name: str) -> Any:
     return native
 
 
-# The Jacobian of softmax is symmetric, so its product with h is the same op; in y it is h * g less
-# what g and h both take from the sum.
+# The Jacobian of softmax is symmetric, so the adjoint of g is the same op applied to h. The adjoint
+# of y is h * g, minus the products with both sums.
 SOFTMAX_GRAD: Recorder = binary(
     defop(
         "SoftmaxGrad",
@@ -148,12 +148,12 @@ def _apply_along(recorder: Recorder, logits: TensorLike, axis: IntLike | None) -
 def softmax(logits: TensorLike, axis: IntLike | None = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
-    The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
+    The largest element is subtracted first, so that nothing overflows: see Blanchard, Higham and
     Higham, "Accurately computing the log-sum-exp and softmax functions" (2021).
 
     Args:
       logits: A tensor of floats, of at least one axis.
-      axis: The axis whose elements add up to 1; None is the last.
+      axis: The axis whose elements add up to 1; None for the last.
       name: Not used.
 
     Returns:
@@ -176,7 +176,7 @@ def log_softmax(logits: TensorLike, axis: IntLike | None = None, name: str | Non
 
     Args:
       logits: A tensor of floats, of at least one axis.
-      axis: The axis; None is the last.
+      axis: The axis; None for the last.
       name: Not used.
 
     Returns:
@@ -196,10 +196,11 @@ def log_softmax(logits: TensorLike, axis: IntLike | None = None, name: str | Non
 def softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, axis: IntLike = -1, name: str | None = None
 ) -> Tensor:
-    """``-sum(labels * log_softmax(logits))`` along an axis: what logits lose against probabilities.
+    """Cross-entropy of logits and probabilities: ``-sum(labels * log_softmax(logits))`` along an
+    axis.
 
-    Either operand may be broadcast along that axis, or along all other axes taken together; then
-    what is broadcast is normalized.
+    Either operand may broadcast along that axis, or along all other axes together; logits are
+    normalized after broadcasting.
 
     Args:
       labels: Probabilities that add up to 1 along the axis; they are cast to the dtype of
@@ -245,11 +246,11 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
-    """``-log_softmax(logits)[label]``: the cross-entropy where each label is the number of a class.
+    """Cross-entropy of logits and class indices: ``-log_softmax(logits)[label]``.
 
     Args:
       labels: A tensor of integers, of the shape of ``logits`` without its last axis.
-      logits: A tensor of floats, whose last axis is that of the classes.
+      logits: A tensor of floats, whose last axis is the axis of the classes.
       name: Not used.
 
     Returns:
@@ -257,7 +258,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
       ValueError: If ``labels`` does not have the shape of ``logits`` without its last axis.
-      InvalidArgumentError: If a label is out of range, or no integer.
+      InvalidArgumentError: If a label is out of range, or not an integer.
 
     Example:
       >>> logits = [[0.0, 0.0], [100.0, 0.0]]
@@ -308,7 +309,7 @@ def sigmoid_cross_entropy_with_logits(
         raise ValueError(
             f"`logits` and `labels` must have the same shape, received ({x.shape} vs {z.shape})."
         )
-    # One product, so that nothing cancels in the derivative where x is large.
+    # A single product with x avoids cancellation in the derivative where x is large.
     positive = x >= 0.0
     rest = activations.softplus(elementwise.select(positive, negative(x), x))
     slope = elementwise.select(positive, 1.0 - z, negative(z))
@@ -324,7 +325,7 @@ def _check_same_shape(x: Tensor, z: Tensor, x_name: str, z_name: str) -> None:
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """Half the sum of the squares of all elements.
+    """Compute half the sum of the squares of all elements.
 
     Args:
       t: A tensor of floats.
@@ -471,11 +472,11 @@ def bias_add(
     return elementwise.add(x, b)
 
 
-NEVER = -1e30  # the logarithm of what cannot be: far below any other, and no infinity
+NEVER = -1e30  # stands for the logarithm of probability 0; finite, so that differences are not NaN
 
 
 def _shift_right(x: Tensor, by: int) -> Tensor:
-    """States ``by`` places further on, of a matrix with a state in each column."""
+    """Shift the columns of a matrix of states right by ``by``, and insert probability 0."""
     rows, n = tuple(x.shape)
     if by >= n:
         return elementwise.zeros_of(x) + NEVER
@@ -493,26 +494,26 @@ def ctc_loss(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Minus the logarithm of the probability of labels, whenever in time each of them comes.
+    """Compute the CTC loss: minus the log-probability of label sequences, summed over alignments.
 
-    The sum over all alignments is made step by step, in logarithms: see Graves, Fernández, Gomez
-    and Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented Sequence Data
-    with Recurrent Neural Networks" (2006).
+    The sum over alignments is computed by the forward recursion, in logarithms: see Graves,
+    Fernández, Gomez and Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented
+    Sequence Data with Recurrent Neural Networks" (2006).
 
     Args:
-      labels: A tensor of integers, of shape (batch, most labels); what is behind a row's length
-        does not count.
+      labels: A tensor of integers, of shape (batch, max_labels); elements beyond a row's length are
+        ignored.
       logits: A tensor of floats, of shape (time, batch, classes).
-      label_length: How many labels each row has: integers of shape (batch,).
-      logit_length: How many steps in time each row has, also.
-      logits_time_major: Whether the logits are of that shape, or of shape (batch, time, classes).
-      unique: Accepted for TensorFlow's sake.
-      blank_index: The class that stands for no label: None is 0, negative ones count from the end.
+      label_length: The number of labels of each row: integers of shape (batch,).
+      logit_length: The number of time steps of each row: integers of shape (batch,).
+      logits_time_major: If False, the logits have shape (batch, time, classes).
+      unique: Accepted for compatibility with TensorFlow.
+      blank_index: The blank class; None for 0; negative values count from the end.
       name: Not used.
 
     Returns:
-      A tensor of shape (batch,): infinite, without a gradient, where there are fewer steps in time
-      than the labels take.
+      A tensor of shape (batch,): infinite, without a gradient, where no alignment fits the number
+      of time steps.
 
     Raises:
       ValueError: If shapes do not fit, or ``blank_index`` is not a class.
@@ -553,7 +554,7 @@ def ctc_loss(
     most = int(y.shape[1])
     counts = np.arange(most, dtype=np.int64)[None]
     y = elementwise.select(as_tensor(counts) < many, elementwise.cast(y, int64), blank)
-    # Blanks around each label.
+    # Insert blanks around each label.
     blanks = elementwise.zeros_of(y) + blank
     states = movement.reshape_if_needed(joining.stack([blanks, y], 2), (batch, 2 * most))
     states = joining.concat(
@@ -590,16 +591,16 @@ def ctc_loss(
 
 
 def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | None = None) -> Any:
-    """Labels without those that repeat the one before them.
+    """Remove labels that repeat their predecessor.
 
     Args:
       labels: A tensor of integers, of shape (batch, time).
-      seq_length: How many of each row count: integers of shape (batch,).
+      seq_length: The number of labels of each row: integers of shape (batch,).
       name: Not used.
 
     Returns:
-      Two tensors: the labels that are left, with zeros behind them, and how many there are in each
-      row. The values are looked at: how many columns there are depends on them.
+      Two tensors: the remaining labels, padded with zeros, and their number in each row. The values
+      are read at the call: they determine the number of columns.
 
     Raises:
       InvalidArgumentError: If shapes do not fit.

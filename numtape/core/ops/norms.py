@@ -38,7 +38,7 @@ def _is_indexed_slices(value: object) -> TypeGuard[IndexedSlices]:
 
 
 def _to_dense(value: TensorLike) -> Tensor:
-    """A tensor; IndexedSlices become one."""
+    """Convert to a tensor, also `IndexedSlices`."""
     from .creation import convert_to_tensor
 
     return convert_to_tensor(value) if _is_indexed_slices(value) else as_tensor(value)
@@ -52,7 +52,7 @@ def _with_values(value: object, values: Tensor) -> Any:
 
 
 def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
-    """The sum of several tensors, added in their order.
+    """Add several tensors, in order.
 
     Args:
       inputs: A list of tensors of one shape and dtype.
@@ -62,8 +62,8 @@ def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
       A tensor of that shape and dtype.
 
     Raises:
-      ValueError: If there are no such values.
-      TypeError: If ``inputs`` is not a list.
+      ValueError: If ``inputs`` is empty.
+      TypeError: If ``inputs`` is not iterable.
       InvalidArgumentError: If shapes or dtypes differ, or the elements are bools.
 
     Example:
@@ -101,20 +101,20 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of several tensors, as `add_n` gives it.
+    """Add several tensors, in order; see `add_n`.
 
     Args:
       inputs: A list of tensors of one shape and dtype.
-      shape: The shape that they have to have; None is that of the first.
-      tensor_dtype: The dtype that they have to have; None is that of the first.
+      shape: The expected shape; None for the shape of the first.
+      tensor_dtype: The expected dtype; None for the dtype of the first.
       name: Not used.
 
     Returns:
       A tensor of that shape and dtype.
 
     Raises:
-      ValueError: If there are no such values, or their shape is another one.
-      TypeError: If their dtype is another one.
+      ValueError: If ``inputs`` is not a list of tensors of this shape and of one dtype.
+      TypeError: If their dtype is not ``tensor_dtype``.
 
     Example:
       >>> tf.math.accumulate_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
@@ -142,9 +142,9 @@ def accumulate_n(
 def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over axes.
+    """Compute the square root of the sum of squares over axes.
 
-    Where all elements are 0 it has no derivative: the gradient there is 0, a subgradient.
+    Where all elements are 0 it is not differentiable: the gradient there is 0, a subgradient.
 
     Args:
       input_tensor: A tensor of numbers.
@@ -153,7 +153,7 @@ def reduce_euclidean_norm(
       name: Not used.
 
     Returns:
-      A tensor of the same dtype: of integers, rounded towards 0.
+      A tensor of the same dtype; for integers, rounded towards 0.
 
     Raises:
       InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
@@ -180,12 +180,12 @@ def l2_normalize(
     name: str | None = None,
     dim: AxisLike = None,
 ) -> Tensor:
-    """``x`` divided by its Euclidean length over axes, and by no less than ``sqrt(epsilon)``.
+    """Divide ``x`` by its Euclidean norm over axes, or by ``sqrt(epsilon)`` if the norm is smaller.
 
     Args:
       x: A tensor of floats.
-      axis: The axes over which it has length 1 afterwards: an int, a list, or None for all.
-      epsilon: The least square of the length to divide by.
+      axis: The axes of the norm: an int, a list of ints, or None for all.
+      epsilon: The lower bound of the squared norm.
       name: Not used.
       dim: The former name of ``axis``.
 
@@ -219,16 +219,16 @@ def l2_normalize(
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
 ) -> Any:
-    """A tensor, shortened to a Euclidean length over axes if it is longer.
+    """Scale a tensor down to a Euclidean norm over axes if its norm is larger.
 
     Args:
       t: A tensor of floats, or IndexedSlices.
-      clip_norm: The largest length, cast to the dtype of ``t``; a negative one counts as 0.
-      axes: The axes over which lengths are taken: an int, a list, or None for all.
+      clip_norm: The largest norm, cast to the dtype of ``t``; a negative value counts as 0.
+      axes: The axes of the norm: an int, a list of ints, or None for all.
       name: Not used.
 
     Returns:
-      A tensor of the shape and dtype of ``t``; IndexedSlices of IndexedSlices.
+      A tensor of the shape and dtype of ``t``; `IndexedSlices` if ``t`` is.
 
     Raises:
       InvalidArgumentError: If the elements are not floats, an axis is out of range, or the shape of
@@ -280,17 +280,17 @@ def _joint_norm(tensors: list[Any]) -> Tensor:
 
 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
-    """The Euclidean length of all tensors of a list together.
+    """Compute the Euclidean norm of all tensors of a list together.
 
     Args:
-      t_list: A list of tensors of floats, IndexedSlices and None, which counts nothing.
+      t_list: A list of tensors of floats, `IndexedSlices` and None, which is ignored.
       name: Not used.
 
     Returns:
-      A scalar, of the widest dtype if these differ.
+      A scalar, of the widest dtype if the dtypes differ.
 
     Raises:
-      TypeError: If it is not a list or tuple.
+      TypeError: If ``t_list`` is not a list or tuple.
       InvalidArgumentError: If elements are not floats.
 
     Example:
@@ -306,22 +306,21 @@ def clip_by_global_norm(
     use_norm: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
-    """Tensors, made shorter by one factor if all of them together are longer than a length.
+    """Scale tensors down by one factor if their joint Euclidean norm exceeds a bound.
 
-    Where that is infinite or NaN, all elements become NaN.
+    If the norm is infinite or NaN, all elements become NaN.
 
     Args:
-      t_list: A list of tensors of floats, IndexedSlices and None, which stays None.
-      clip_norm: The largest length.
-      use_norm: The length, if it is known; None to take `global_norm`.
+      t_list: A list of tensors of floats, `IndexedSlices` and None, which stays None.
+      clip_norm: The largest norm.
+      use_norm: The norm, if it is known; None to compute `global_norm`.
       name: Not used.
 
     Returns:
-      The list of shortened tensors, each with its dtype, and the length before, which has
-      the widest dtype.
+      The list of scaled tensors, each with its dtype, and their norm before, of the widest dtype.
 
     Raises:
-      TypeError: If it is not a list or tuple.
+      TypeError: If ``t_list`` is not a list or tuple.
       InvalidArgumentError: If elements are not floats.
 
     Example:

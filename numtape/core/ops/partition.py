@@ -1,6 +1,6 @@
-"""Parts of a tensor by number, what is put together of them, and permutations.
+"""`dynamic_partition`, `dynamic_stitch`, `unravel_index` and `invert_permutation`.
 
-The partition indices are read at the call.
+Their indices are read at the call.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ Array = np.ndarray[Any, Any]
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The slices of a tensor, sorted into parts by number.
+    """Partition the slices of a tensor by the number of their part.
 
     Args:
       data: A tensor of any dtype.
-      partitions: Integers from 0 to ``num_partitions`` - 1, of the shape of the first axes of
-        ``data``; their values are read at the call.
-      num_partitions: How many parts there are.
+      partitions: The part of each slice: integers from 0 to ``num_partitions`` - 1, of the shape of
+        the leading axes of ``data``. Their values are read at the call.
+      num_partitions: The number of parts.
       name: Not used.
 
     Returns:
-      A list of tensors: in each the slices with its number, in their order.
+      A list of tensors, the slices of each part in their original order.
 
     Raises:
       InvalidArgumentError: If the shapes do not fit, or a number is out of range.
-      TypeError: If numbers are floats.
-      ValueError: If they are a tensor of another dtype than int32.
+      TypeError: If ``partitions`` are floats.
+      ValueError: If ``partitions`` is a tensor of another dtype than int32.
 
     Example:
       >>> few, many = tf.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
@@ -83,18 +83,18 @@ def _read_int32(value: TensorLike, op: str) -> Array:
 def dynamic_stitch(
     indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
 ) -> Tensor:
-    """Slices of several tensors, put together by index: ``merged[indices[m][i]] = data[m][i]``.
+    """Merge slices of several tensors by index: ``merged[indices[m][i]] = data[m][i]``.
 
-    Of those with the same index the last one stays, and it alone has a derivative. Where nothing
-    goes there are zeros.
+    If an index is repeated, the last slice is used, and only it gets a gradient. Slices without an
+    index are zero.
 
     Args:
       indices: A list of tensors of int32; their values are read at the call.
-      data: A list of tensors of one dtype, whose first axes are those of the indices.
+      data: A list of tensors of one dtype, whose leading axes are those of the indices.
       name: Not used.
 
     Returns:
-      A tensor with one slice more than the largest index.
+      A tensor whose first size is the largest index plus 1.
 
     Raises:
       InvalidArgumentError: If the shapes or dtypes do not fit, or an index is negative.
@@ -134,7 +134,7 @@ def dynamic_stitch(
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """Places among all elements as tuples of indices.
+    """Convert flat indices to tuples of indices.
 
     Args:
       indices: A scalar or vector of integers.
@@ -142,10 +142,10 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
       name: Not used.
 
     Returns:
-      A tensor of integers, the tuples as columns.
+      A tensor of integers, whose columns are the tuples.
 
     Raises:
-      InvalidArgumentError: If a place is out of range, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range, or the shapes do not fit.
 
     Example:
       >>> tf.unravel_index([2, 5, 7], dims=[3, 3]).numpy()
@@ -177,17 +177,18 @@ def _to_integers(value: TensorLike, op: str) -> Tensor:
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The permutation that undoes another one: ``y[x[i]] = i``.
+    """Compute the inverse of a permutation: ``y[x[i]] = i``.
 
     Args:
-      x: A vector of int32 or int64 with each of 0 to n - 1 once; its values are read at the call.
+      x: A vector of int32 or int64 that contains each of 0 to n - 1 once. Its values are read at
+        the call.
       name: Not used.
 
     Returns:
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If it is not a permutation.
+      InvalidArgumentError: If ``x`` is not a permutation.
 
     Example:
       >>> tf.math.invert_permutation([3, 4, 0, 2, 1]).numpy()

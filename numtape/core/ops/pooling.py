@@ -124,7 +124,7 @@ def _make_native(name: str, backward: bool) -> Any:
         count = math.prod(geometry.outer)
         units = n if backward else -(-n * count // PIXELS)
         work = 2 * n * out.shape[-1] * count * math.prod(geometry.kernel)
-        parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.five())
+        parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.parameters())
         return Native(f"pool.{name}", (out.dtype.name,), parameters, units, work)
 
     return native

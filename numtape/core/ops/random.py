@@ -204,7 +204,7 @@ def normal(
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
       stddev: The standard deviation, also.
       dtype: A floating dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -254,7 +254,7 @@ def truncated_normal(
       mean: The mean of the distribution; it broadcasts to ``shape``.
       stddev: Its standard deviation before the tails go (after it, it is 0.8796 times as large).
       dtype: A floating dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -305,7 +305,7 @@ def uniform(
       minval: The lower bound.
       maxval: The upper bound; None is 1, for floats.
       dtype: A floating or an integer dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -376,7 +376,7 @@ def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None)
 
     Args:
       value: A tensor of any dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -422,7 +422,7 @@ def gamma(
       alpha: The shape parameter. A negative one gives NaN.
       beta: The inverse scale; None is 1. It broadcasts with ``alpha``.
       dtype: float16, float32 or float64.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -467,7 +467,7 @@ def poisson(
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       lam: The rate, which is the mean.
       dtype: float16, float32, float64, int32 or int64.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -503,7 +503,7 @@ def categorical(
       logits: Unnormalized logarithms of probabilities: a tensor of shape (rows, classes).
       num_samples: How many draws for each row.
       dtype: int64 or int32; None is int64.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:

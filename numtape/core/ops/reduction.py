@@ -571,7 +571,7 @@ def moments(
     Args:
       x: A tensor of floats.
       axes: The axes to reduce: an int or a list of them.
-      shift: Accepted for TensorFlow's sake.
+      shift: Accepted for compatibility with TensorFlow.
       keepdims: Whether reduced axes stay, with size 1.
       name: Not used.
 

@@ -16,6 +16,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Spec])
 
 
 def refuse_dtype(op: Op, dtype: DType, allowed: str) -> None:
+    """Raise DtypeError: the op does not accept the dtype."""
     raise DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {allowed} "
         f"[Op:{op.name}]. Use `cast`."

@@ -86,7 +86,7 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
     """A list of new tensors with the same values.
 
     Args:
-      input: A list of tensors, or what becomes one.
+      input: A list of tensors, or a value that converts to one.
       name: Not used.
 
     Returns:
@@ -156,7 +156,7 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShap
     """The shape to which two broadcast.
 
     Args:
-      shape_x: A `TensorShape`, or what becomes one.
+      shape_x: A `TensorShape`, or a value that converts to one.
       shape_y: Another one.
 
     Returns:

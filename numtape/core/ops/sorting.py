@@ -78,7 +78,7 @@ def top_k(
     Args:
       input: A tensor of numbers, of at least one axis.
       k: How many.
-      sorted: Accepted for TensorFlow's sake: the results are always in falling order.
+      sorted: Accepted for compatibility with TensorFlow: the results are always in falling order.
       index_type: The dtype of the indices: int16, int32 or int64.
       name: Not used.
 
@@ -180,7 +180,7 @@ def argsort(
       values: A tensor of numbers, of at least one axis.
       axis: One axis.
       direction: ``"ASCENDING"`` or ``"DESCENDING"``.
-      stable: Accepted for TensorFlow's sake: equal elements always stay in their order.
+      stable: Accepted for compatibility with TensorFlow: equal elements always stay in their order.
       name: Not used.
 
     Returns:
