@@ -188,7 +188,7 @@ def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
 
 
 def name_functions(functions: dict[str, Any], module: str) -> None:
-    """Set the names of the recorders in a module to their names there."""
+    """Set the ``__name__`` and ``__module__`` of the recorders that a module defines."""
     for name, function in functions.items():
         if hasattr(function, "op") and function.__name__ == "record":
             function.__name__, function.__qualname__ = name.rstrip("_"), name

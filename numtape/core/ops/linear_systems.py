@@ -348,9 +348,7 @@ CHOLESKY = defop(
 
 
 def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the adjoints for ``r = inv(y.T) @ s @ inv(y)``, where ``s`` is computed from
-    ``y.T @ g``.
-    """
+    """Return the adjoints for ``r = inv(y.T) @ s @ inv(y)``, with ``s`` made from ``y.T @ g``."""
     middle = solve_triangular(y, adjoint_of(solve_triangular(y, adjoint_of(w))))
     sums = record(LOWER_SUMS, (0.5 * middle,))
     both = adjoint_of(solve_triangular(y, w + adjoint_of(w)))

@@ -196,8 +196,7 @@ def log_softmax(logits: TensorLike, axis: IntLike | None = None, name: str | Non
 def softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, axis: IntLike = -1, name: str | None = None
 ) -> Tensor:
-    """Cross-entropy of logits and probabilities: ``-sum(labels * log_softmax(logits))`` along an
-    axis.
+    """Compute the cross-entropy ``-sum(labels * log_softmax(logits))`` along an axis.
 
     Either operand may broadcast along that axis, or along all other axes together; logits are
     normalized after broadcasting.
@@ -246,7 +245,7 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Cross-entropy of logits and class indices: ``-log_softmax(logits)[label]``.
+    """Compute the cross-entropy ``-log_softmax(logits)[label]`` for class indices.
 
     Args:
       labels: A tensor of integers, of the shape of ``logits`` without its last axis.

@@ -114,9 +114,7 @@ def integers(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
 
 
 def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
-    """Draw normal numbers between -2 and 2; each group of numbers skips others in a separate
-    stream.
-    """
+    """Draw normal numbers between -2 and 2; each group of numbers has a separate stream."""
     per = _words_per_number(dtype)
     size = 4 // per  # numbers per group
     groups = -(-count // size)
@@ -136,7 +134,7 @@ def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
 
 
 class Streams:
-    """A separate stream of normal and uniform numbers for each of many draws.
+    """Separate streams of normal and uniform numbers.
 
     Args:
       source: The key and the counter.
@@ -235,7 +233,7 @@ def poisson(source: Philox, rate: Array, count: int) -> Array:
 
 
 def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]) -> Array:
-    """Draw numbers of successes from NumPy's generator, seeded by four words of the stream."""
+    """Draw binomial numbers from NumPy's generator, seeded by four words."""
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(source.words(4))))
     n, p = np.broadcast_arrays(counts, probs)
     good = (n >= 0) & (p >= 0) & (p <= 1) & np.isfinite(n)
@@ -268,9 +266,9 @@ _LARGE = 1e6
 
 
 def gamma_slope(alpha: Array, x: Array) -> Array:
-    """Return minus the derivative of the distribution function by ``alpha``, divided by the
-    density.
+    """Return the derivative of a gamma number by ``alpha`` at a fixed quantile.
 
+    It is minus the derivative of the distribution function by ``alpha``, divided by the density.
     Uses the series in x up to ``alpha``, and above it an integral over the upper tail, whose
     integrand does not cancel; for very large ``alpha``, the normal approximation.
     """

@@ -1,7 +1,7 @@
-"""Pooling of TensorFlow, with argmax, on ops that reduce windows.
+"""TensorFlow's pooling: ops that reduce windows to their maximum, its index, or their mean.
 
-A window's largest element is its first one, in order of memory; NaNs are passed over where there is
-another number. The derivative goes where that element is.
+The maximum of a window is its first largest element in memory order; NaN is ignored unless all
+elements are NaN. The gradient goes to that element.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _input_spec(op: Op, g: Spec, geometry: Geometry) -> Spec:
 
 
 def _find_largest(x: Array, geometry: Geometry) -> tuple[Array, Array]:
-    """The largest element of each window, and its pixel of the image."""
+    """Return the largest element of each window and the index of its pixel in the image."""
     shape = (len(x), *geometry.outer, x.shape[-1])
     best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
     pixels = np.arange(math.prod(geometry.inner)).reshape(*geometry.inner, 1)
@@ -95,7 +95,7 @@ def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
 
 
 def _window_counts(geometry: Geometry) -> Array:
-    """How many elements each window has: zeros around the image do not count."""
+    """Return the number of elements of each window, without padding."""
     array = np.zeros((*geometry.outer, 1), np.int64)
     for _, _, outputs in taps(geometry):
         array[outputs] += 1
@@ -131,17 +131,17 @@ def _make_native(name: str, backward: bool) -> Any:
 
 
 def record_max_pool(x: Tensor, geometry: Geometry) -> Tensor:
-    """The largest element of each window."""
+    """Record the largest element of each window."""
     return record(MAX_POOL, (x,), geometry=geometry)
 
 
 def record_argmax(x: Tensor, geometry: Geometry, batched: bool) -> Tensor:
-    """Its place, counted in the image, or in the whole batch."""
+    """Record the flat index of the largest element, in the image or in the batch."""
     return record(MAX_POOL_PLACE, (x,), geometry=geometry, batched=batched)
 
 
 def record_average(x: Tensor, geometry: Geometry) -> Tensor:
-    """The mean of each window."""
+    """Record the mean of each window."""
     return record(AVG_POOL, (x,), geometry=geometry)
 
 
@@ -216,7 +216,7 @@ def parse_windows(
     op: str,
     dilations: IntsLike = 1,
 ) -> tuple[Tensor, Geometry]:
-    """The operand with its channels behind, and its windows."""
+    """Return the operand with channels last, and the geometry of the windows."""
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
     )
@@ -228,7 +228,7 @@ def parse_windows(
     x = to_channels_last(x, first)
     if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
         depth, channels = kernel[-1], int(x.shape[-1])
-        if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
+        if steps[-1] == depth and channels % depth == 0:  # windows over the channels
             x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
             result = convolutions.make_geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
@@ -303,24 +303,25 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over one to three axes in space.
+    """Compute the maximum of each window that slides over one to three spatial axes.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
-      input: A tensor of numbers, of shape (batch, sizes in space, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      input: A tensor of numbers, of shape (batch, *spatial, channels).
+      ksize: The size of the window: one number, one for each spatial axis, or one for each axis.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: None, or a name such as "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
-      ValueError: If there are too many sizes or strides, or not one to three axes in space.
+      ValueError: If there are too many sizes or strides, or not one to three spatial axes.
 
     Example:
       >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
@@ -338,20 +339,22 @@ def max_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over one axis.
+    """Compute the maximum of each window that slides over one axis.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
       input: A tensor of numbers, of shape (batch, width, channels).
-      ksize: The size of the window: one number, or one in a list, or three for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      ksize: The size of the window: one number, a list of one, or three including batch and
+        channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: "NWC" or "NCW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -374,20 +377,22 @@ def max_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over two axes.
+    """Compute the maximum of each window that slides over two axes.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or four.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      ksize: The size of the window: one number, one for each spatial axis, or four including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -398,7 +403,7 @@ def max_pool2d(
       >>> tf.nn.max_pool2d(x, [2, 1], 1, "VALID").numpy().ravel()
       array([2., 5.], dtype=float32)
     """
-    input = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
+    input = convert_to_tensor(input, dtype_hint=float32)  # also converts arrays to float32
     return _pool("MaxPool", input, 2, ksize, strides, padding, data_format)
 
 
@@ -410,20 +415,22 @@ def max_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over three axes.
+    """Compute the maximum of each window that slides over three axes.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
       input: A tensor of numbers, of shape (batch, depth, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or five.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      ksize: The size of the window: one number, one for each spatial axis, or five including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: "NDHWC" or "NCDHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -445,24 +452,24 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over one to three axes in space.
+    """Compute the mean of each window that slides over one to three spatial axes.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
-      input: A tensor of floats, of shape (batch, sizes in space, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      input: A tensor of floats, of shape (batch, *spatial, channels).
+      ksize: The size of the window: one number, one for each spatial axis, or one for each axis.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: None, or a name such as "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
-      ValueError: If there are too many sizes or strides, or not one to three axes in space.
+      ValueError: If there are too many sizes or strides, or not one to three spatial axes.
       TypeError: If ``padding`` is not a string.
 
     Example:
@@ -481,20 +488,21 @@ def avg_pool1d(
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over one axis.
+    """Compute the mean of each window that slides over one axis.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
       input: A tensor of floats, of shape (batch, width, channels).
-      ksize: The size of the window: one number, or one in a list, or three for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      ksize: The size of the window: one number, a list of one, or three including batch and
+        channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: "NWC" or "NCW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -517,20 +525,21 @@ def avg_pool2d(
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over two axes.
+    """Compute the mean of each window that slides over two axes.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or four.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      ksize: The size of the window: one number, one for each spatial axis, or four including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -553,20 +562,21 @@ def avg_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over three axes.
+    """Compute the mean of each window that slides over three axes.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
       input: A tensor of floats, of shape (batch, depth, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or five.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      ksize: The size of the window: one number, one for each spatial axis, or five including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: "NDHWC" or "NCDHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -591,24 +601,25 @@ def pool(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` or `avg_pool`, also of elements that are further apart.
+    """`max_pool` or `avg_pool`, optionally with dilated windows.
 
     Args:
-      input: A tensor of floats, of shape (batch, sizes in space, channels).
-      window_shape: The sizes of the window, one for each axis in space.
+      input: A tensor of floats, of shape (batch, *spatial, channels).
+      window_shape: The sizes of the window, one for each spatial axis.
       pooling_type: "MAX" or "AVG".
-      strides: How far it goes each time, one for each axis in space; None for ones.
-      padding: "VALID" or "SAME"; what is around the input never counts.
+      strides: The strides, one for each spatial axis; None for ones.
+      padding: "VALID" or "SAME". Padding is ignored.
       data_format: None, or a name such as "NHWC" or "NCHW".
-      dilations: How far apart the elements of a window are, one for each axis; None for ones.
+      dilations: The distances between the elements of a window, one for each spatial axis; None for
+        ones.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
-      ValueError: If the type is unknown, the sizes are not those of the axes in space, or strides
-        and dilations are both larger than 1.
+      ValueError: If the type is unknown, the number of sizes differs from that of the spatial axes,
+        or strides and dilations are both larger than 1.
       InvalidArgumentError: If a size or stride is not positive.
 
     Example:
@@ -641,7 +652,7 @@ def pool(
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """The largest elements, and their places."""
+    """The largest elements and their indices."""
 
     output: Tensor
     argmax: Tensor
@@ -657,24 +668,25 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> MaxPoolWithArgmax:
-    """`max_pool2d`, and where each of its elements comes from.
+    """`max_pool2d`, together with the index of each maximum.
 
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, two, or four for all axes.
-      strides: How far it goes each time, also.
+      ksize: The size of the window: one number, two, or four including batch and channels.
+      strides: The strides of the window, in the form of ``ksize``.
       padding: "VALID" or "SAME".
       data_format: "NHWC".
-      output_dtype: The places' dtype, int32 or int64.
-      include_batch_in_index: Whether places are counted in the batch, not in each image.
+      output_dtype: The dtype of the indices, int32 or int64.
+      include_batch_in_index: Whether indices count elements of the whole batch instead of each
+        image.
       name: Not used.
 
     Returns:
-      Two tensors: ``output``, and ``argmax``, the places as ``(row * width + column) * channels +
-      channel``.
+      Two tensors: ``output`` and ``argmax``, the indices
+      ``(row * width + column) * channels + channel``.
 
     Raises:
-      ValueError: If the format is another one, or there are too many sizes or strides.
+      ValueError: If the format is not "NHWC", or there are too many sizes or strides.
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
 
     Example:

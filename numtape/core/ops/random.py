@@ -1,10 +1,10 @@
-"""Random numbers: counter-based streams (Philox4x64-10), one for each draw, and distributions.
+"""Random numbers from counter-based streams (Philox4x64-10), one stream for each draw.
 
-The global seed, an op's own seed and the number of the draw give a key, by NumPy's
-`SeedSequence`. Floats are drawn by the executor, on a GPU where they are used: uniform ones are
-those of NumPy's `Generator` with that key, bit for bit, on each device; normal ones (Box and
-Muller, 1958) agree between devices to a few units in the last place. Integers, truncated normal
-numbers and permutations are NumPy's, drawn on the host.
+NumPy's `SeedSequence` makes the key of a stream from the global seed, the seed of the op and the
+number of the draw. The executor draws floats on its device: uniform floats equal those of NumPy's
+`Generator` with that key on every device; normal floats (Box and Muller, 1958) agree between
+devices to a few units in the last place. NumPy draws integers, truncated normal numbers and
+permutations on the host.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SeedSequence = np.random.SeedSequence
 
 
 class State:
-    """The global seed, and how many draws were made since it was set."""
+    """The global seed, and the number of draws since it was set."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -64,17 +64,16 @@ after_fork_in_child(_renew_lock)
 
 
 def set_seed(seed: int) -> None:
-    """Start the sequence of draws again: the same program then draws the same numbers.
+    """Set the global seed and restart the sequence of draws.
 
-    Without a seed, and without their own seeds, ops draw other numbers in each run. The streams
-    are Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
-    2011).
+    Ops without any seed draw different numbers in each run. The streams are Philox4x64-10 (Salmon,
+    Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", 2011).
 
     Args:
       seed: An integer.
 
     Raises:
-      ValueError: If it is none.
+      ValueError: If it is not an integer.
 
     Example:
       >>> tf.random.set_seed(1)
@@ -106,11 +105,11 @@ class Draw(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the draw has a number, and not fresh entropy."""
+        """Whether the draw is numbered; otherwise it uses fresh entropy."""
         return STATE.seed is not None or self.seed is not None
 
     def array(self, number: int) -> Any:
-        """Draw number ``number`` of the global sequence, where the executor has its values."""
+        """Return the values of draw ``number`` of the global sequence."""
         if self.is_counted:
             key = (STATE.seed or 0, 0 if self.seed is None else self.seed + 1, number)
             source = SeedSequence([k % 2**63 for k in key])
@@ -120,7 +119,7 @@ class Draw(NamedTuple):
 
 
 def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> Tensor:
-    """Call a function of a seed sequence and parameters; each replay draws again."""
+    """Record a draw: a call of ``make`` with a seed sequence and parameters. Replays draw anew."""
     draw = Draw(make, None if seed is None else _to_seed(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
@@ -142,7 +141,7 @@ def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> T
 
 
 def fresh_seed() -> int | None:
-    """A seed drawn from the global sequence; None where no global seed is set."""
+    """Draw a seed from the global sequence; None if no global seed is set."""
     with STATE.lock:
         if STATE.seed is None:
             return None
@@ -161,21 +160,21 @@ def _parse_shape(shape: ShapeLike) -> tuple[int, ...]:
 def _draw_floats(source: SeedSequence, name: str, spec: Spec) -> Any:
     if spec.dtype.size == 2:
         return _draw_half_floats(source, name, spec)
-    key = source.generate_state(2, np.uint64).tolist()  # as `numpy.random.Philox` makes it
+    key = source.generate_state(2, np.uint64).tolist()  # as in `numpy.random.Philox`
     return executor().draw(name, key, spec)
 
 
 def _draw_half_floats(source: SeedSequence, name: str, spec: Spec) -> Array:
-    """Floats of 16 bits, drawn on the host: uniform ones are multiples of the last bit below 1."""
+    """Draw 16-bit floats on the host; uniform floats are multiples of the epsilon below 1."""
     generator, kind = _generator(source), spec.dtype.as_numpy_dtype
     if name == "normal":
         return np.asarray(generator.standard_normal(spec.shape, np.float32)).astype(kind)
-    bits = 10 if spec.dtype is dtypes.float16 else 7  # of the fraction
+    bits = 10 if spec.dtype is dtypes.float16 else 7  # bits of the fraction
     return (generator.integers(0, 2**bits, spec.shape) * np.float32(2.0**-bits)).astype(kind)
 
 
 def _float_spec(shape: ShapeLike, dtype: DTypeLike) -> Spec:
-    """The spec of floats to be drawn."""
+    """Return the spec of floats to draw."""
     requested, dims = as_dtype(dtype), _parse_shape(shape)
     if not requested.is_floating:
         raise TypeError(f"Random floats are of a floating dtype, not dtype={requested.name}.")
@@ -197,22 +196,22 @@ def normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from a normal distribution (by Box and Muller, 1958).
+    """Draw from a normal distribution (Box and Muller, 1958).
 
     Args:
       shape: The shape: ints, or a tensor of ints.
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation, also.
+      stddev: The standard deviation; it broadcasts to ``shape``, and gradients reach it.
       dtype: A floating dtype.
       seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: If ``dtype`` is another one.
-      ValueError: If a size is negative, or ``seed`` no integer.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If a size is negative, or ``seed`` is not an integer.
       InvalidArgumentError: If ``shape`` is a number.
 
     Example:
@@ -247,22 +246,22 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from a normal distribution, those beyond two standard deviations drawn again.
+    """Draw from a normal distribution truncated at two standard deviations.
 
     Args:
       shape: The shape: ints, or a tensor of ints.
       mean: The mean of the distribution; it broadcasts to ``shape``.
-      stddev: Its standard deviation before the tails go (after it, it is 0.8796 times as large).
+      stddev: The standard deviation before truncation. (Truncation multiplies it by 0.8796.)
       dtype: A floating dtype.
       seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: If ``dtype`` is another one.
-      ValueError: If a size is negative, or ``seed`` no integer.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If a size is negative, or ``seed`` is not an integer.
       InvalidArgumentError: If ``shape`` is a number.
 
     Example:
@@ -298,25 +297,24 @@ def uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from ``minval`` up to, not including, ``maxval``, each as likely as the others.
+    """Draw uniformly from the interval from ``minval`` (included) to ``maxval`` (excluded).
 
     Args:
       shape: The shape: ints, or a tensor of ints.
       minval: The lower bound.
-      maxval: The upper bound; None is 1, for floats.
+      maxval: The upper bound; None for 1, for floats only.
       dtype: A floating or an integer dtype.
       seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: If ``dtype`` is another one.
-      ValueError: If ``dtype`` is an integer and ``maxval`` is not given, bounds do not fit, a size
-        is negative, or ``seed`` no integer.
-      InvalidArgumentError: If ``shape`` is a number, or ``maxval`` of integers not above
-        ``minval``.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If ``dtype`` is an integer dtype and ``maxval`` is None, bounds do not fit the
+        dtype, a size is negative, or ``seed`` is not an integer.
+      InvalidArgumentError: If ``shape`` is a number, or integer bounds are not increasing.
 
     Example:
       >>> x = tf.random.uniform((1000,), 1, 7, dtype=tf.int32)
@@ -349,7 +347,7 @@ def uniform(
 
 
 def _parse_bounds(bound: TensorLike) -> Any:
-    """Bounds of integers, as a parameter of a draw."""
+    """Convert bounds of integers to a parameter of a draw."""
     result = np.asarray(bound)
     if result.dtype.kind not in "biu":
         raise ValueError(
@@ -359,11 +357,11 @@ def _parse_bounds(bound: TensorLike) -> Any:
 
 
 def _to_tuples(bounds: Any) -> Any:
-    """Lists as tuples: parameters of draws are compared."""
+    """Convert lists to tuples: parameters of draws are compared."""
     return tuple(map(_to_tuples, bounds)) if isinstance(bounds, list) else bounds
 
 
-LARGE = 1 << 18  # that take so long that interrupts are to be heard meanwhile
+LARGE = 1 << 18  # from this number of elements on, a permutation can be interrupted
 
 
 def _draw_permutation(source: SeedSequence, count: int) -> Array:
@@ -372,7 +370,7 @@ def _draw_permutation(source: SeedSequence, count: int) -> Array:
 
 
 def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The slices along the first axis in a random order. No gradient flows through.
+    """Shuffle the slices along the first axis. No gradient flows through.
 
     Args:
       value: A tensor of any dtype.
@@ -400,7 +398,7 @@ def _draw_state(source: SeedSequence) -> Any:
 
 
 def _record_state(seed: int | None) -> Tensor:
-    """Two integers that are others in each draw, and in each replay."""
+    """Record a random seed of two integers, different in each draw and each replay."""
     return draw(_draw_state, seed)
 
 
@@ -412,15 +410,15 @@ def gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from gamma distributions: ``shape`` of each.
+    """Draw from gamma distributions, ``shape`` numbers from each.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
-    Gradients", 2018; of first order alone) and ``beta``.
+    Gradients", 2018; first order only) and ``beta``.
 
     Args:
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       alpha: The shape parameter. A negative one gives NaN.
-      beta: The inverse scale; None is 1. It broadcasts with ``alpha``.
+      beta: The inverse scale; None for 1. It broadcasts with ``alpha``.
       dtype: float16, float32 or float64.
       seed: The seed of this op, combined with the global seed.
       name: Not used.
@@ -429,7 +427,7 @@ def gamma(
       A tensor of ``shape``, followed by the shape to which ``alpha`` and ``beta`` broadcast.
 
     Raises:
-      ValueError: If ``dtype`` is another one, or parameters are tensors of another dtype.
+      ValueError: If ``dtype`` is not supported, or parameters are tensors of another dtype.
       InvalidArgumentError: If ``shape`` is not a vector of sizes, or parameters do not broadcast.
 
     Example:
@@ -461,7 +459,7 @@ def poisson(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from Poisson distributions: ``shape`` of each. It has no gradient.
+    """Draw from Poisson distributions, ``shape`` numbers from each. It has no gradient.
 
     Args:
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
@@ -471,11 +469,11 @@ def poisson(
       name: Not used.
 
     Returns:
-      A tensor of ``shape``, followed by that of ``lam``. A negative rate gives 0; one that is not
-      finite NaN, among integers 0.
+      A tensor of ``shape``, followed by the shape of ``lam``. A negative rate gives 0; a rate that
+      is not finite gives NaN, or 0 for integer dtypes.
 
     Raises:
-      InvalidArgumentError: If ``dtype`` is another one, or ``shape`` is not a vector of sizes.
+      InvalidArgumentError: If ``dtype`` is not supported, or ``shape`` is not a vector of sizes.
 
     Example:
       >>> tf.random.set_seed(0)
@@ -497,12 +495,12 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws of classes by their logits. No gradient flows through.
+    """Draw classes with probabilities given by logits. No gradient flows through.
 
     Args:
       logits: Unnormalized logarithms of probabilities: a tensor of shape (rows, classes).
-      num_samples: How many draws for each row.
-      dtype: int64 or int32; None is int64.
+      num_samples: The number of draws for each row.
+      dtype: int64 or int32; None for int64.
       seed: The seed of this op, combined with the global seed.
       name: Not used.
 
@@ -511,7 +509,7 @@ def categorical(
 
     Raises:
       InvalidArgumentError: If ``logits`` is not a matrix, or ``num_samples`` is negative.
-      ValueError: If ``dtype`` is another one.
+      ValueError: If ``dtype`` is not supported.
 
     Example:
       >>> logits = tf.math.log([[0.0, 1.0, 0.0]])

@@ -1,4 +1,4 @@
-"""Reductions over axes, and moments."""
+"""Reductions over axes: sums, products, extremes, means, variances and moments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PANEL = 128  # as in kernels/cpu/reduce.py (a test compares)
 
 
 def _keep_axes(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
-    """The shape with the reduced axes kept as 1."""
+    """Return the shape with reduced axes of size 1."""
     return tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
 
 
@@ -61,7 +61,7 @@ def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
 
 
 def _spread_adjoint(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
-    """A result's adjoint, broadcast to the operand's shape."""
+    """Broadcast the adjoint of the result to the shape of the operand."""
     if g.ndim:
         g = movement.reshape_if_needed(g, _keep_axes(x, axes))
     return movement.broadcast_to(g, tuple(x.shape))
@@ -75,7 +75,7 @@ def _count_elements(x: Tensor | Spec, axes: Axes) -> int:
 
 
 def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
-    """The mean of integers, rounded towards 0; the sum itself may not fit the dtype."""
+    """Compute the mean of integers, rounded towards 0; their sum may not fit the dtype."""
     unsigned = x.dtype.kind == "u"
     total = np.sum(x, axes, np.uint64 if unsigned else np.int64, keepdims=keepdims)
     count = total.dtype.type(max(x.size // max(out.size, 1), 1))
@@ -84,7 +84,7 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
 
 
 def _make_native(name: str) -> Any:
-    """The jitted kernel for neighbouring axes."""
+    """Return the function that describes the jitted kernel for adjacent axes."""
 
     def native(out: Spec, x: Spec, axes: Axes, keepdims: bool) -> Native | None:
         first, last = axes[0], axes[-1]
@@ -93,14 +93,14 @@ def _make_native(name: str) -> Any:
             return None
         outer = math.prod(x.shape[:first])
         panels = 1 if inner == 1 else -(-inner // PANEL)
-        kind = "uint8" if x.dtype.is_bool else x.dtype.name  # of which each is 0 or 1
+        kind = "uint8" if x.dtype.is_bool else x.dtype.name  # bools are stored as 0 or 1
         return Native(name, (kind,), (n, inner), outer * panels, x.size)
 
     return native
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
-    """The adjoint goes to the extreme element; several of them share it evenly."""
+    """Return the adjoint of ``x``, which the extreme elements share evenly."""
     here = x == movement.reshape_if_needed(y, _keep_axes(x, axes))
     number = reduce_sum(elementwise.cast(here, x.dtype), axes, True)
     share = movement.reshape_if_needed(g, _keep_axes(x, axes)) / number
@@ -185,7 +185,7 @@ def _reduce(op: Op, x: TensorLike, axis: AxisLike, keepdims: bool) -> Tensor:
     if recorder is None:
         axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
         if not axes:
-            op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # refuses dtypes
+            op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # rejects unsupported dtypes
             return movement.identity(x)
         same = op.index, axes, keepdims
         recorder = _recorders.get(same)
@@ -212,14 +212,14 @@ def reduce_sum(
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all; negative ones count from
         the end.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If an axis is out of range (as AxisError, which is a ValueError, too) or
+      InvalidArgumentError: If an axis is out of range (as AxisError, which is also a ValueError) or
         named twice, or the elements are bools.
 
     Example:
@@ -242,13 +242,13 @@ def reduce_mean(
 ) -> Tensor:
     """The mean of elements over axes.
 
-    That of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them first for
-    another. The mean of nothing is NaN.
+    The mean of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them to floats
+    to avoid rounding. The mean of an empty tensor is NaN.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -267,7 +267,7 @@ def reduce_mean(
     if not x._spec.inexact:
         return _reduce(MEAN, x, axis, keepdims)
     total = _reduce(SUM, x, axis, keepdims)
-    count = x._spec.size // max(total._spec.size, 1)  # 0 for the mean of nothing, which is NaN
+    count = x._spec.size // max(total._spec.size, 1)  # 0 for an empty tensor, whose mean is NaN
     return elementwise.real_divide(total, float(count))
 
 
@@ -280,13 +280,13 @@ def reduce_max(
 ) -> Tensor:
     """The largest element over axes; NaN if one is NaN.
 
-    At a tie the gradient is shared evenly. The maximum of nothing is minus infinity, or the
+    At a tie the gradient is shared evenly. The maximum of an empty tensor is minus infinity, or the
     smallest integer.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -311,13 +311,13 @@ def reduce_min(
 ) -> Tensor:
     """The smallest element over axes; NaN if one is NaN.
 
-    At a tie the gradient is shared evenly. The minimum of nothing is infinity, or the largest
-    integer.
+    At a tie the gradient is shared evenly. The minimum of an empty tensor is infinity, or the
+    largest integer.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -340,12 +340,12 @@ def reduce_all(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Whether all elements over axes are true; true of nothing. No gradient flows through.
+    """Whether all elements over axes are true; True for an empty tensor. No gradient flows through.
 
     Args:
       input_tensor: A tensor of bools.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -368,12 +368,12 @@ def reduce_any(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Whether any element over axes is true; false of nothing. No gradient flows through.
+    """Whether any element over axes is true; False for an empty tensor. No gradient flows through.
 
     Args:
       input_tensor: A tensor of bools.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -390,7 +390,7 @@ def reduce_any(
 
 
 def _to_bools(value: TensorLike) -> Any:
-    """An operand of bools; NumPy's numbers become such."""
+    """Convert to a tensor of bools, including NumPy's numbers."""
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
 
@@ -401,15 +401,15 @@ def reduce_prod(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of elements over axes; 1 of nothing.
+    """The product of elements over axes; 1 for an empty tensor.
 
-    Multiplied pairwise in log2(n) rounds, so that derivatives of every order are right where
-    elements are 0 as well.
+    Elements are multiplied pairwise in log2(n) rounds, so that derivatives of every order are also
+    correct where elements are 0.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -427,7 +427,7 @@ def reduce_prod(
       array([ 0., 10.,  0.], dtype=float32)
     """
     x = as_tensor(input_tensor)
-    if x.dtype in (float16, bfloat16):  # rounded once
+    if x.dtype in (float16, bfloat16):  # computed in float32 and rounded once
         result = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
         return elementwise.cast(result, x.dtype)
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
@@ -457,18 +457,18 @@ def reduce_variance(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean squared distance from the mean over axes: divided by n, not by n - 1.
+    """The variance over axes: the mean squared distance from the mean, divided by n, not by n - 1.
 
     The mean is subtracted first, in a separate pass, so that a large mean does not cancel digits.
 
     Args:
       input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype; for complex numbers, of their parts' dtype.
+      A tensor of the same dtype; for complex numbers, the dtype of their parts.
 
     Raises:
       DtypeError: If the elements are neither floats nor complex numbers.
@@ -498,16 +498,16 @@ def reduce_std(
 ) -> Tensor:
     """The standard deviation over axes: the square root of `reduce_variance`.
 
-    Where all elements are equal it has no derivative: the gradient there is 0, a subgradient.
+    Where all elements are equal it is not differentiable: the gradient there is 0, a subgradient.
 
     Args:
       input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype; for complex numbers, of their parts' dtype.
+      A tensor of the same dtype; for complex numbers, the dtype of their parts.
 
     Raises:
       DtypeError: If the elements are neither floats nor complex numbers.
@@ -527,7 +527,7 @@ def reduce_logsumexp(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``log(sum(exp(x)))`` over axes, without overflow: the largest element is taken off before.
+    """``log(sum(exp(x)))`` over axes, without overflow: the largest element is subtracted first.
 
     See Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax functions"
     (2021). Its derivative is `softmax`.
@@ -535,14 +535,14 @@ def reduce_logsumexp(
     Args:
       input_tensor: A tensor of floats.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are not
         floats.
 
     Example:
@@ -566,13 +566,13 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance over axes: the mean squared distance from the mean.
 
-    The second derivative is right, unlike TensorFlow's.
+    The second derivative is correct, unlike in TensorFlow.
 
     Args:
       x: A tensor of floats.
       axes: The axes to reduce: an int or a list of them.
       shift: Accepted for compatibility with TensorFlow.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -603,13 +603,13 @@ def sufficient_statistics(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """Sums from which `normalize_moments` computes mean and variance over axes.
+    """Compute sums over axes, from which `normalize_moments` computes mean and variance.
 
     Args:
       x: A tensor of numbers.
       axes: The axes to reduce.
-      shift: A number near the mean, which is subtracted first; None for 0.
-      keepdims: Whether reduced axes stay, with size 1.
+      shift: A number near the mean that is subtracted first; None for 0.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -647,11 +647,11 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `sufficient_statistics` gives.
+    """Compute mean and variance from the results of `sufficient_statistics`.
 
     Args:
       counts: The number of elements, as a float.
-      mean_ss: Their sum.
+      mean_ss: The sum of the elements.
       variance_ss: The sum of their squares.
       shift: The number that was subtracted first, or None.
       name: Not used.
@@ -660,7 +660,7 @@ def normalize_moments(
       The mean and the variance.
 
     Raises:
-      InvalidArgumentError: If they are not floats, dtypes differ, or shapes do not broadcast.
+      InvalidArgumentError: If the sums are not floats, dtypes differ, or shapes do not broadcast.
 
     Example:
       >>> mean, variance = tf.nn.normalize_moments(3.0, 6.0, 15.0, None)
@@ -682,15 +682,15 @@ def weighted_moments(
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over axes of elements that count differently.
+    """Compute the weighted mean and variance over axes.
 
     Both are 0 where the weights add up to 0.
 
     Args:
       x: A tensor of floats.
       axes: The axes to reduce.
-      frequency_weights: How often each element counts: of a shape that broadcasts with ``x``.
-      keepdims: Whether reduced axes stay, with size 1.
+      frequency_weights: The weight of each element; it broadcasts with ``x``.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:

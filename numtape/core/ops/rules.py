@@ -1,4 +1,4 @@
-"""Shape and dtype rules that ops share, and checks of values at the call."""
+"""Shape and dtype rules that ops share, and a check of values at the call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def refuse_dtype(op: Op, dtype: DType, allowed: str) -> None:
 
 
 def of_complex(kind: str) -> Callable[[Rule], Rule]:
-    """Extend a rule for dtypes to complex numbers; see `defop`."""
+    """Return a decorator that sets how a rule treats complex numbers; see `defop`."""
 
     def mark(rule: Rule) -> Rule:
         rule.of_complex = kind  # type: ignore[attr-defined]
@@ -35,7 +35,7 @@ def of_complex(kind: str) -> Callable[[Rule], Rule]:
 
 @of_complex("analytic")
 def same_dtype(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Any one dtype; the operands broadcast."""
+    """Accept any dtype, the same for all operands, which broadcast."""
     first = specs[0]
     for j, spec in enumerate(specs[1:], 1):
         if spec.dtype is not first.dtype:
@@ -59,7 +59,7 @@ def real(op: Op, *specs: Spec, **_: object) -> Spec:
 
 @of_complex("analytic")
 def number(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same_dtype`, for every dtype but bool, of an analytic function."""
+    """Like `same_dtype`, for every dtype but bool; the function is analytic."""
     if specs[0].dtype.is_bool:
         refuse_dtype(
             op,
@@ -79,7 +79,7 @@ def floating(op: Op, *specs: Spec, **_: object) -> Spec:
 
 @of_complex("analytic")
 def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same_dtype`, for floats and complex numbers, of an analytic function."""
+    """Like `same_dtype`, for floats and complex numbers; the function is analytic."""
     if not specs[0].inexact:
         refuse_dtype(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
     return same_dtype(op, *specs)
@@ -87,7 +87,7 @@ def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
 
 @of_complex("other")
 def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `same_dtype`, for complex numbers; the adjoint is the rule's own."""
+    """Like `same_dtype`, for complex numbers; the op's rule handles their adjoints."""
     if not specs[0].dtype.is_complex:
         refuse_dtype(op, specs[0].dtype, "complex64, complex128")
     return same_dtype(op, *specs)
@@ -95,7 +95,7 @@ def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
 
 @of_complex("other")
 def part(op: Op, *specs: Spec, **_: object) -> Spec:
-    """A complex operand, the result of the dtype of its parts."""
+    """Accept a complex operand; the result has the dtype of its parts."""
     return intern(tuple(complex_only(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
@@ -115,34 +115,34 @@ def boolean(op: Op, *specs: Spec, **_: object) -> Spec:
 
 @of_complex("other")
 def magnitude(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Like `number`; what complex numbers give is real."""
+    """Like `number`; the result for complex numbers is real."""
     return intern(tuple(number(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
 @of_complex("analytic")
 def compare(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Operands as for `same_dtype`, the result a bool."""
+    """Accept operands like `same_dtype`; the result is bool."""
     return intern(tuple(same_dtype(op, *specs).shape), bool_)
 
 
 def order(op: Op, *specs: Spec, **_: object) -> Spec:
-    """Operands as for `real`, the result a bool."""
+    """Accept operands like `real`; the result is bool."""
     return intern(tuple(real(op, *specs).shape), bool_)
 
 
 def float_test(op: Op, *specs: Spec, **_: object) -> Spec:
-    """A float operand, the result a bool."""
+    """Accept a float operand; the result is bool."""
     return intern(tuple(floating(op, *specs).shape), bool_)
 
 
 def every(
     x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor], message: str
 ) -> bool:
-    """Whether a condition holds for all elements of ``x``.
+    """Return whether a condition holds for all elements of ``x``.
 
-    It is given twice, for a NumPy array and for a tensor. While a call is traced, rows compute
-    it, and the guard is on what they find, not on the elements. ``said`` is the error's message
-    where a GPU tells later that it does not hold in a replay.
+    ``on_array`` computes the condition for a NumPy array, ``on_tensor`` for a tensor. In a traced
+    call, rows compute it, and only its result is guarded, not the elements. ``message`` is the
+    message of the error if a replay on a GPU later finds that it does not hold.
     """
     result: bool = local.log.holds_for_all(x, on_array, on_tensor, message)
     return result

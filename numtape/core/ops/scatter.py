@@ -28,15 +28,15 @@ Shape = tuple[int, ...]
 
 
 def flatten_indices(indices: Tensor, lead: Shape, op: str) -> Tensor:
-    """Tuples of indices into axes of these sizes as places among all of their elements.
+    """Convert tuples of indices to flat indices.
 
     Args:
-      indices: Integers; the last axis runs through a tuple.
-      lead: The sizes.
-      op: The name for errors.
+      indices: Integers; the last axis is the tuple.
+      lead: The sizes of the indexed axes.
+      op: The name of the op, for errors.
 
     Returns:
-      An integer vector, a place for each tuple.
+      An integer vector, a flat index for each tuple.
 
     Raises:
       InvalidArgumentError: If an index is out of range.
@@ -67,7 +67,7 @@ def flatten_indices(indices: Tensor, lead: Shape, op: str) -> Tensor:
 
 
 def to_index_tuples(indices: TensorLike, op: str) -> Tensor:
-    """Tuples of indices: a tensor of integers."""
+    """Convert tuples of indices to a tensor of integers."""
     result = as_tensor(indices)
     require(result.dtype.is_integer, op, f"indices must be integers, got {result.dtype.name}")
     require(result.ndim > 0, op, "indices must be at least a vector")
@@ -81,22 +81,22 @@ def gather_nd(
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The elements at index tuples, or slices if the tuples are shorter.
+    """Gather the elements at tuples of indices, or slices if the tuples are shorter than the rank.
 
     Args:
       params: A tensor of any dtype.
-      indices: Integers from 0 on; the last axis runs through a tuple, an index for each of the
-        first axes of ``params``.
-      batch_dims: How many leading axes both have in common.
+      indices: Non-negative integers; the last axis is the tuple, an index for each of the leading
+        axes of ``params``.
+      batch_dims: The number of leading batch axes that both share.
       name: Not used.
-      bad_indices_policy: "IGNORE": an index out of range gives zeros; else it is an error.
+      bad_indices_policy: "IGNORE" to return zeros for an index out of range; else it is an error.
 
     Returns:
       A tensor of the dtype of ``params``, of shape indices.shape[:-1] + params.shape[k:] for tuples
       of length k.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 
     Example:
       >>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
@@ -129,7 +129,7 @@ def gather_nd(
     if ignore:
         value, inside = clip_indices(value, sizes)
     at = flatten_indices(value, sizes, "GatherNd")
-    if depth == 1 and value.ndim == 2 and inside is None:  # its derivative is slices
+    if depth == 1 and value.ndim == 2 and inside is None:  # the gradient is `IndexedSlices`
         return record(GATHER, (x, at), axis=0)
     flat = movement.reshape(x, (math.prod(sizes), *rest))
     taken = movement.reshape(record(GATHER, (flat, at), axis=0), shape)
@@ -140,7 +140,7 @@ def gather_nd(
 
 
 def _prepend_batch_indices(x: Tensor, indices: Tensor, lead: int) -> Tensor:
-    """Tuples that begin with the numbers of the batches that they are in."""
+    """Prepend the batch indices to tuples of indices."""
     shape = tuple(indices.shape)
     message = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
     require(shape[:lead] == tuple(x.shape[:lead]), "GatherNd", message)
@@ -149,7 +149,7 @@ def _prepend_batch_indices(x: Tensor, indices: Tensor, lead: int) -> Tensor:
 
 
 def ignores_bad_indices(policy: str, op: str) -> bool:
-    """Whether indices out of range are left out."""
+    """Return whether indices out of range are ignored."""
     if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise InvalidArgumentError(
             f"bad_indices_policy is ERROR or IGNORE, got {policy!r} [Op:{op}]"
@@ -158,7 +158,7 @@ def ignores_bad_indices(policy: str, op: str) -> bool:
 
 
 def clip_indices(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
-    """Indices that are all in range, and which tuples were."""
+    """Clip indices to their range; also return which tuples were in range."""
     wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
     good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))
     same = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
@@ -177,9 +177,9 @@ def _parse_updates(
     policy: str = "",
     vector: bool = False,
 ) -> tuple[Tensor, Tensor, int, Shape]:
-    """Flat places, updates in a row of slices, how many slices there are, and their shape.
+    """Return flat indices, a vector of updates, the number of slices and the shape of a slice.
 
-    With ``vector``, each number in a vector of indices is a tuple of one.
+    With ``vector``, indices of rank 1 are tuples of length 1.
     """
     ignore = ignores_bad_indices(policy, op)
     result, provided = to_index_tuples(indices, op), as_tensor(updates, like, op)
@@ -219,20 +219,20 @@ def scatter_nd(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Zeros, but for updates at tuples of indices; what goes to the same place is added up.
+    """Scatter updates into zeros at tuples of indices; updates at the same indices add up.
 
     Args:
-      indices: Integers from 0 on; the last axis runs through a tuple.
+      indices: Non-negative integers; the last axis is the tuple.
       updates: An element or slice for each tuple.
       shape: The shape of the result.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
+      bad_indices_policy: "IGNORE" to ignore indices out of range; else they are an error.
       name: Not used.
 
     Returns:
       A tensor of shape ``shape`` and the dtype of ``updates``.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 
     Example:
       >>> tf.scatter_nd([[3], [1], [3]], [9, 10, 1], shape=[5]).numpy()
@@ -247,7 +247,7 @@ def scatter_nd(
     return movement.reshape(record(SCATTER_ADD, (provided, at), axis=0, size=size), full)
 
 
-# Slices of the first axis put into a tensor, in the order in which they come.
+# Updates of slices along the first axis, applied in order.
 
 
 def _update_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
@@ -270,7 +270,7 @@ def _update(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
     out[...] = x
     if how == "update":
         last = np.full(len(x), -1)
-        last[at] = np.arange(at.size)  # of those to one place the last one stays
+        last[at] = np.arange(at.size)  # the last update of a slice is used
         here = np.flatnonzero(last >= 0)
         out[here] = updates[last[here]]
         return
@@ -280,7 +280,7 @@ def _update(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
             signs = np.sign(out[k]) * np.sign(u)
             out[k] = np.abs(out[k]) // np.abs(u) * signs
         return
-    if how in ("max", "min") and x.dtype.kind == "f":  # as TensorFlow: NaN replaces nothing
+    if how in ("max", "min") and x.dtype.kind == "f":  # as in TensorFlow, NaN replaces nothing
         updates = np.where(np.isnan(updates), -np.inf if how == "max" else np.inf, updates)
     with np.errstate(all="ignore"):
         ufunc.at(out, at, updates)
@@ -295,7 +295,7 @@ def _update_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, ho
         return record(UPDATE, (g, at, zero), how="update"), None, record(GATHER, (g, at), axis=0)
     if how not in ("max", "min"):
         raise LookupError(f"gradient registry has no entry for: ResourceScatter{how.capitalize()}")
-    # As TensorFlow: shared evenly among all that are the extreme value.
+    # As in TensorFlow, all extreme values share the adjoint evenly.
     own = elementwise.cast(comparison.equal(x, y), g.dtype)
     reference = elementwise.cast(
         comparison.equal(updates, record(GATHER, (y, at), axis=0)), g.dtype
@@ -325,7 +325,7 @@ def scatter(
     policy: str = "",
     vector: bool = False,
 ) -> Tensor:
-    """A tensor with updates at tuples of indices. See `_parse_updates` for ``vector``."""
+    """Update a tensor at tuples of indices. See `_parse_updates` for ``vector``."""
     x = as_tensor(tensor, spec_of(updates), op)
     shape = tuple(x.shape)
     require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
@@ -343,16 +343,16 @@ def scatter(
 _ARGUMENTS = """
     Args:
       tensor: A tensor of numbers.
-      indices: Integers from 0 on; the last axis runs through a tuple.
+      indices: Non-negative integers; the last axis is the tuple.
       updates: An element or slice for each tuple.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
+      bad_indices_policy: "IGNORE" to ignore indices out of range; else they are an error.
       name: Not used.
 
     Returns:
       A tensor of the shape and dtype of ``tensor``.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 """
 
 
@@ -364,7 +364,7 @@ def tensor_scatter_nd_add(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with updates added at tuples of indices, one after the other.
+    """Add updates to a tensor at tuples of indices, in order.
 
     <arguments>
 
@@ -383,7 +383,7 @@ def tensor_scatter_nd_sub(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with updates subtracted at tuples of indices, one after the other.
+    """Subtract updates from a tensor at tuples of indices, in order.
 
     <arguments>
 
@@ -397,14 +397,14 @@ def tensor_scatter_nd_sub(
 def tensor_scatter_nd_update(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A tensor with updates in the place of what was at tuples of indices.
+    """Replace elements or slices of a tensor at tuples of indices.
 
-    Of several updates to one place the last one stays; as in TensorFlow, all of them get its
-    derivative.
+    If indices are repeated, the last update is used; as in TensorFlow, all of them get its
+    gradient.
 
     Args:
       tensor: A tensor of any dtype.
-      indices: Integers from 0 on; the last axis runs through a tuple.
+      indices: Non-negative integers; the last axis is the tuple.
       updates: An element or slice of ``tensor`` for each tuple.
       name: Not used.
 
@@ -412,7 +412,7 @@ def tensor_scatter_nd_update(
       A tensor of the shape and dtype of ``tensor``.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 
     Example:
       >>> tf.tensor_scatter_nd_update([1, 2, 3], [[2], [0]], [30, 10]).numpy()
@@ -429,9 +429,9 @@ def tensor_scatter_nd_max(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with the larger of what was at tuples of indices and of updates.
+    """Take the maximum of a tensor and updates at tuples of indices.
 
-    The derivative is shared evenly among all that are the largest.
+    The largest values share the gradient evenly.
 
     <arguments>
 
@@ -450,9 +450,9 @@ def tensor_scatter_nd_min(
     bad_indices_policy: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with the smaller of what was at tuples of indices and of updates.
+    """Take the minimum of a tensor and updates at tuples of indices.
 
-    The derivative is shared evenly among all that are the smallest.
+    The smallest values share the gradient evenly.
 
     <arguments>
 

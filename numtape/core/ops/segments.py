@@ -1,4 +1,4 @@
-"""Reductions over segments: slices that have the same id are one result."""
+"""Reductions over segments: slices with the same id are reduced to one result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Sp
 
 def _make_compute(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
-        out[...] = empty  # half floats are computed as float32: `out` does not know their limits
+        out[...] = empty  # half floats are computed in float32, so `empty` is passed in
         here = ids >= 0
         ufunc.at(out, ids[here], x[here])
 
@@ -40,17 +40,17 @@ def _make_compute(ufunc: np.ufunc) -> Any:
 
 
 def _take_by_id(x: Tensor, ids: Tensor) -> Tensor:
-    """Of each id its result; of a negative one any: what it meets is left out."""
+    """Gather the result of each id; any result for negative ids, which callers ignore."""
     return record(GATHER, (x, elementwise.maximum(ids, 0)), axis=0)
 
 
 def _has_id(ids: Tensor, like: Tensor) -> Tensor:
-    """Whether ids count, which are not negative, beside the elements of ``like``."""
+    """Return whether ids are not negative, in a shape that broadcasts with ``like``."""
     return movement.reshape(ids >= 0, (*ids.shape, *[1] * (like.ndim - 1)))
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty: float) -> Any:
-    """As in `reduce_max`, several extreme elements share the adjoint evenly."""
+    """Return the adjoint of ``x``, which the extreme elements share evenly, as for `reduce_max`."""
     here = comparison.logical_and(x == _take_by_id(y, ids), _has_id(ids, x))
     number = _sum(elementwise.cast(here, x.dtype), ids, size)
     share = elementwise.real_divide_no_nan(g, number)
@@ -58,13 +58,13 @@ def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty:
 
 
 def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
-    """The product of the others: of those that are not 0, where the element is."""
+    """Return the adjoint of ``x``: the product of the other elements of the segment."""
     zero = comparison.equal(x, 0.0)
     zeros = _take_by_id(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
     others = record(PROD, (elementwise.select(zero, 1.0, x), ids), size=size)
     rest = _take_by_id(others, ids)
     alone = elementwise.select(zero, rest, rest / elementwise.select(zero, 1.0, x))
-    # No other element is 0, and the id is one.
+    # No other element is 0, and the id is not negative.
     lone = comparison.equal(zeros, elementwise.cast(zero, x.dtype))
     lone = comparison.logical_and(lone, _has_id(ids, x))
     return elementwise.select(lone, _take_by_id(g, ids) * alone, 0.0), None
@@ -101,7 +101,7 @@ PROD: Op = defop(
 
 
 def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
-    """Sums; slices whose id is negative go to a place behind the others, which is left out."""
+    """Sum segments. Slices with a negative id are added to an extra segment, which is dropped."""
     if not signed:
         return record(SCATTER_ADD, (x, ids), axis=0, size=size)
     ids = elementwise.select(ids < 0, size, ids)
@@ -110,17 +110,17 @@ def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
 
 
 def _segment_max(x: Tensor, ids: Tensor, size: int) -> Tensor:
-    """The largest of each segment; the lowest finite number of an empty one."""
+    """Return the maximum of each segment; the lowest finite number for an empty segment."""
     return record(MAX, (x, ids), size=size, empty=_to_number(x.dtype.min))
 
 
 def _segment_min(x: Tensor, ids: Tensor, size: int) -> Tensor:
-    """The smallest of each segment; the highest finite number of an empty one."""
+    """Return the minimum of each segment; the highest finite number for an empty segment."""
     return record(MIN, (x, ids), size=size, empty=_to_number(x.dtype.max))
 
 
 def _to_number(limit: float | np.integer[Any] | np.floating[Any]) -> float:
-    """A limit of a dtype as a number of Python's, which attributes are."""
+    """Convert a limit of a dtype to a Python number, for use as an attribute."""
     number: float = limit.item() if hasattr(limit, "item") else limit
     return number
 
@@ -139,7 +139,7 @@ def _to_operands(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Te
 def _parse_sorted(
     data: TensorLike, segment_ids: TensorLike, op: str
 ) -> tuple[Tensor, Tensor, Array]:
-    """Checked operands, and how often each id is there."""
+    """Check operands with sorted ids; return them and the number of slices of each id."""
     x, ids = _to_operands(data, segment_ids, op)
     require(x.ndim > 0, op, "input must be at least rank 1")
     require(ids.ndim == 1, op, "segment_ids should be a vector.")
@@ -159,7 +159,7 @@ def _align_counts(count: Array, x: Tensor) -> Array:
 
 
 def _zero_empty(value: Tensor, count: Array) -> Tensor:
-    """Zeros where there is nothing of an id."""
+    """Replace the results of empty segments by 0."""
     if count.all():
         return value
     return elementwise.select(as_tensor(_align_counts(count > 0, value)), value, 0)
@@ -168,21 +168,22 @@ def _zero_empty(value: Tensor, count: Array) -> Tensor:
 _IDS = """
     Args:
       data: A tensor of numbers, of at least one axis.
-      segment_ids: For each slice along the first axis its id: int32 or int64, from 0 on, sorted.
+      segment_ids: The id of each slice along the first axis: int32 or int64, not negative, sorted.
         Their values are read at the call.
       name: Not used.
 
     Returns:
-      A tensor of the dtype of ``data``, whose first axis has as many slices as the largest id says.
+      A tensor of the dtype of ``data``, whose first size is the largest id plus 1.
 
     Raises:
-      InvalidArgumentError: If ids are not sorted, negative, no integers, or not as many as slices.
+      InvalidArgumentError: If ids are not sorted, negative or not integers, or their number is not
+        that of the slices.
 """
 
 
 @document(_IDS)
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Sums of the slices that have the same id; 0 for an id that is not there.
+    """Sum the slices with the same id; 0 for an unused id.
 
     <arguments>
 
@@ -196,9 +197,9 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 @document(_IDS)
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Means of the slices that have the same id; 0 for an id that is not there.
+    """Average the slices with the same id; 0 for an unused id.
 
-    Those of integers are rounded towards 0.
+    Means of integers are rounded towards 0.
 
     <arguments>
 
@@ -216,7 +217,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 @document(_IDS)
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The largest of the slices that have the same id; 0 for an id that is not there.
+    """Take the maximum of the slices with the same id; 0 for an unused id.
 
     At a tie the gradient is shared evenly.
 
@@ -232,7 +233,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 @document(_IDS)
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The smallest of the slices that have the same id; 0 for an id that is not there.
+    """Take the minimum of the slices with the same id; 0 for an unused id.
 
     At a tie the gradient is shared evenly.
 
@@ -248,7 +249,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 @document(_IDS)
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Products of the slices that have the same id; 1 for an id that is not there.
+    """Multiply the slices with the same id; 1 for an unused id.
 
     <arguments>
 
@@ -263,13 +264,13 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 _UNSORTED = """
     Args:
       data: A tensor of numbers.
-      segment_ids: Ids, int32 or int64, in any order, for the first axes of ``data``: their shape
-        begins the shape of ``data``. Elements with a negative id are ignored.
-      num_segments: How many results there are.
+      segment_ids: Ids, int32 or int64, in any order. Their shape is a prefix of the shape of
+        ``data``. Elements with a negative id are ignored.
+      num_segments: The number of segments.
       name: Not used.
 
     Returns:
-      A tensor of the dtype of ``data``: ``num_segments`` slices.
+      A tensor of the dtype of ``data``, whose first size is ``num_segments``.
 
     Raises:
       InvalidArgumentError: If an id is not an integer or too large, or the shapes do not fit.
@@ -279,7 +280,7 @@ _UNSORTED = """
 def _parse_unsorted(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
 ) -> tuple[Tensor, Tensor, int]:
-    """Operands whose ids are a vector, and how many segments there are."""
+    """Check operands; return them with a vector of ids, and the number of segments."""
     x, ids = _to_operands(data, segment_ids, op)
     try:
         size = movement.to_ints(num_segments)
@@ -316,7 +317,7 @@ def _parse_unsorted(
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the slices that have the same id, in any order; 0 for an id that is not there.
+    """Sum the slices with the same id; 0 for an empty segment.
 
     <arguments>
 
@@ -331,7 +332,7 @@ def unsorted_segment_sum(
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """The largest of the slices that have the same id; the lowest number for an empty segment.
+    """Take the maximum of the slices with the same id; the lowest number for an empty segment.
 
     At a tie the gradient is shared evenly.
 
@@ -349,7 +350,7 @@ def unsorted_segment_max(
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """The smallest of the slices that have the same id; the highest number for an empty segment.
+    """Take the minimum of the slices with the same id; the highest number for an empty segment.
 
     At a tie the gradient is shared evenly.
 
@@ -367,7 +368,7 @@ def unsorted_segment_min(
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Products of the slices that have the same id; 1 for an empty segment.
+    """Multiply the slices with the same id; 1 for an empty segment.
 
     <arguments>
 
@@ -382,7 +383,7 @@ def unsorted_segment_prod(
 def _sums_and_counts(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
 ) -> tuple[Tensor, Tensor]:
-    """The sums, and how many slices each has, at least 1."""
+    """Return the sum of each segment, and its number of slices, at least 1."""
     x, ids, size = _parse_unsorted(data, segment_ids, num_segments, op)
     ones = as_tensor(np.ones(ids.shape, x.dtype.as_numpy_dtype))
     number = elementwise.maximum(_sum(ones, ids, size), 1)
@@ -394,9 +395,9 @@ def _sums_and_counts(
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Means of the slices that have the same id; 0 for an empty segment.
+    """Average the slices with the same id; 0 for an empty segment.
 
-    Those of integers are floats, as quotients are.
+    Means of integers are floats.
 
     <arguments>
 
@@ -413,7 +414,7 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the slices that have the same id, over the square root of their number.
+    """Sum the slices with the same id and divide by the square root of their number.
 
     <arguments>
 

@@ -1,4 +1,4 @@
-"""Shapes as tensors, shapes that are checked, bits under another dtype, lists of tensors."""
+"""Shapes as tensors, shape checks, bit casts, and identities of lists of tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 def shape_n(
     input: Sequence[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
-    """The shapes of several tensors, as tensors.
+    """Return the shapes of several tensors, as tensors.
 
     Args:
       input: A list of tensors.
@@ -39,7 +39,7 @@ def shape_n(
       A list of vectors.
 
     Raises:
-      InvalidArgumentError: If they do not exist.
+      InvalidArgumentError: If the list is empty.
 
     Example:
       >>> [shape.numpy().tolist() for shape in tf.shape_n([tf.zeros((2, 3)), tf.zeros(4)])]
@@ -50,18 +50,18 @@ def shape_n(
 
 
 def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | None = None) -> Tensor:
-    """The tensor itself, if its shape is the expected one.
+    """Check the shape of a tensor and return its value as a new tensor.
 
     Args:
       x: A tensor.
-      shape: The shape; None in it stands for any size.
+      shape: The expected shape; None in it stands for any size.
       name: Not used.
 
     Returns:
       A tensor with the value of ``x``.
 
     Raises:
-      InvalidArgumentError: If the shape is another one.
+      InvalidArgumentError: If the shape does not match.
 
     Example:
       >>> tf.ensure_shape(tf.zeros((2, 3)), (None, 3)).shape
@@ -83,7 +83,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | Non
 
 
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
-    """A list of new tensors with the same values.
+    """Return a list of new tensors with the same values.
 
     Args:
       input: A list of tensors, or a value that converts to one.
@@ -93,7 +93,7 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
       A list of tensors.
 
     Raises:
-      InvalidArgumentError: If they do not exist.
+      InvalidArgumentError: If the list is empty.
 
     Example:
       >>> [x.numpy() for x in tf.identity_n([1.0, 2])]
@@ -104,7 +104,7 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """The value of ``input``: TensorFlow's promise that it does not change, which is not needed.
+    """Return the value of ``input`` as a new tensor.
 
     Args:
       input: A tensor of any dtype.
@@ -131,17 +131,17 @@ CONST = defop(
 
 
 def parallel_stack(values: Sequence[TensorLike], name: str = "parallel_stack") -> Tensor:
-    """Tensors of one shape joined along a new first axis: `stack`.
+    """Stack tensors of one shape along a new first axis; see `stack`.
 
     Args:
       values: A list of tensors of one shape and dtype.
       name: Not used.
 
     Returns:
-      A tensor with one axis more.
+      A tensor with one more axis.
 
     Raises:
-      InvalidArgumentError: If the shapes or dtypes differ, or they do not exist.
+      InvalidArgumentError: If the shapes or dtypes differ, or the list is empty.
 
     Example:
       >>> tf.parallel_stack([[1, 2], [3, 4]]).numpy()
@@ -153,7 +153,7 @@ def parallel_stack(values: Sequence[TensorLike], name: str = "parallel_stack") -
 
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
-    """The shape to which two broadcast.
+    """Return the shape to which two shapes broadcast.
 
     Args:
       shape_x: A `TensorShape`, or a value that converts to one.
@@ -200,20 +200,20 @@ BITCAST = defop("Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=Tr
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
-    """The same bits as another dtype. It has no derivative: to ask for one is a LookupError.
+    """Reinterpret the bits as another dtype. No gradient is registered.
 
     Args:
       input: A tensor of numbers.
-      type: The dtype. Of a smaller one there are several to an element: a new last axis. A larger
-        one takes the last axis, of that size.
+      type: The dtype. A smaller dtype adds a last axis with the parts of each element; a larger
+        dtype combines the elements of the last axis into one.
       name: Not used.
 
     Returns:
       A tensor of that dtype.
 
     Raises:
-      InvalidArgumentError: If the last axis has not the size that a larger dtype needs, or one is
-        bool.
+      InvalidArgumentError: If the last axis does not have the size that a larger dtype requires, or
+        a dtype is bool.
 
     Example:
       >>> tf.bitcast(1.0, tf.int32).numpy() == 0x3F800000

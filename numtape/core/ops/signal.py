@@ -173,7 +173,7 @@ def _raised_cosine(length: IntLike, periodic: bool | Tensor, dtype: DTypeLike, a
 _LENGTH = """
     Args:
       window_length: The number of elements.
-      periodic: Whether an even window is one period, for spectra, and not symmetric.
+      periodic: Whether a window of even length is periodic, for spectra, instead of symmetric.
 """
 _COMMON = """
       dtype: A float dtype.
@@ -183,7 +183,7 @@ _COMMON = """
       A vector.
 
     Raises:
-      ValueError: If the dtype is not of floats.
+      ValueError: If the dtype is not a float dtype.
 """
 
 
@@ -195,7 +195,7 @@ def hann_window(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The window ``0.5 - 0.5 * cos(2 * pi * k / n)`` of von Hann.
+    """Return a Hann window, ``0.5 - 0.5 * cos(2 * pi * k / n)``.
 
     <arguments>
     <common>
@@ -215,7 +215,7 @@ def hamming_window(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The window ``0.54 - 0.46 * cos(2 * pi * k / n)`` of Hamming.
+    """Return a Hamming window, ``0.54 - 0.46 * cos(2 * pi * k / n)``.
 
     <arguments>
     <common>
@@ -239,11 +239,11 @@ def _kaiser(size: int, beta: float) -> Any:
 def kaiser_window(
     window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """The window of Kaiser: a Bessel function of half a circle.
+    """Return a Kaiser window, ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1.
 
     Args:
       window_length: The number of elements.
-      beta: How narrow it is.
+      beta: The shape parameter; larger values give a narrower window.
     <common>
 
     Example:
@@ -257,11 +257,11 @@ def kaiser_window(
 def kaiser_bessel_derived_window(
     window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """Roots of the running sums of a Kaiser window, whose squares half apart add up to 1.
+    """Return a Kaiser-Bessel-derived window, whose squares half a window apart add up to 1.
 
     Args:
-      window_length: The number of elements, which is even.
-      beta: How narrow the Kaiser window is.
+      window_length: The number of elements, an even number.
+      beta: The shape parameter of the Kaiser window.
     <common>
 
     Example:
@@ -278,7 +278,7 @@ def kaiser_bessel_derived_window(
 def vorbis_window(
     window_length: IntLike, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """The power complementary window of Vorbis.
+    """Return Vorbis's power complementary window.
 
     Args:
       window_length: The number of elements.
@@ -294,7 +294,7 @@ def vorbis_window(
 
 
 def _mel(hertz: float | Array) -> Any:
-    """The mel scale of HTK."""
+    """Convert frequencies to the mel scale of HTK."""
     return 1127.0 * np.log(1.0 + np.asarray(hertz) / 700.0)
 
 
@@ -307,14 +307,14 @@ def linear_to_mel_weight_matrix(
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix that makes mel spectra of linear ones: triangles in the mel scale.
+    """Return the matrix that converts linear spectra to mel spectra, with triangular filters.
 
     Args:
-      num_mel_bins: How many mel bins there are.
-      num_spectrogram_bins: How many bins a spectrum has: ``fft_length // 2 + 1``.
-      sample_rate: Samples a second.
-      lower_edge_hertz: Where the first triangle begins.
-      upper_edge_hertz: Where the last one ends.
+      num_mel_bins: The number of mel bins.
+      num_spectrogram_bins: The number of bins of a linear spectrum, ``fft_length // 2 + 1``.
+      sample_rate: The number of samples per second.
+      lower_edge_hertz: The lower edge of the first triangle.
+      upper_edge_hertz: The upper edge of the last triangle.
       dtype: A float dtype.
       name: Not used.
 
@@ -322,7 +322,7 @@ def linear_to_mel_weight_matrix(
       A matrix of ``num_spectrogram_bins`` rows and ``num_mel_bins`` columns.
 
     Raises:
-      ValueError: If a number is out of its range, or the dtype is not of floats.
+      ValueError: If a number is out of range, or the dtype is not a float dtype.
 
     Example:
       >>> tf.signal.linear_to_mel_weight_matrix(4, 9).shape
@@ -343,7 +343,7 @@ def linear_to_mel_weight_matrix(
             f"upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
             f"Got {high} for sample_rate: {rate}"
         )
-    # The bin of frequency 0 belongs to none, as in HTK.
+    # The bin of frequency 0 is in no triangle, as in HTK.
     bins = _mel(np.linspace(0.0, rate / 2, int(num_spectrogram_bins))[1:])[:, None]
     edges = np.linspace(_mel(low), _mel(high), count + 2)
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Slices: (start, count-defining end, step) for each axis, as range() takes them. Where a slice
-# begins is an operand, counted in elements: programs use many of them. Counts and steps, which
-# mostly repeat, are attributes.
+# Slices: the arguments (start, end, step) of range() for each axis. The flat index of the first
+# element is an operand, because programs use many different ones; counts and steps, which mostly
+# repeat, are attributes.
 
 Cut = tuple[tuple[int, int, int], ...]
 Ints = tuple[int, ...]
@@ -42,7 +42,7 @@ NUMBER = intern((), int64)
 
 
 def to_numpy_slices(cut: Cut) -> tuple[slice, ...]:
-    """NumPy's index of a slice."""
+    """Convert to an index of NumPy."""
     # An end before 0 means "through the first element", which a slice spells None.
     return tuple(
         slice(part[0], part[1] if part[1] >= 0 else None, part[2])
@@ -53,7 +53,7 @@ def to_numpy_slices(cut: Cut) -> tuple[slice, ...]:
 
 
 def _flat_begin(cut: Cut, shape: Ints) -> int:
-    """The place of a slice's first element among those of the whole."""
+    """Return the flat index of the first element of a slice."""
     place = 0
     for (start, _, _), dim in zip(cut, shape, strict=True):
         place = place * dim + start
@@ -69,7 +69,7 @@ def _slice_steps(cut: Cut) -> Ints:
 
 
 def _view_slice(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
-    """The elements of a slice, in place."""
+    """Return a view of the elements of a slice."""
     if 0 in counts:
         return np.empty(counts, full.dtype)
     strides, stride = [], full.itemsize
@@ -91,7 +91,7 @@ def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> Non
 def _slice_copy_native(
     kernel: str, full: Spec, counts: Ints, steps: Ints, begin: int | None = None
 ) -> Native | None:
-    """The kernel for a slice of ``counts`` elements. ``begin`` is None if that is an operand."""
+    """Return the kernel call for a slice; ``begin`` is None if it is an operand."""
     strides, stride = [], full.dtype.size
     for dim, step in zip(reversed(full.shape), reversed(steps), strict=True):
         strides.append(stride * step)
@@ -136,7 +136,7 @@ def _into_zeros_vjp(
     return record(SLICE, (g, begin), counts=tuple(x.shape), steps=steps), None
 
 
-# The derivative of a slice: the slice's elements among zeros.
+# The derivative of a slice: places elements into zeros.
 SLICE_INTO_ZEROS = defop(
     "StridedSliceGrad",
     ARRAY,
@@ -149,8 +149,8 @@ SLICE_INTO_ZEROS = defop(
 )
 
 
-# Of small arrays, where a slice begins is an attribute, too, and so is the shape that it gets:
-# there are few such slices, and one row does it.
+# For small arrays the begin of a slice and the shape of the result are attributes as well: there
+# are few such slices, and one row suffices.
 
 
 def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints) -> Spec:
@@ -221,7 +221,7 @@ SMALL_INTO_ZEROS = defop(
 
 
 def slice_attributes(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
-    """The attributes of a slice of a small array."""
+    """Return the attributes of a slice."""
     counts = tuple(len(range(*part)) for part in cut)
     return {
         "begin": _flat_begin(cut, x.shape),
@@ -232,7 +232,7 @@ def slice_attributes(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
 
 
 def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
-    """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
+    """Return zeros of ``shape`` with ``g`` in place of the elements of a slice."""
     return record(
         SLICE_INTO_ZEROS, (g, _record_begin(cut, shape)), shape=shape, steps=_slice_steps(cut)
     )
@@ -242,19 +242,19 @@ def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
 def unstack(
     value: TensorLike, num: int | None = None, axis: IntLike = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices along an axis, without it, as a list.
+    """Split a tensor into slices along an axis, without that axis.
 
     Args:
       value: A tensor of any dtype, of at least one axis.
-      num: The number of slices, if it is to be checked.
+      num: The expected number of slices; None for no check.
       axis: The axis.
       name: Not used.
 
     Returns:
-      A list of tensors with one axis less.
+      A list of tensors without the axis.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range, or ``num`` another number.
+      InvalidArgumentError: If the axis is out of range, or ``num`` differs from its size.
 
     Example:
       >>> a, b = tf.unstack([[1, 2], [3, 4]], axis=1)
@@ -285,20 +285,21 @@ def split(
     num: int | None = None,
     name: str = "split",
 ) -> list[Tensor]:
-    """The parts into which a tensor is cut along an axis, as a list.
+    """Split a tensor into parts along an axis.
 
     Args:
       value: A tensor of any dtype, of at least one axis.
-      num_or_size_splits: An int, for so many equal parts; or their sizes, one of which may be -1.
+      num_or_size_splits: The number of equal parts, an int; or their sizes, one of which may be -1.
       axis: The axis.
-      num: The number of sizes, if it is to be checked.
+      num: The expected number of sizes; None for no check.
       name: Not used.
 
     Returns:
       A list of tensors of the same dtype.
 
     Raises:
-      InvalidArgumentError: If the sizes do not add up to that of the axis, or it is out of range.
+      InvalidArgumentError: If the sizes do not add up to the size of the axis, or the axis is out
+        of range.
 
     Example:
       >>> [part.numpy() for part in tf.split([1, 2, 3, 4, 5], [2, -1])]
@@ -339,13 +340,13 @@ def split(
 
 
 class SliceView(NamedTuple):
-    """How a slice is recorded: as one row, and one more if it is seen under another shape.
+    """The plan for recording a slice: one row, and a second row if the result is reshaped.
 
     Attributes:
-      code: The row's op code.
-      spec: The row's shape and dtype.
-      op: Its op.
-      begin: The begin of the slice, if that is an operand.
+      code: The op code of the row.
+      spec: The shape and dtype of the row.
+      op: The op.
+      begin: The flat index of the first element and its spec, if that is an operand.
       seen: The code and spec under the other shape.
     """
 
@@ -360,7 +361,7 @@ _plans: dict[Any, SliceView] = clearable_cache()
 
 
 def plan_slice(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
-    """How a slice is recorded; None where it is all there is."""
+    """Return the plan for recording a slice; None if the slice is the whole tensor."""
     key = x, cut, shape
     way = _plans.get(key)
     if way is None and any(part != (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
@@ -381,16 +382,16 @@ def plan_slice(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
 
 
 def record_slice(x: Tensor | Variable, way: SliceView) -> Tensor:
-    """The slice of a tensor or variable."""
+    """Record a slice of a tensor or variable."""
     code, spec, op, begin, visited = way
     result = append(code, spec, x, op, begin)
     return result if visited is None else append(*visited, result, RESHAPE)
 
 
 def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
-    """The elements range(start, end, step) of each axis; under another shape, if there is one.
+    """Return the elements range(start, end, step) of each axis, reshaped to ``shape`` if given.
 
-    Where these are all, in the shape that ``x`` has, it is ``x`` itself: a tensor or a variable.
+    If the result equals ``x``, it is ``x`` itself, a tensor or a variable.
     """
     if shape is None:
         shape = tuple([len(range(*part)) for part in cut])
@@ -399,27 +400,26 @@ def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
 
 
 def _as_new_tensor(value: Tensor, x: Tensor) -> Tensor:
-    """A function's result; a new tensor if the result is its operand."""
+    """Return ``value``, or a new tensor if it is the operand ``x`` itself."""
     return identity(value) if value is x else value
 
 
 def slice_(
     input_: TensorLike, begin: ShapeLike, size: ShapeLike, name: str | None = None
 ) -> Tensor:
-    """``size`` elements from ``begin`` on along each axis. ``x[1:3, ::2]`` can do more.
+    """Slice ``size`` elements from ``begin`` along each axis; ``x[1:3, ::2]`` is more general.
 
     Args:
       input_: A tensor of any dtype.
-      begin: Where to begin, an int for each axis.
-      size: How many, an int for each axis; -1: all that are left.
+      begin: The first index, an int for each axis.
+      size: The number of elements, an int for each axis; -1 for all remaining elements.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If there is not one number for each axis, or the slice does not lie
-        inside.
+      InvalidArgumentError: If there is not one number for each axis, or the slice is out of range.
 
     Example:
       >>> tf.slice([[1, 2, 3], [4, 5, 6]], begin=[0, 1], size=[-1, 2]).numpy()
@@ -447,7 +447,7 @@ def slice_(
 
 @suggest_keywords
 def reverse(tensor: TensorLike, axis: IntsLike, name: str | None = None) -> Tensor:
-    """The elements in reversed order along axes.
+    """Reverse the elements along axes.
 
     Args:
       tensor: A tensor of any dtype.

@@ -55,8 +55,8 @@ def _sort_indices(x: Tensor, k: int, descending: bool, output: str) -> Tensor:
 
 def _along_last(x: Tensor, indices: Tensor) -> Tensor:
     """``x[..., indices[..., j]]``: one gather from all rows laid end to end."""
-    if x.ndim == 1:
-        return record(GATHER, (movement.reshape(x, (-1,)), indices), axis=0)  # a dense derivative
+    if x.ndim == 1:  # the reshape makes the gradient dense
+        return record(GATHER, (movement.reshape(x, (-1,)), indices), axis=0)
     lead, n = tuple(x.shape[:-1]), x.shape[-1]
     starts = np.arange(math.prod(lead), dtype=np.int64).reshape(*lead, 1) * n
     at = elementwise.cast(indices, dtypes.int64) + starts
@@ -77,8 +77,8 @@ def top_k(
 
     Args:
       input: A tensor of numbers, of at least one axis.
-      k: How many.
-      sorted: Accepted for compatibility with TensorFlow: the results are always in falling order.
+      k: The number of elements.
+      sorted: Accepted for compatibility with TensorFlow: results are always in descending order.
       index_type: The dtype of the indices: int16, int32 or int64.
       name: Not used.
 
@@ -137,7 +137,7 @@ def sort(
     direction: str = "ASCENDING",
     name: str | None = None,
 ) -> Tensor:
-    """The elements sorted along an axis. NaN comes last in both directions.
+    """Sort the elements along an axis. NaN comes last in both directions.
 
     Gradients flow back to the original positions.
 
@@ -152,7 +152,7 @@ def sort(
 
     Raises:
       InvalidArgumentError: If the axis is out of range, or the elements are bools.
-      ValueError: If the axis is None, or ``direction`` is another one.
+      ValueError: If the axis is None, or ``direction`` is unknown.
 
     Example:
       >>> tf.sort([3.0, 1.0, 2.0]).numpy()
@@ -174,13 +174,14 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The indices that sort a tensor along an axis. NaN comes last in both directions.
+    """Return the indices that sort a tensor along an axis. NaN comes last in both directions.
 
     Args:
       values: A tensor of numbers, of at least one axis.
       axis: One axis.
       direction: ``"ASCENDING"`` or ``"DESCENDING"``.
-      stable: Accepted for compatibility with TensorFlow: equal elements always stay in their order.
+      stable: Accepted for compatibility with TensorFlow: the order of equal elements is always
+        preserved.
       name: Not used.
 
     Returns:
@@ -188,7 +189,7 @@ def argsort(
 
     Raises:
       InvalidArgumentError: If the axis is out of range, or the elements are bools.
-      ValueError: If the axis is None, or ``direction`` is another one.
+      ValueError: If the axis is None, or ``direction`` is unknown.
 
     Example:
       >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
@@ -236,7 +237,7 @@ def in_top_k(
     Args:
       targets: An int32 or int64 tensor of shape (rows,).
       predictions: A float32 tensor of shape (rows, classes).
-      k: How many.
+      k: The number of largest predictions.
       name: Not used.
 
     Returns:
@@ -279,7 +280,7 @@ def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec
 
 
 def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
-    """Bisection in all rows at once, by the comparisons of C++'s lower_bound and upper_bound."""
+    """Bisect all rows at once, with the comparisons of C++'s lower_bound and upper_bound."""
     rows, n = math.prod(x.shape[:-1]), x.shape[-1]
     if not n or not values.size:
         out[...] = 0
@@ -319,7 +320,7 @@ def searchsorted(
       A tensor of dtype ``out_type`` and of the shape of ``values``.
 
     Raises:
-      ValueError: If ``side`` is another one.
+      ValueError: If ``side`` is unknown.
       InvalidArgumentError: If dtypes or shapes do not fit.
 
     Example:

@@ -104,9 +104,9 @@ nextafter = host_op(
     lambda g, z, x, y: (g, 0.0 * g),
     arguments="x1 x2",
     doc="""
-    The next number after ``x1`` on the way to ``x2``, elementwise.
+    The next representable number after ``x1`` towards ``x2``, elementwise.
 
-    Its derivative by ``x1`` is 1, by ``x2`` it is 0.
+    The derivative by ``x1`` is 1, by ``x2`` 0.
 
     >>> tf.math.nextafter([1.0], [2.0]).numpy()
     array([1.0000001], dtype=float32)
@@ -131,7 +131,7 @@ erfcinv = host_op(
     "scipy.special.erfcinv",
     lambda g, y, x: (multiply_no_nan(-math.sqrt(math.pi) / 2 * exp(square(y)), g),),
     doc="""
-    The inverse of `erfc`, elementwise, with all its digits near 0; infinite at 0 and 2.
+    The inverse of `erfc`, elementwise, with full accuracy near 0; infinite at 0 and 2.
 
     >>> tf.math.erfcinv([1.0, 1e-5]).numpy()
     array([0.       , 3.1234133], dtype=float32)
@@ -219,7 +219,7 @@ fresnel_sin = host_op(
 
 
 def _log_ratio(out: Array, x: Array, order: int) -> None:
-    """The derivative of this order of ``log(x) / (1 - x)``; by its series where x is near 1."""
+    """Write the derivative of order ``order`` of ``log(x) / (1 - x)``; near 1 by its series."""
     x = np.asarray(x, np.float64)
     far = np.log(x) / (1 - x)
     for n in range(1, order + 1):
@@ -244,16 +244,18 @@ _LOG_RATIO: Op = defop(
 
 
 def _sinc(out: Array, x: Array, order: int) -> None:
-    """The derivative of this order of ``sin(pi * x) / (pi * x)``; by its series near 0."""
+    """Write the derivative of order ``order`` of ``sin(pi * x) / (pi * x)``; near 0 by its
+    series.
+    """
     x = np.asarray(x, np.float64)
     t = np.pi * x
-    turn = np.pi * np.fmod(x, 2.0)  # exact, where t is not
+    turn = np.pi * np.fmod(x, 2.0)  # exact, unlike t
     sine, cosine = np.sin(turn), np.cos(turn)
     turns = sine, cosine, -sine, -cosine
     far = sine / t
     for n in range(1, order + 1):
         far = (turns[n % 4] - n * far) / t
-    limit = order + 2.0  # up to here the series loses less
+    limit = order + 2.0  # up to this bound the series is more accurate
     z = np.where(np.abs(t) < limit, t, 0.0)
     series = np.zeros_like(z)
     for k in range(30 + 2 * order, -1, -1):
@@ -280,7 +282,7 @@ _SINC: Op = defop(
 def sinc(x: TensorLike, name: str | None = None) -> Tensor:
     """``sin(pi * x) / (pi * x)``, elementwise; 1 where ``x`` is 0, as in NumPy.
 
-    At 0 it has its limits, in derivatives of every order as well.
+    At 0 the function and its derivatives of every order are the limits.
 
     Args:
       x: A tensor of floats.
@@ -306,8 +308,8 @@ spence = host_op(
     doc="""
     Spence's integral, elementwise: of ``log(t) / (1 - t)`` from 1 to ``x``.
 
-    It is the dilogarithm of ``1 - x``. NaN where ``x`` is negative. At 1, where the integrand is a
-    limit, it has all its derivatives.
+    It is the dilogarithm of ``1 - x``. NaN where ``x`` is negative. It has derivatives of every
+    order at 1, where the integrand is a limit.
 
     >>> tf.math.special.spence([0.0, 1.0, 2.0]).numpy()
     array([ 1.6449341,  0.       , -0.8224670], dtype=float32)
@@ -666,7 +668,7 @@ Higher = Callable[[Any, int], Tensor]
 
 
 def _make_nonnegative(name: str, below: float) -> Callable[[Array], Array]:
-    """One of a positive argument; for a negative one TensorFlow gives the limit at 0."""
+    """Return a function that gives its limit at 0 for negative numbers, as in TensorFlow."""
 
     def compute(x: Array) -> Array:
         import scipy.special
@@ -680,7 +682,7 @@ def _make_nonnegative(name: str, below: float) -> Callable[[Array], Array]:
 def _make_higher_order(
     name: str, function: str | Callable[[int, Array], Array], slope: Callable[..., Tensor]
 ) -> Higher:
-    """Those of order 2 and more of one kind, which only derivatives need."""
+    """Return the recorder of a Bessel function of orders from 2 on, for derivatives."""
 
     def compute(out: Array, x: Array, order: int) -> None:
         import scipy.special
@@ -697,7 +699,7 @@ def _make_higher_order(
     return lambda x, order: record(op, (x,), order=order)
 
 
-# Modified, of the first kind.
+# Modified Bessel functions of the first kind.
 
 bessel_i0 = host_op(
     "BesselI0",
@@ -753,7 +755,7 @@ bessel_i1e: Recorder = host_op(
 
 
 def _scaled_iv(order: int, x: Array) -> Array:
-    """SciPy's `ive`, and where that is lost, beyond 1e9, its asymptotic series (9.7.1)."""
+    """Compute SciPy's `ive`; beyond 1e9, where it fails, the asymptotic series 9.7.1."""
     from scipy.special import i0e, ive
 
     large = np.maximum(np.abs(x), 1e9)
@@ -770,7 +772,7 @@ _ive: Higher = _make_higher_order(
     ),
 )
 
-# Modified, of the second kind.
+# Modified Bessel functions of the second kind.
 
 bessel_k0 = host_op(
     "BesselK0",
@@ -779,7 +781,7 @@ bessel_k0 = host_op(
     doc="""
     The modified Bessel function of the second kind of order 0, elementwise.
 
-    It is infinite at 0, and for negative numbers, too.
+    It is infinite at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_k0([1.0, 2.0]).numpy()
     array([0.42102444, 0.11389387], dtype=float32)
@@ -792,7 +794,7 @@ bessel_k1: Recorder = host_op(
     doc="""
     The modified Bessel function of the second kind of order 1, elementwise.
 
-    It is infinite at 0, and for negative numbers, too.
+    It is infinite at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_k1([1.0, 2.0]).numpy()
     array([0.6019072 , 0.13986588], dtype=float32)
@@ -821,7 +823,7 @@ bessel_k1e: Recorder = host_op(
 """,
 )
 
-# Of the first and of the second kind.
+# Bessel functions of the first and of the second kind.
 
 bessel_j0 = host_op(
     "BesselJ0",
@@ -857,7 +859,7 @@ bessel_y0 = host_op(
     doc="""
     The Bessel function of the second kind of order 0, elementwise.
 
-    It is minus infinity at 0, and for negative numbers, too.
+    It is minus infinity at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_y0([1.0, 2.0]).numpy()
     array([0.08825696, 0.51037567], dtype=float32)
@@ -870,7 +872,7 @@ bessel_y1: Recorder = host_op(
     doc="""
     The Bessel function of the second kind of order 1, elementwise.
 
-    It is minus infinity at 0, and for negative numbers, too.
+    It is minus infinity at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_y1([1.0, 2.0]).numpy()
     array([-0.7812128 , -0.10703243], dtype=float32)

@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Algorithm(enum.Enum):
-    """Generators of random numbers; numtape has Philox, which is what AUTO_SELECT takes."""
+    """Algorithms of random generators; numtape has Philox, which AUTO_SELECT also selects."""
 
     PHILOX = 1
     THREEFRY = 2
@@ -47,7 +47,7 @@ _COUNTS = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.
 
 
 def algorithm(alg: AlgorithmLike) -> int:
-    """The number of an algorithm; an error unless it is Philox."""
+    """Return the number of an algorithm; raise an error unless it is Philox."""
     value: Any = alg.value if isinstance(alg, Algorithm) else alg
     if isinstance(value, str):
         value = _ALGORITHMS.get(value.lower())
@@ -64,7 +64,8 @@ def algorithm(alg: AlgorithmLike) -> int:
     return 1
 
 
-# The ops. Their first operand is a seed of two integers, or the state of a `Generator`, of three.
+# The ops. Their first operand is a seed of two integers, or the state of a `Generator`, three
+# integers.
 
 
 def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: object) -> Spec:
@@ -80,7 +81,7 @@ _KINDS = {
 
 
 def _draw(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
-    requested = as_dtype(dtype).as_numpy_dtype  # of which ``out`` may be a wider one
+    requested = as_dtype(dtype).as_numpy_dtype  # ``out`` may have a wider dtype
     out[...] = _KINDS[kind](philox.Philox(state), out.size, requested).reshape(shape)
 
 
@@ -89,7 +90,7 @@ def _draw_numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], 
     source = np.random.Generator(np.random.Philox(key))
     wide = np.float64 if dtype == "float64" else np.float32
     value = source.random(shape, wide) if kind == "uniform" else source.standard_normal(shape, wide)
-    if kind == "uniform" and dtype in ("float16", "bfloat16"):  # multiples of the last bit below 1
+    if kind == "uniform" and dtype in ("float16", "bfloat16"):  # multiples of the epsilon below 1
         steps = 2.0**10 if dtype == "float16" else 2.0**7
         value = np.floor(value * steps) / steps
     out[...] = value
@@ -130,7 +131,7 @@ def _gamma(out: Array, state: Array, alpha: Array, shape: tuple[int, ...], dtype
 def _gamma_vjp(
     g: Tensor, y: Tensor, state: Tensor, alpha: Tensor, shape: tuple[int, ...], dtype: str
 ) -> tuple[None, Tensor]:
-    """Implicit differentiation: Figurnov, Mohamed and Mnih (2018)."""
+    """Return the adjoint by implicit differentiation (Figurnov, Mohamed and Mnih, 2018)."""
     lead = y.ndim - alpha.ndim
     each = g * record(GAMMA_SLOPE, (movement.broadcast_to(alpha, shape), y))
     return None, reduce_sum(each, tuple(range(lead)))
@@ -151,7 +152,7 @@ GAMMA_SLOPE = defop(
 
 
 def _write_counts(value: Array, out: Array) -> None:
-    """NaN, where there is no such number, is 0 among integers."""
+    """Write counts; NaN, which marks invalid parameters, becomes 0 in integer dtypes."""
     out[...] = value if out.dtype.kind == "f" else np.nan_to_num(value)
 
 
@@ -160,7 +161,8 @@ def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtyp
     _write_counts(philox.poisson(philox.Philox(state), rate, count).reshape(shape), out)
 
 
-# Of a seed that is given no gradient flows; of one that is drawn TensorFlow has none registered.
+# As in TensorFlow, no gradient flows with an explicit seed, and none is registered with a drawn
+# seed.
 POISSON = defop(
     "StatelessRandomPoisson", ARRAY, 2, _drawn_spec, compute=_poisson, gradient=STOP, on_host=True
 )
@@ -205,7 +207,7 @@ CATEGORICAL = defop(
 
 
 def parse_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
-    """A shape of numbers to be drawn."""
+    """Convert and check the shape of numbers to draw."""
     value = movement.to_ints(shape)
     require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
     dims = movement.to_shape(value)
@@ -214,7 +216,7 @@ def parse_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
 
 
 def parse_seed(seed: TensorLike, op: str) -> Tensor:
-    """A seed as a tensor of two integers."""
+    """Convert a seed to a tensor of two integers."""
     result = as_tensor(seed)
     if result.dtype not in (dtypes.int32, dtypes.int64):
         raise InvalidArgumentError(
@@ -227,7 +229,7 @@ def parse_seed(seed: TensorLike, op: str) -> Tensor:
 
 
 def parse_float_dtype(dtype: DTypeLike) -> dtypes.DType:
-    """A dtype of floats to be drawn."""
+    """Convert and check the dtype of floats to draw."""
     result = as_dtype(dtype)
     if result not in _FLOATS:
         raise TypeError(f"Random floats are of a floating dtype, not dtype={result.name}.")
@@ -235,7 +237,7 @@ def parse_float_dtype(dtype: DTypeLike) -> dtypes.DType:
 
 
 def to_parameter(value: TensorLike, dtype: dtypes.DType, op: str) -> Tensor:
-    """A parameter as a tensor of a dtype."""
+    """Convert a parameter to a tensor of a dtype."""
     result = as_tensor(value, intern((), dtype), op)
     if result.dtype is not dtype:
         raise ValueError(
@@ -246,17 +248,17 @@ def to_parameter(value: TensorLike, dtype: dtypes.DType, op: str) -> Tensor:
 
 
 def draw(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
-    """Numbers of one kind."""
+    """Record numbers of one kind."""
     return record(RANDOM, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
 def draw_numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
-    """Numbers of one kind, "uniform" or "normal", of a seed and the number of the draw."""
+    """Record numbers of one kind, "uniform" or "normal", for a seed and the number of the draw."""
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
 def scale(rest: Tensor, scale: TensorLike, start: TensorLike, op: str) -> Tensor:
-    """``rest * scale + start``, of the shape of ``rest``."""
+    """Return ``rest * scale + start``; check that it has the shape of ``rest``."""
     result = rest * to_parameter(scale, rest.dtype, op) + to_parameter(start, rest.dtype, op)
     require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
     return result
@@ -270,7 +272,7 @@ def uniform(
     dtype: DTypeLike,
     op: str,
 ) -> Tensor:
-    """Numbers in a range: floats, or integers."""
+    """Record floats or integers in a range."""
     requested = as_dtype(dtype)
     if requested in _FLOATS:
         low = to_parameter(0 if minval is None else minval, requested, op)
@@ -297,12 +299,12 @@ def uniform(
 
 
 def broadcast_parameters(parameters: list[Tensor], op: str) -> tuple[int, ...]:
-    """The shape to which parameters broadcast."""
+    """Return the shape to which parameters broadcast."""
     return broadcast(op, *(x._spec for x in parameters))
 
 
 def check_ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[int, ...]:
-    """The shape to which parameters broadcast, with which the other one has to end."""
+    """Return the shape to which parameters broadcast; check that ``shape`` ends with it."""
     common = broadcast_parameters(parameters, op)
     require(
         len(common) <= len(shape) and shape[len(shape) - len(common) :] == common,
@@ -313,7 +315,7 @@ def check_ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> t
 
 
 def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor, op: str) -> Tensor:
-    """Numbers of a gamma distribution, whose shape ends with that of ``alpha``."""
+    """Record gamma numbers, whose shape ends with the shape of ``alpha``."""
     result = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
     tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
     return elementwise.maximum(as_tensor(tiny, alpha._spec), result / beta)
@@ -322,7 +324,7 @@ def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor, op
 def poisson(
     op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: DTypeLike
 ) -> Tensor:
-    """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
+    """Record Poisson numbers, whose shape ends with the shape of the rate."""
     requested = as_dtype(dtype)
     if requested not in _COUNTS:
         raise InvalidArgumentError(
@@ -336,7 +338,7 @@ def poisson(
 def binomial(
     state: Tensor, shape: tuple[int, ...], counts: TensorLike, probs: TensorLike, dtype: DTypeLike
 ) -> Tensor:
-    """Numbers of successes."""
+    """Record binomial numbers."""
     op, requested = BINOMIAL.name, as_dtype(dtype)
     if requested not in _COUNTS:
         raise InvalidArgumentError(
@@ -352,7 +354,7 @@ def binomial(
 def categorical(
     state: Tensor, logits: TensorLike, num_samples: IntLike, dtype: DTypeLike | None
 ) -> Tensor:
-    """Classes by their logits."""
+    """Record classes drawn with probabilities given by logits."""
     op = CATEGORICAL.name
     requested = dtypes.int64 if dtype is None else as_dtype(dtype)
     if requested not in (dtypes.int32, dtypes.int64):
@@ -370,7 +372,7 @@ def categorical(
 
 
 def shuffle(state: Tensor, value: TensorLike) -> Tensor:
-    """Slices along the first axis in an order that the state says."""
+    """Record the slices along the first axis in a random order."""
     x = as_tensor(value)
     require(x.ndim > 0, "StatelessShuffle", "value must have at least one axis")
     keys = draw(state, "integers", (x.shape[0],), dtypes.int64)
@@ -378,12 +380,12 @@ def shuffle(state: Tensor, value: TensorLike) -> Tensor:
 
 
 def stack_pair(first: Tensor, second: Tensor) -> Tensor:
-    """Two scalars as a vector."""
+    """Stack two scalars to a vector."""
     return joining.stack([first, second])
 
 
 def count_numbers(shape: tuple[int, ...]) -> int:
-    """How many numbers there are."""
+    """Return the number of elements of a shape."""
     return math.prod(shape)
 
 
@@ -392,12 +394,12 @@ _COMMON = """
       alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and of the requested dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, or the shape no vector of sizes.
-      TypeError: If ``dtype`` is another one.
-      ValueError: If ``alg`` is another one.
+      InvalidArgumentError: If the seed is not two integers, or the shape is not a vector of sizes.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If ``alg`` is unknown.
       UnimplementedError: If ``alg`` is ``"threefry"``.
 """
 _FIRST = """
@@ -418,11 +420,11 @@ def stateless_normal(
     name: str | None = None,
     alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
-    """Draws from a normal distribution that a seed determines; the numbers are TensorFlow's.
+    """Draw from a normal distribution, determined by a seed. The numbers are TensorFlow's.
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation, also.
+      stddev: The standard deviation; it broadcasts to ``shape``, and gradients reach it.
       dtype: A floating dtype.
     <common>
 
@@ -448,11 +450,12 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
-    """Draws from a normal distribution, those beyond two standard deviations drawn again.
+    """Draw from a normal distribution truncated at two standard deviations, determined by a seed.
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation before the tails go, also.
+      stddev: The standard deviation before truncation; it broadcasts to ``shape``, and gradients
+        reach it.
       dtype: A floating dtype.
     <common>
 
@@ -478,15 +481,16 @@ def stateless_uniform(
     name: str | None = None,
     alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
-    """Draws from ``minval`` up to, not including, ``maxval`` that a seed determines.
+    """Draw uniformly from ``minval`` (included) to ``maxval`` (excluded), determined by a seed.
 
-    They are TensorFlow's numbers. Integers are as likely as each other as far as 2 ** 32 or 2 ** 64
-    is a multiple of the width of the range.
+    The numbers are TensorFlow's. Integers are exactly uniform only if the width of the range
+    divides 2 ** 32 or 2 ** 64.
 
     <arguments>
-      minval: The lower bound. If it and ``maxval`` are None, integers are of all values.
-      maxval: The upper bound; None is 1, for floats.
-      dtype: A floating dtype, int32 or int64; of all values, uint32 or uint64 too.
+      minval: The lower bound. If it and ``maxval`` are None, integers are drawn from the full
+        range.
+      maxval: The upper bound; None for 1, for floats only.
+      dtype: A floating dtype, int32 or int64; for the full range also uint32 or uint64.
     <common>
 
     Example:
@@ -511,26 +515,27 @@ def stateless_gamma(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from gamma distributions that a seed determines; the numbers are TensorFlow's.
+    """Draw from gamma distributions, determined by a seed. The numbers are TensorFlow's.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
-    Gradients", 2018; of first order alone) and ``beta``.
+    Gradients", 2018; first order only) and ``beta``.
 
     Args:
-      shape: The shape of the result: it ends with that to which ``alpha`` and ``beta`` broadcast.
+      shape: The shape of the result. It ends with the shape to which ``alpha`` and ``beta``
+        broadcast.
       seed: Two integers, int32 or int64.
       alpha: The shape parameter. A negative one gives NaN.
-      beta: The inverse scale; None is 1.
+      beta: The inverse scale; None for 1.
       dtype: float16, float32 or float64.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and of the requested dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, or the shape does not end so, or
-        ``dtype`` is bfloat16.
-      TypeError: If ``dtype`` is another one.
+      InvalidArgumentError: If the seed is not two integers, the shape does not fit the parameters,
+        or ``dtype`` is bfloat16.
+      TypeError: If ``dtype`` is not supported.
       ValueError: If parameters are tensors of another dtype.
 
     Example:
@@ -555,22 +560,22 @@ def stateless_poisson(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from Poisson distributions that a seed determines; the numbers are TensorFlow's.
+    """Draw from Poisson distributions, determined by a seed. The numbers are TensorFlow's.
 
     Args:
-      shape: The shape of the result: it ends with that of ``lam``.
+      shape: The shape of the result. It ends with the shape of ``lam``.
       seed: Two integers, int32 or int64.
       lam: The rate, which is the mean.
       dtype: float16, float32, float64, int32 or int64.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype. A negative rate gives 0; one that is not finite NaN, among
-      integers 0.
+      A tensor of shape ``shape`` and of the requested dtype. A negative rate gives 0; a rate that
+      is not finite gives NaN, or 0 for integer dtypes.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, the shape does not end so, or
-        ``dtype`` is another one.
+      InvalidArgumentError: If the seed is not two integers, the shape does not fit ``lam``, or
+        ``dtype`` is not supported.
 
     Example:
       >>> tf.random.stateless_poisson([3, 2], seed=[1, 2], lam=[3.0, 40.0]).numpy()
@@ -592,23 +597,24 @@ def stateless_binomial(
     output_dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers of successes in trials that a seed determines; not those that TensorFlow draws.
+    """Draw from binomial distributions, determined by a seed. The numbers differ from TensorFlow's.
 
     Args:
-      shape: The shape of the result: it ends with that to which ``counts`` and ``probs`` broadcast.
+      shape: The shape of the result. It ends with the shape to which ``counts`` and ``probs``
+        broadcast.
       seed: Two integers, int32 or int64.
-      counts: How many trials.
-      probs: How likely a success is.
+      counts: The number of trials.
+      probs: The probability of success.
       output_dtype: float16, float32, float64, int32 or int64.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype. Invalid numbers of trials or probabilities give NaN,
-      among integers 0.
+      A tensor of shape ``shape`` and of the requested dtype. Invalid parameters give NaN, or 0 for
+      integer dtypes.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, the shape does not end so, or
-        ``output_dtype`` is another one.
+      InvalidArgumentError: If the seed is not two integers, the shape does not fit the parameters,
+        or ``output_dtype`` is not supported.
 
     Example:
       >>> x = tf.random.stateless_binomial([1000], seed=[1, 2], counts=10, probs=0.5)
@@ -627,13 +633,13 @@ def stateless_categorical(
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Draws of classes that a seed determines; where they are few, TensorFlow's.
+    """Draw classes with probabilities given by logits, determined by a seed.
 
-    No gradient flows through.
+    For few classes the numbers are TensorFlow's. No gradient flows through.
 
     Args:
       logits: Unnormalized logarithms of probabilities: a tensor of shape (rows, classes).
-      num_samples: How many draws for each row.
+      num_samples: The number of draws for each row.
       seed: Two integers, int32 or int64.
       dtype: int64 or int32.
       name: Not used.
@@ -642,8 +648,8 @@ def stateless_categorical(
       A tensor of shape (rows, num_samples).
 
     Raises:
-      InvalidArgumentError: If ``logits`` is not a matrix, or the seed is not a pair of integers.
-      ValueError: If ``dtype`` is another one.
+      InvalidArgumentError: If ``logits`` is not a matrix, or the seed is not two integers.
+      ValueError: If ``dtype`` is not supported.
 
     Example:
       >>> logits = tf.math.log([[0.2, 0.5, 0.3]])
@@ -657,7 +663,7 @@ def stateless_categorical(
 def stateless_shuffle(
     value: TensorLike, seed: TensorLike, alg: AlgorithmLike = "auto_select", name: str | None = None
 ) -> Tensor:
-    """The slices along the first axis in an order that a seed determines; not TensorFlow's order.
+    """Shuffle the slices along the first axis, determined by a seed.
 
     Args:
       value: A tensor of at least one axis.
@@ -669,8 +675,8 @@ def stateless_shuffle(
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, or there is no axis.
-      ValueError: If ``alg`` is another one.
+      InvalidArgumentError: If the seed is not two integers, or there is no axis.
+      ValueError: If ``alg`` is unknown.
 
     Example:
       >>> np.sort(tf.random.experimental.stateless_shuffle([3, 1, 2], seed=[1, 2]).numpy())
@@ -681,19 +687,19 @@ def stateless_shuffle(
 
 
 def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select") -> Tensor:
-    """Several seeds made of one, the same as TensorFlow's.
+    """Derive several seeds from one, the same as TensorFlow.
 
     Args:
       seed: Two integers, int32 or int64.
-      num: How many.
+      num: The number of seeds.
       alg: The generator, as for `stateless_uniform`.
 
     Returns:
       A tensor of shape (num, 2) and of the dtype of ``seed``.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers.
-      ValueError: If ``alg`` is another one.
+      InvalidArgumentError: If the seed is not two integers.
+      ValueError: If ``alg`` is unknown.
 
     Example:
       >>> tf.random.split([1, 2], num=2).numpy()
@@ -707,7 +713,7 @@ def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select"
 
 
 def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_select") -> Tensor:
-    """A seed made of a seed and a number, the same as TensorFlow's.
+    """Derive a seed from a seed and an integer, the same as TensorFlow.
 
     Args:
       seed: Two integers, int32 or int64.
@@ -718,7 +724,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_selec
       A tensor of two integers of the dtype of ``data``.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers.
+      InvalidArgumentError: If the seed is not two integers.
       ValueError: If ``alg`` is another one, or ``data`` is not an integer.
 
     Example:
