@@ -144,21 +144,21 @@ class Streams:
     def __init__(self, source: Philox, count: int) -> None:
         self.source = source
         self.next = np.arange(count, dtype=np.int64) * RESERVED
-        self.kept = {kind: np.empty((count, 2)) for kind in ("normal", "uniform")}
-        self.left = {kind: np.zeros(count, np.intp) for kind in ("normal", "uniform")}
+        self.buffers = {kind: np.empty((count, 2)) for kind in ("normal", "uniform")}
+        self.remaining = {kind: np.zeros(count, np.intp) for kind in ("normal", "uniform")}
 
     def take(self, kind: str, at: Array) -> Array:
         """Return the next number of the streams ``at``; the second number of a pair comes first."""
-        retained, left = self.kept[kind], self.left[kind]
-        empty = at[left[at] == 0]
+        buffer, remaining = self.buffers[kind], self.remaining[kind]
+        empty = at[remaining[at] == 0]
         if len(empty):
             words = self.source.at(self.next[empty]).ravel()
             created = to_normals if kind == "normal" else to_floats
-            retained[empty] = created(words, np.float64).reshape(-1, 2)
-            left[empty] = 2
+            buffer[empty] = created(words, np.float64).reshape(-1, 2)
+            remaining[empty] = 2
             self.next[empty] += 1
-        left[at] -= 1
-        result: Array = retained[at, left[at]]
+        remaining[at] -= 1
+        result: Array = buffer[at, remaining[at]]
         return result
 
 

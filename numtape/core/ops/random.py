@@ -119,7 +119,7 @@ class Draw(NamedTuple):
 
 
 def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> Tensor:
-    """Record a draw: a call of ``make`` with a seed sequence and parameters. Replays draw anew."""
+    """Record a draw: a call of ``make`` with a seed sequence and parameters; replays draw again."""
     draw = Draw(make, None if seed is None else _to_seed(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:

@@ -179,19 +179,19 @@ def _reduce(op: Op, x: TensorLike, axis: AxisLike, keepdims: bool) -> Tensor:
         x = as_tensor(x)
     if type(keepdims) is not bool:
         keepdims = bool(keepdims)
-    fixed = axis is None or type(axis) is int
-    key = (op.index, axis, keepdims, x._spec.rank) if fixed else None
+    is_static = axis is None or type(axis) is int
+    key = (op.index, axis, keepdims, x._spec.rank) if is_static else None
     recorder = _recorders.get(key)
     if recorder is None:
         axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
         if not axes:
             op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # rejects unsupported dtypes
             return movement.identity(x)
-        same = op.index, axes, keepdims
-        recorder = _recorders.get(same)
+        axes_key = op.index, axes, keepdims
+        recorder = _recorders.get(axes_key)
         if recorder is None:
-            recorder = _recorders.setdefault(same, unary(op, axes=axes, keepdims=keepdims))
-        if fixed:
+            recorder = _recorders.setdefault(axes_key, unary(op, axes=axes, keepdims=keepdims))
+        if is_static:
             _recorders[key] = recorder
     return recorder(x)
 

@@ -161,8 +161,8 @@ def clip_indices(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
     """Clip indices to their range; also return which tuples were in range."""
     wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
     good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))
-    same = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
-    return good, comparison.equal(reduce_sum(same, -1), len(sizes))
+    in_range = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
+    return good, comparison.equal(reduce_sum(in_range, -1), len(sizes))
 
 
 Array = np.ndarray[Any, Any]

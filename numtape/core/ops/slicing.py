@@ -347,14 +347,14 @@ class SliceView(NamedTuple):
       spec: The shape and dtype of the row.
       op: The op.
       begin: The flat index of the first element and its spec, if that is an operand.
-      seen: The code and spec under the other shape.
+      reshaped: The code and spec under the other shape.
     """
 
     code: OpCode
     spec: Spec
     op: Op
     begin: tuple[int, Spec] | None
-    seen: tuple[OpCode, Spec] | None
+    reshaped: tuple[OpCode, Spec] | None
 
 
 _plans: dict[Any, SliceView] = clearable_cache()
@@ -372,20 +372,20 @@ def plan_slice(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
         else:
             counts = attributes["counts"]
             code = SLICE.with_attributes({"counts": counts, "steps": attributes["steps"]})
-            visited = None
+            reshaped = None
             if shape != counts:
-                visited = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
+                reshaped = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
             begin = attributes["begin"], NUMBER
-            way = SliceView(code, intern(counts, x.dtype), SLICE, begin, visited)
+            way = SliceView(code, intern(counts, x.dtype), SLICE, begin, reshaped)
         store_plan(_plans, key, way)
     return way
 
 
 def record_slice(x: Tensor | Variable, way: SliceView) -> Tensor:
     """Record a slice of a tensor or variable."""
-    code, spec, op, begin, visited = way
+    code, spec, op, begin, reshaped = way
     result = append(code, spec, x, op, begin)
-    return result if visited is None else append(*visited, result, RESHAPE)
+    return result if reshaped is None else append(*reshaped, result, RESHAPE)
 
 
 def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:

@@ -161,8 +161,8 @@ def sort(
       array([[3, 5],
              [2, 1]], dtype=int32)
     """
-    x, order, falling = _move_axis_last(values, axis, direction, "Sort")
-    indices = _sort_indices(x, x.shape[-1], falling, "int32")
+    x, order, descending = _move_axis_last(values, axis, direction, "Sort")
+    indices = _sort_indices(x, x.shape[-1], descending, "int32")
     return movement.transpose_if_needed(_along_last(x, indices), order)
 
 
@@ -195,8 +195,8 @@ def argsort(
       >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
       array([1, 2, 0], dtype=int32)
     """
-    x, order, falling = _move_axis_last(values, axis, direction, "ArgSort")
-    return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], falling, "int32"), order)
+    x, order, descending = _move_axis_last(values, axis, direction, "ArgSort")
+    return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], descending, "int32"), order)
 
 
 # Top-k membership.
@@ -267,7 +267,7 @@ def in_top_k(
 # Binary search.
 
 
-def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
+def _search_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
     if x.dtype is not values.dtype:
         raise mismatch_error(op.name, 1, x.dtype, values.dtype)
     require(x.rank > 0 and values.rank > 0, op, "sorted_sequence and values must have an axis")
@@ -279,7 +279,7 @@ def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec
     return intern(tuple(values.shape), as_dtype(output))
 
 
-def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
+def _search_sorted(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
     """Bisect all rows at once, with the comparisons of C++'s lower_bound and upper_bound."""
     rows, n = math.prod(x.shape[:-1]), x.shape[-1]
     if not n or not values.size:
@@ -297,7 +297,9 @@ def _bound(out: Array, x: Array, values: Array, right: bool, output: str) -> Non
     np.copyto(out, first.reshape(out.shape), casting="unsafe")
 
 
-BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bound, gradient=STOP, on_host=True)
+BOUND = defop(
+    "LowerBound", ARRAY, 2, _search_spec, compute=_search_sorted, gradient=STOP, on_host=True
+)
 
 
 def searchsorted(

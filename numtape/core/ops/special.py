@@ -219,7 +219,7 @@ fresnel_sin = host_op(
 
 
 def _log_ratio(out: Array, x: Array, order: int) -> None:
-    """Write the derivative of order ``order`` of ``log(x) / (1 - x)``; near 1 by its series."""
+    """Write a derivative of ``log(x) / (1 - x)``; near 1 by its series."""
     x = np.asarray(x, np.float64)
     far = np.log(x) / (1 - x)
     for n in range(1, order + 1):
@@ -244,9 +244,7 @@ _LOG_RATIO: Op = defop(
 
 
 def _sinc(out: Array, x: Array, order: int) -> None:
-    """Write the derivative of order ``order`` of ``sin(pi * x) / (pi * x)``; near 0 by its
-    series.
-    """
+    """Write a derivative of ``sin(pi * x) / (pi * x)``; near 0 by its series."""
     x = np.asarray(x, np.float64)
     t = np.pi * x
     turn = np.pi * np.fmod(x, 2.0)  # exact, unlike t
