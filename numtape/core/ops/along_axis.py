@@ -110,7 +110,7 @@ def argmax(
 
     Args:
       input: A tensor of numbers or bools, of at least one axis.
-      axis: One axis; None is the first.
+      axis: One axis; None for the first.
       output_type: int64, int32, int16 or uint16.
       name: Not used.
 
@@ -141,7 +141,7 @@ def argmin(
 
     Args:
       input: A tensor of numbers or bools, of at least one axis.
-      axis: One axis; None is the first.
+      axis: One axis; None for the first.
       output_type: int64 or int32.
       name: Not used.
 

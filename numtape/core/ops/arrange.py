@@ -91,7 +91,7 @@ def reverse_sequence(
       seq_lengths: The number of elements to reverse, a vector of int32 or int64 with one for each
         example.
       seq_axis: The axis to reverse along.
-      batch_axis: The axis of the examples; None is 0.
+      batch_axis: The axis of the examples; None for 0.
       name: Not used.
 
     Returns:
@@ -190,7 +190,7 @@ def sequence_mask(
     dtype: DTypeLike = dtypes.bool_,
     name: str | None = None,
 ) -> Tensor:
-    """Return masks whose first elements are True, as many as each length says.
+    """Return masks that are True for the first ``lengths`` elements of the last axis.
 
     Args:
       lengths: A tensor of integers.

@@ -523,7 +523,7 @@ def conv2d(
 ) -> Tensor:
     """A convolution over two axes: sums of products of a sliding filter and the input.
 
-    See `conv1d`. Its derivatives are convolutions, too (Dumoulin and Visin, "A guide to convolution
+    See `conv1d`. Its derivatives are also convolutions (Dumoulin and Visin, "A guide to convolution
     arithmetic for deep learning", 2016).
 
     Args:

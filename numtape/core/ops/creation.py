@@ -486,7 +486,7 @@ def range_(
 
 
 def _integer_range(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
-    """Return the numbers of Python's `range`, also if their differences do not fit the dtype."""
+    """Return the numbers of Python's `range`; differences of them may exceed the dtype."""
     count = -((first - last) // step)
     intern((count,), dtype)  # raises an error if there are too many numbers
     # Computing modulo 2**64 cannot overflow.

@@ -182,7 +182,7 @@ def strided_slice_(
       input_: A tensor of any dtype.
       begin: The start of each entry of the key, an int.
       end: The end of each entry, exclusive.
-      strides: The step of each entry; None is 1.
+      strides: The step of each entry; None for 1.
       begin_mask: If bit k is set, ``begin[k]`` is ignored and the slice starts at the beginning.
       end_mask: If bit k is set, ``end[k]`` is ignored and the slice runs to the end.
       ellipsis_mask: If bit k is set, entry k is an ellipsis. At most one bit may be set.

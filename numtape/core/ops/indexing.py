@@ -136,7 +136,7 @@ def gather(
       params: A tensor of any dtype, of at least one axis.
       indices: A tensor of non-negative integers, of any shape.
       validate_indices: Accepted for compatibility with TensorFlow; indices are always checked.
-      axis: The axis; None is ``batch_dims``, which is 0 by default.
+      axis: The axis; None for ``batch_dims``, which is 0 by default.
       batch_dims: The number of leading axes that ``params`` and ``indices`` share.
       name: Not used.
 
@@ -289,7 +289,7 @@ def boolean_mask(
       tensor: A tensor of any dtype.
       mask: Bools, of the shape of the axes of ``tensor`` from ``axis`` on. The value is read at the
         call.
-      axis: The first axis that the mask covers; None is 0.
+      axis: The first axis that the mask covers; None for 0.
       name: Not used.
 
     Returns:
@@ -420,10 +420,10 @@ def one_hot(
     Args:
       indices: A tensor of integers.
       depth: The size of the new axis.
-      on_value: The value at the index; None is 1.
-      off_value: The value elsewhere; None is 0.
+      on_value: The value at the index; None for 1.
+      off_value: The value elsewhere; None for 0.
       axis: The position of the new axis in the result; None and -1 are the end.
-      dtype: The dtype; None is that of the values, or float32.
+      dtype: The dtype; None for the dtype of the values, or float32.
       name: Not used.
 
     Returns:

@@ -471,16 +471,16 @@ def bias_add(
     return elementwise.add(x, b)
 
 
-NEVER = -1e30  # stands for the logarithm of probability 0; finite, so that differences are not NaN
+LOG_ZERO = -1e30  # used for log(0); finite, so that differences are not NaN
 
 
 def _shift_right(x: Tensor, by: int) -> Tensor:
     """Shift the columns of a matrix of states right by ``by``, and insert probability 0."""
     rows, n = tuple(x.shape)
     if by >= n:
-        return elementwise.zeros_of(x) + NEVER
+        return elementwise.zeros_of(x) + LOG_ZERO
     retained = strided_slice(x, ((0, rows, 1), (0, n - by, 1)))
-    return joining.concat([elementwise.zeros_of(x)[:, :by] + NEVER, retained], 1)
+    return joining.concat([elementwise.zeros_of(x)[:, :by] + LOG_ZERO, retained], 1)
 
 
 def ctc_loss(
@@ -571,11 +571,11 @@ def ctc_loss(
             comparison.not_equal(states, blank), comparison.not_equal(states, before)
         )
     at = strided_slice(message, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
-    alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), NEVER)
+    alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), LOG_ZERO)
     for t in range(1, steps):
         ways = [alive, _shift_right(alive, 1)]
         if skips is not None:
-            ways.append(elementwise.select(skips, _shift_right(alive, 2), NEVER))
+            ways.append(elementwise.select(skips, _shift_right(alive, 2), LOG_ZERO))
         at = strided_slice(message, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
         value = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
             at, (batch, n)
@@ -584,8 +584,8 @@ def ctc_loss(
     last = comparison.logical_or(
         comparison.equal(places, 2 * many), comparison.equal(places, 2 * many - 1)
     )
-    total = reduce_logsumexp(elementwise.select(last, alive, NEVER), 1)
-    possible = reduce_max(elementwise.select(last, alive, NEVER), 1) > NEVER / 2
+    total = reduce_logsumexp(elementwise.select(last, alive, LOG_ZERO), 1)
+    possible = reduce_max(elementwise.select(last, alive, LOG_ZERO), 1) > LOG_ZERO / 2
     return elementwise.select(possible, elementwise.negative(total), np.inf)
 
 

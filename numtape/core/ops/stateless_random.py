@@ -725,7 +725,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_selec
 
     Raises:
       InvalidArgumentError: If the seed is not two integers.
-      ValueError: If ``alg`` is another one, or ``data`` is not an integer.
+      ValueError: If ``alg`` is unknown, or ``data`` is not an integer.
 
     Example:
       >>> tf.random.fold_in([1, 2], 3).numpy()
