@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.log.variable import Variable
 from ..core.ops.random import fresh_seed
-from ..core.ops.stateless_random import number
+from ..core.ops.stateless_random import draw_numbered
 from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
 from .registry import keras_dtype
@@ -44,7 +44,7 @@ class SeedGenerator:
     def _draw(self, kind: str, shape: Any, dtype: Any) -> Tensor:
         state = self.state.read_value()
         self.state.assign_add(np.array([0, 1]))
-        return number(state, kind, tuple(shape), keras_dtype(dtype))
+        return draw_numbered(state, kind, tuple(shape), keras_dtype(dtype))
 
     def uniform(self, shape: Any, dtype: Any) -> Tensor:
         """Numbers from 0 to 1, without 1."""

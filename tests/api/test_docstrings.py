@@ -316,8 +316,10 @@ def test_wrong_examples_are_seen():
 
 def test_help_shows_signature_and_text():
     text = pydoc.plain(pydoc.render_doc(numtape.matmul))
-    assert re.search(r"^matmul\(\s*a: '?Any'?,\s*b: '?Any'?,\s*transpose_a", text, re.M)
+    assert re.search(
+        r"^matmul\(\s*a: '?TensorLike'?,\s*b: '?TensorLike'?,\s*transpose_a", text, re.M
+    )
     assert ">>> tf.matmul(a, [[1.0], [10.0]])" in text
     text = pydoc.plain(pydoc.render_doc(numtape.nn.relu))
-    assert re.search(r"^relu\(\s*features: '?Any'?, ", text, re.M)
+    assert re.search(r"^relu\(\s*features: '?TensorLike'?, ", text, re.M)
     assert "features: A tensor (floats or integers), or a number" in text

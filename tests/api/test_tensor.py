@@ -321,7 +321,7 @@ def test_slices_that_were_met_are_known(tf):
         same(again, first)
     for k in range(1500):
         y[k : k + 1], y[k]
-    for known in (getitem._slice_cache, slicing._known):
+    for known in (getitem._slice_cache, slicing._plans):
         assert 0 < len(known) <= movement.MAX_CACHED
 
 

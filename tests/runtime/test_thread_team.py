@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from interruption import interrupted_at_each_line
 from log_queries import fresh_log
+from numtape.kernels.constants import TEAM_HIRED, TEAM_HOME
 from processes import run as run_script
 
 from numtape.core import settings
 from numtape.core.cpu import blas, sweeper as cpu, workers
 from numtape.core.log.log import local
-from numtape.kernels.constants import TEAM_HIRED, TEAM_HOME
 
 pytestmark = [
     pytest.mark.numtape_only("numtape's threads"),

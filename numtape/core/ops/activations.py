@@ -1,13 +1,13 @@
-"""Activations: what nets apply to each element.
+"""Activation functions of neural networks.
 
-Both operands of a `select` in a rule must be finite, because its derivative multiplies the operand
-that is not selected by 0.
+In derivative rules both operands of `select` must be finite, because the derivative multiplies the
+operand that is not selected by 0.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..values import dtypes
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, name_of, unary_op
+from .define import binary_op, name_functions, unary_op
 from .elementwise import (
     abs_,
     cast,
@@ -36,9 +36,12 @@ from .joining import concat
 from .movement import transpose
 from .reduction import reduce_sum
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
-# The derivative of ``y = sigmoid(x)``: it is computed from x where y is near 1.
+# The derivative of ``y = sigmoid(x)``, computed from x where y is near 1.
 sigmoid_slope: Recorder = binary_op(
     "SigmoidSlope",
     "sigmoid_slope(x, y)",
@@ -82,7 +85,7 @@ relu = unary_op(
     array([0., 0., 3.], dtype=float32)
 """,
 )
-# g where the output of relu was positive.
+# g where the result of relu is positive, else 0.
 relu_gate: Recorder = binary_op(
     "ReluGrad",
     "select(y > 0, x, 0)",
@@ -154,7 +157,7 @@ softsign = unary_op(
 """,
 )
 
-# The slope y where z is not positive.
+# The second operand is the slope for elements that are not positive.
 LEAKY_RELU = defop(
     "LeakyRelu",
     ELEMENTWISE,
@@ -180,14 +183,14 @@ LEAKY_GATE: Op = defop(
 )
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """``x`` where positive, ``alpha * x`` elsewhere. Its derivative at 0 is ``alpha``.
 
     From Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural Network Acoustic Models"
     (2013).
 
     Args:
-      features: A tensor of numbers; those that are not floats become float32.
+      features: A tensor of numbers; integers are cast to float32.
       alpha: The slope where ``x`` is not positive: a number, or a scalar of the same dtype.
       name: Not used.
 
@@ -195,7 +198,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
       A float tensor of the shape of ``features``.
 
     Raises:
-      InvalidArgumentError: If ``alpha`` is of another dtype.
+      InvalidArgumentError: If ``alpha`` is a tensor of another dtype.
 
     Example:
       >>> tf.nn.leaky_relu([-10.0, 0.0, 10.0], 0.5).numpy()
@@ -207,7 +210,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return record(LEAKY_RELU, (x, alpha))
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """``log(1 / (1 + exp(-x)))``, elementwise, without overflow: ``-softplus(-x)``.
 
     Args:
@@ -234,7 +237,7 @@ _silu = unary_op(
 )
 
 
-def silu(features: Any, beta: Any = 1.0) -> Tensor:
+def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """``x * sigmoid(beta * x)``, elementwise: also called swish.
 
     From Ramachandran, Zoph and Le, "Searching for Activation Functions" (2017).
@@ -268,15 +271,16 @@ _HALF = math.sqrt(0.5)
 _gelu = unary_op("Gelu", "0.5 * x * erfc(x * -0.7071067811865476)", _gelu_vjp)
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the probability that a normal number is less than ``x``, elementwise.
 
     From Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
 
     Args:
       features: A tensor of floats.
-      approximate: Whether to take ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``,
-        which is within 0.0005 of it.
+      approximate: Whether to compute
+        ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``, an approximation with an
+        error of at most 0.0005.
       name: Not used.
 
     Returns:
@@ -298,19 +302,19 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
         )
     if not approximate:
         return _gelu(x)
-    # 1 + tanh(z) is 2 * sigmoid(2 * z), which keeps its digits where it is small.
+    # 1 + tanh(z) is 2 * sigmoid(2 * z), which is accurate where the sum is small.
     return x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x)))
 
 
-def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """`relu` of ``x`` and of ``-x``, side by side: twice as many elements along an axis.
+def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+    """`relu` of ``x`` and of ``-x``, concatenated along an axis.
 
     From Shang, Sohn, Almeida and Lee, "Understanding and Improving Convolutional Neural Networks
     via Concatenated Rectified Linear Units" (2016).
 
     Args:
       features: A tensor of numbers, of rank 1 or more.
-      axis: The axis along which they are joined.
+      axis: The axis to concatenate along.
       name: Not used.
 
     Returns:
@@ -363,8 +367,8 @@ THRESHOLD = defop(
 )
 
 
-def sparsemax(x: Any, axis: int = -1) -> Tensor:
-    """The nearest point of the simplex, along an axis: like `softmax`, with exact zeros.
+def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
+    """Project onto the probability simplex along an axis: like `softmax`, with exact zeros.
 
     From Martins and Astudillo, "From Softmax to Sparsemax" (2016).
 
@@ -393,4 +397,4 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     return result if moved is x else transpose(result, order)
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

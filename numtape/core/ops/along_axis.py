@@ -1,9 +1,9 @@
-"""Along one axis: where the extreme element is, and running sums."""
+"""Reductions and scans along one axis: `argmax`, `argmin`, cumulative sums and products."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +19,19 @@ from ..values.tensor import Tensor
 from . import elementwise, joining, rules
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..values.annotations import DTypeLike, IntLike, TensorLike
+
 
 def _arg_spec(op: Op, x: Spec, axis: int, output: str) -> Spec:
     shape = tuple(dim for at, dim in enumerate(x.shape) if at != axis)
     return intern(shape, dtypes.as_dtype(output))
 
 
-def _first(find: Any, worst: float) -> Any:
-    """The index of an extreme element. As in TensorFlow, NaN is none."""
+def _make_arg_compute(find: Callable[[Array, int], Array], worst: float) -> Any:
+    """Return the function that finds an extreme element. NaN is never extreme, as in TensorFlow."""
 
     def compute(out: Array, x: Array, axis: int, output: str) -> None:
         if x.dtype.kind == "f":
@@ -36,19 +41,19 @@ def _first(find: Any, worst: float) -> Any:
     return compute
 
 
-def _first_native(name: str) -> Any:
+def _make_arg_native(name: str) -> Any:
     def native(out: Spec, x: Spec, axis: int, output: str) -> Native | None:
         if x.dtype.is_bool:
             return None
-        n, inner = _around(x, axis)
+        n, inner = _axis_sizes(x, axis)
         kinds = x.dtype.name, output
         return Native(f"along.{name}", kinds, (n, inner), out.size // inner, x.size)
 
     return native
 
 
-def _around(x: Spec, axis: int) -> tuple[int, int]:
-    """The elements along an axis, and those within one of its indices."""
+def _axis_sizes(x: Spec, axis: int) -> tuple[int, int]:
+    """Return the size of an axis, and the number of elements per index of it."""
     return x.shape[axis], math.prod(x.shape[axis + 1 :])
 
 
@@ -58,8 +63,8 @@ ARGMAX = defop(
     1,
     _arg_spec,
     gradient=STOP,
-    compute=_first(np.argmax, -math.inf),
-    native=_first_native("argmax"),
+    compute=_make_arg_compute(np.argmax, -math.inf),
+    native=_make_arg_native("argmax"),
 )
 ARGMIN = defop(
     "ArgMin",
@@ -67,8 +72,8 @@ ARGMIN = defop(
     1,
     _arg_spec,
     gradient=STOP,
-    compute=_first(np.argmin, math.inf),
-    native=_first_native("argmin"),
+    compute=_make_arg_compute(np.argmin, math.inf),
+    native=_make_arg_native("argmin"),
 )
 _OUTPUTS = {
     "ArgMax": (dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64),
@@ -76,7 +81,7 @@ _OUTPUTS = {
 }
 
 
-def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
+def _record_arg(op: Op, x: TensorLike, axis: IntLike | None, output_type: DTypeLike) -> Tensor:
     x = as_tensor(x)
     at = to_axis(op.name, 0 if axis is None else axis, x.ndim)
     if not x.shape[at]:
@@ -94,9 +99,9 @@ def _arg(op: Op, x: Any, axis: Any, output_type: Any) -> Tensor:
 
 @suggest_keywords
 def argmax(
-    input: Any,
-    axis: Any = None,
-    output_type: Any = dtypes.int64,
+    input: TensorLike,
+    axis: IntLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """The index of the largest element along an axis: the first at a tie.
@@ -105,7 +110,7 @@ def argmax(
 
     Args:
       input: A tensor of numbers or bools, of at least one axis.
-      axis: One axis; None is the first.
+      axis: One axis; None for the first.
       output_type: int64, int32, int16 or uint16.
       name: Not used.
 
@@ -113,20 +118,21 @@ def argmax(
       A tensor of dtype ``output_type``, of the shape of ``input`` without the axis.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is another one.
+      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is not
+        supported.
 
     Example:
       >>> tf.argmax([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([1, 0])
     """
-    return _arg(ARGMAX, input, axis, output_type)
+    return _record_arg(ARGMAX, input, axis, output_type)
 
 
 @suggest_keywords
 def argmin(
-    input: Any,
-    axis: Any = None,
-    output_type: Any = dtypes.int64,
+    input: TensorLike,
+    axis: IntLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """The index of the smallest element along an axis: the first at a tie.
@@ -135,7 +141,7 @@ def argmin(
 
     Args:
       input: A tensor of numbers or bools, of at least one axis.
-      axis: One axis; None is the first.
+      axis: One axis; None for the first.
       output_type: int64 or int32.
       name: Not used.
 
@@ -143,25 +149,26 @@ def argmin(
       A tensor of dtype ``output_type``, of the shape of ``input`` without the axis.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is another one.
+      InvalidArgumentError: If the axis is out of range or empty, or ``output_type`` is not
+        supported.
 
     Example:
       >>> tf.argmin([[1, 9, 3], [7, 2, 7]], axis=1).numpy()
       array([0, 1])
     """
-    return _arg(ARGMIN, input, axis, output_type)
+    return _record_arg(ARGMIN, input, axis, output_type)
 
 
 _WIDER = {"f": np.float64, "c": np.complex128}
 
 
-def _accumulate(ufunc: Any, x: Array, axis: int) -> Array:
-    """Running results. Those of float32 are rounded once each: all else is done in float64."""
+def _accumulate(ufunc: np.ufunc, x: Array, axis: int) -> Array:
+    """Accumulate along an axis. Results of float32 are computed in float64 and rounded once."""
     result: Array = ufunc.accumulate(x, axis, _WIDER.get(x.dtype.kind, x.dtype))
     return result
 
 
-def _scan(ufunc: Any) -> Any:
+def _make_scan(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, axis: int, exclusive: bool, reverse: bool) -> None:
         flip = slice(None, None, -1) if reverse else slice(None)
         at = (slice(None),) * axis
@@ -177,7 +184,7 @@ def _scan(ufunc: Any) -> Any:
 
 
 def _cumsum_native(out: Spec, x: Spec, axis: int, exclusive: bool, reverse: bool) -> Native:
-    n, inner = _around(x, axis)
+    n, inner = _axis_sizes(x, axis)
     parameters = n, inner, int(exclusive), int(reverse)
     return Native("along.cumsum", (x.dtype.name,), parameters, x.size // (n * inner), x.size)
 
@@ -187,7 +194,7 @@ CUMSUM: Op = defop(
     ARRAY,
     1,
     rules.number,
-    compute=_scan(np.add),
+    compute=_make_scan(np.add),
     native=_cumsum_native,
     vjp=lambda g, y, x, axis, exclusive, reverse: (
         record(CUMSUM, (g,), axis=axis, exclusive=exclusive, reverse=not reverse),
@@ -197,8 +204,8 @@ CUMSUM: Op = defop(
 
 @suggest_keywords
 def cumsum(
-    x: Any,
-    axis: Any = 0,
+    x: TensorLike,
+    axis: IntLike = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
@@ -208,7 +215,7 @@ def cumsum(
     Args:
       x: A tensor of numbers, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its sum, so that the first one is 0.
+      exclusive: Whether each sum excludes its own element, so that the first sum is 0.
       reverse: Whether the sums run from the last element to the first.
       name: Not used.
 
@@ -232,33 +239,43 @@ def cumsum(
 def _cumprod_vjp(
     g: Tensor, y: Tensor, x: Tensor, axis: int, exclusive: bool, reverse: bool
 ) -> tuple[Tensor]:
-    """The product of the elements before ``x``, times the sum of what each later result adds.
+    """Return the adjoint of ``x``: the product of the elements before it, times a recurrence.
 
-    The sum is a recurrence, and nothing is divided by ``x``, which may be 0.
+    Nothing is divided by ``x``, which may be 0.
     """
     before = record(CUMPROD, (x,), axis=axis, exclusive=True, reverse=reverse)
-    later = _move(g, axis, not reverse) if exclusive else g
-    decay = _move(x, axis, not reverse)
+    later = _shift_along(g, axis, not reverse) if exclusive else g
+    decay = _shift_along(x, axis, not reverse)
     return (before * record(RECURRENCE, (decay, later), axis=axis, reverse=not reverse),)
 
 
 CUMPROD: Op = defop(
-    "Cumprod", ARRAY, 1, rules.number, compute=_scan(np.multiply), vjp=_cumprod_vjp, on_host=True
+    "Cumprod",
+    ARRAY,
+    1,
+    rules.number,
+    compute=_make_scan(np.multiply),
+    vjp=_cumprod_vjp,
+    on_host=True,
 )
 
 
 @suggest_keywords
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: IntLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Running products along an axis.
 
-    Derivatives of every order are right where elements are 0, too.
+    Derivatives of every order are also correct where elements are 0.
 
     Args:
       x: A tensor of numbers, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its product, so that the first one is 1.
+      exclusive: Whether each product excludes its own element, so that the first product is 1.
       reverse: Whether the products run from the last element to the first.
       name: Not used.
 
@@ -280,7 +297,7 @@ def cumprod(
 
 
 def _recurrence(out: Array, decay: Array, x: Array, axis: int, reverse: bool) -> None:
-    """``out[i] = x[i] + decay[i] * out[i - 1]``; in reverse, of the element behind."""
+    """Write ``out[i] = x[i] + decay[i] * out[i - 1]``; ``out[i + 1]`` if ``reverse``."""
     out, decay, x = (np.moveaxis(each, axis, 0) for each in (out, decay, x))
     order = range(len(x))
     before = np.zeros(x.shape[1:], _WIDER[x.dtype.kind])
@@ -290,7 +307,7 @@ def _recurrence(out: Array, decay: Array, x: Array, axis: int, reverse: bool) ->
 
 
 def _recurrence_native(out: Spec, decay: Spec, x: Spec, axis: int, reverse: bool) -> Native:
-    n, inner = _around(x, axis)
+    n, inner = _axis_sizes(x, axis)
     units = x.size // max(1, n * inner)
     return Native("along.recurrence", (x.dtype.name,), (n, inner, int(reverse)), units, x.size)
 
@@ -307,26 +324,28 @@ SHIFT: Op = defop(
     "Shift",
     ARRAY,
     1,
-    rules.same,
+    rules.same_dtype,
     compute=_shift,
     on_host=True,
-    vjp=lambda g, y, x, axis, reverse: (_move(g, axis, not reverse),),
+    vjp=lambda g, y, x, axis, reverse: (_shift_along(g, axis, not reverse),),
 )
 
 
-def _move(x: Tensor, axis: int, reverse: bool) -> Tensor:
-    """Each element in its successor's place, 0 in the first; in reverse, in its predecessor's."""
+def _shift_along(x: Tensor, axis: int, reverse: bool) -> Tensor:
+    """Shift the elements by one place and insert 0 at the start; at the end if ``reverse``."""
     return record(SHIFT, (x,), axis=axis, reverse=reverse)
 
 
 def _recurrence_vjp(
     g: Tensor, y: Tensor, decay: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor, Tensor]:
-    back = record(RECURRENCE, (_move(decay, axis, not reverse), g), axis=axis, reverse=not reverse)
-    return back * _move(y, axis, reverse), back
+    back = record(
+        RECURRENCE, (_shift_along(decay, axis, not reverse), g), axis=axis, reverse=not reverse
+    )
+    return back * _shift_along(y, axis, reverse), back
 
 
-# A linear recurrence: its derivative is one in the other direction.
+# A linear recurrence. Its derivative is a linear recurrence in the opposite direction.
 RECURRENCE: Op = defop(
     "LinearRecurrence",
     ARRAY,
@@ -347,10 +366,10 @@ def _running_logsumexp(out: Array, x: Array, axis: int, reverse: bool) -> None:
 def _running_logsumexp_vjp(
     g: Tensor, y: Tensor, x: Tensor, axis: int, reverse: bool
 ) -> tuple[Tensor]:
-    """A later result passes on its share ``exp(y[i] - y[i + 1])``, so nothing overflows."""
+    """Return the adjoint of ``x``, from factors ``exp(y[i] - y[i + 1])`` that do not overflow."""
     if not x.shape[axis]:
         return (g,)
-    share = elementwise.exp(y - _move(y, axis, not reverse))
+    share = elementwise.exp(y - _shift_along(y, axis, not reverse))
     total = record(RECURRENCE, (share, g), axis=axis, reverse=not reverse)
     return (elementwise.exp(x - y) * total,)
 
@@ -367,14 +386,18 @@ CUMULATIVE_LOGSUMEXP: Op = defop(
 
 
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: IntLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Running ``log(sum(exp(x)))`` along an axis, without overflow.
 
     Args:
       x: A tensor of floats, of at least one axis.
       axis: One axis.
-      exclusive: Whether an element is left out of its sum, so that the first result is minus
+      exclusive: Whether each sum excludes its own element, so that the first result is minus
         infinity.
       reverse: Whether the sums run from the last element to the first.
       name: Not used.

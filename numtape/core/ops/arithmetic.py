@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, OpError
 from ..log.as_tensor import as_tensor
@@ -32,11 +32,13 @@ from .reduction import reduce_all
 from .rules import every
 
 if TYPE_CHECKING:
-    from ..values.annotations import TensorLike
+    from collections.abc import Sequence
+
+    from ..values.annotations import DTypeLike, TensorLike
 
 
-def _operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
-    """Two tensors, the one that is none converted to the other's dtype."""
+def _to_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+    """Convert both operands to tensors; a value that is not a tensor takes the other's dtype."""
     like = spec_of(x) or spec_of(y)
     x = as_tensor(x, like, op)
     return x, as_tensor(y, x._spec, op)
@@ -45,8 +47,8 @@ def _operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, elementwise: a quotient of floats.
 
-    Integers become floats first, as in TensorFlow: those of 8 and 16 bits float32, wider ones
-    float64.
+    Integers become floats first, as in TensorFlow: integers of 8 and 16 bits become float32, wider
+    ones float64.
 
     Args:
       x: A tensor of numbers.
@@ -67,11 +69,11 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     if type(x) is Tensor and x._spec.inexact:
         return real_divide(x, y)
-    return real_divide(*_floats(x, y, "RealDiv"))
+    return real_divide(*_to_float_operands(x, y, "RealDiv"))
 
 
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """``x / y``, and 0 where ``y`` is 0, whatever ``x`` is. The derivatives are 0 there, too.
+    """``x / y``, but 0 where ``y`` is 0. The derivatives are 0 there as well.
 
     Args:
       x: A tensor of numbers. Integers become floats as for `divide`.
@@ -89,12 +91,12 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
       >>> tf.math.divide_no_nan([1.0, 2.0], [4.0, 0.0]).numpy()
       array([0.25, 0.  ], dtype=float32)
     """
-    return real_divide_no_nan(*_floats(x, y, "DivNoNan"))
+    return real_divide_no_nan(*_to_float_operands(x, y, "DivNoNan"))
 
 
-def _floats(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
-    """The operands of a quotient: integers become floats that are as wide or wider."""
-    x, y = _operands(x, y, op)
+def _to_float_operands(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+    """Convert the operands of a quotient to float tensors that are at least as wide."""
+    x, y = _to_operands(x, y, op)
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
     if not x._spec.inexact:
@@ -105,8 +107,10 @@ def _floats(x: TensorLike, y: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _nonzero(x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError) -> None:
-    """An integer division by zero is an error at the call, unless the dtypes are one already."""
+def _check_divisor(
+    x: Tensor, y: Tensor, op: str, error: type[OpError] = InvalidArgumentError
+) -> None:
+    """Raise an error if an integer divisor is 0, or the dtypes differ."""
     if x.dtype is not y.dtype:
         raise dtypes.mismatch_error(op, 1, x.dtype, y.dtype)
     message = f"Integer division by zero [Op:{op}]"
@@ -135,17 +139,17 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.floordiv([7, -7], 2).numpy()
       array([ 3, -4], dtype=int32)
     """
-    x, y = _operands(x, y, "FloorDiv")
+    x, y = _to_operands(x, y, "FloorDiv")
     if x._spec.is_float:
         return floor_divide_float(x, y)
-    _nonzero(x, y, "FloorDiv")
+    _check_divisor(x, y, "FloorDiv")
     return floor_divide_int(x, y)
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `floordiv`, with the sign of ``y``, elementwise; ``x % y`` does the same.
 
-    That of floats is exact. Its derivative by ``x`` is 1, by ``y`` it is ``-floor(x / y)``.
+    The remainder of floats is exact. The derivatives are 1 by ``x`` and ``-floor(x / y)`` by ``y``.
 
     Args:
       x: A tensor of numbers.
@@ -163,17 +167,17 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.floormod([7, -7], 3).numpy()
       array([1, 2], dtype=int32)
     """
-    x, y = _operands(x, y, "FloorMod")
+    x, y = _to_operands(x, y, "FloorMod")
     if x._spec.is_float:
         return floor_mod_float(x, y)
-    _nonzero(x, y, "FloorMod")
+    _check_divisor(x, y, "FloorMod")
     return floor_mod_int(x, y)
 
 
 def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x`` to the power ``y``, elementwise; ``x ** y`` does the same.
 
-    The derivative by ``y`` counts ``log(x)`` as 0 where ``x`` is not positive.
+    The derivative by ``y`` uses 0 for ``log(x)`` where ``x`` is not positive.
 
     Args:
       x: A tensor of numbers.
@@ -193,7 +197,7 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.pow([4.0, 8.0], 0.5).numpy()
       array([2.      , 2.828427], dtype=float32)
     """
-    x, y = _operands(x, y, "Pow")
+    x, y = _to_operands(x, y, "Pow")
     if x._spec.inexact:
         return pow_float(x, y)
     message = "Integers to negative integer powers are not allowed [Op:Pow]"
@@ -221,7 +225,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.realdiv([1.0, 2.0], 4.0).numpy()
       array([0.25, 0.5 ], dtype=float32)
     """
-    x, y = _operands(x, y, "RealDiv")
+    x, y = _to_operands(x, y, "RealDiv")
     if x.dtype is y.dtype and x.dtype.is_integer:
         raise NotFoundError(f"No quotient of floats for {x.dtype.name} [Op:RealDiv]. Use `divide`.")
     return real_divide(x, y)
@@ -248,17 +252,17 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
       >>> tf.truncatediv([7, -7], 2).numpy()
       array([ 3, -3], dtype=int32)
     """
-    x, y = _operands(x, y, "TruncateDiv")
+    x, y = _to_operands(x, y, "TruncateDiv")
     if x._spec.is_float:
         return truncate_divide_float(x, y)
-    _nonzero(x, y, "TruncateDiv", InternalError)
+    _check_divisor(x, y, "TruncateDiv", InternalError)
     return truncate_divide_int(x, y)
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `truncatediv`, with the sign of ``x``, elementwise.
 
-    It has no gradient: asking for one through that of floats is a LookupError.
+    The remainder of floats has no gradient registered: asking for one is a LookupError.
 
     Args:
       x: A tensor: float32, float64, int32 or int64.
@@ -270,13 +274,14 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Raises:
       InternalError: If an integer is divided by 0.
-      InvalidArgumentError: If the dtypes differ or are others, or the shapes do not broadcast.
+      InvalidArgumentError: If the dtypes differ or are not supported, or the shapes do not
+        broadcast.
 
     Example:
       >>> tf.truncatemod([7, -7], 3).numpy()
       array([ 1, -1], dtype=int32)
     """
-    x, y = _operands(x, y, "TruncateMod")
+    x, y = _to_operands(x, y, "TruncateMod")
     if x._spec.is_float:
         return truncate_mod_float(x, y)
     if x.dtype is not dtypes.int32 and x.dtype is not dtypes.int64:
@@ -284,13 +289,13 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
             f"Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
             f"int64, half, float, double [Op:TruncateMod]. Use `cast`."
         )
-    _nonzero(x, y, "TruncateMod", InternalError)
+    _check_divisor(x, y, "TruncateMod", InternalError)
     result: Tensor = x - truncate_divide_int(x, y) * y
     return result
 
 
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """``1 / x``, and 0 where ``x`` is 0, elementwise. The derivative is 0 there, too.
+    """``1 / x``, but 0 where ``x`` is 0, elementwise. The derivative is 0 there as well.
 
     Args:
       x: A tensor of floats.
@@ -309,12 +314,12 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     return real_divide_no_nan(1, as_tensor(x))
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """The elements converted to another dtype; what it does not have becomes the nearest it has.
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
+    """Cast to another dtype; values out of its range become the nearest value in range.
 
     Args:
       value: A tensor of numbers.
-      dtype: A `DType` of numbers, or what `as_dtype` takes.
+      dtype: A numeric `DType`, or a value that `as_dtype` accepts.
       name: Not used.
 
     Returns:
@@ -338,11 +343,13 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         return cast(clip_by_value(x, low, high), requested)
     if own.is_floating and requested.is_floating and own.max > requested.max:
         return cast(clip_by_value(x, float(requested.min), float(requested.max)), requested)
-    return cast(x, requested)  # floats beyond an integer's range become its ends
+    return cast(x, requested)  # `cast` clips floats to the range of an integer dtype
 
 
-def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Tensor | IndexedSlices:
-    """The product of a number with a tensor.
+def scalar_mul(
+    scalar: TensorLike, x: TensorLike, name: str | None = None
+) -> Tensor | IndexedSlices:
+    """The product of a scalar and a tensor.
 
     Args:
       scalar: A number, or a tensor of rank 0; it takes the dtype of ``x``.
@@ -372,11 +379,12 @@ def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Tensor | 
     return result
 
 
-def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients at ``x``, elementwise, by Horner's rule.
 
     Args:
-      coeffs: A list of tensors, that of the highest power first; none at all gives zeros.
+      coeffs: A list of tensors, the coefficient of the highest power first; an empty list gives
+        zeros.
       x: A tensor of numbers.
       name: Not used.
 
@@ -403,14 +411,14 @@ def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element is less than the one before it, in the order of rows.
+    """Whether no element is less than the previous one, in row-major order.
 
     Args:
       x: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A bool of rank 0; True for less than two elements.
+      A bool of rank 0; True for fewer than two elements.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -419,18 +427,18 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
       >>> bool(tf.math.is_non_decreasing([1, 1, 3]))
       True
     """
-    return _in_order(x, greater_equal)
+    return _is_ordered(x, greater_equal)
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element is larger than the one before it, in the order of rows.
+    """Whether each element is larger than the previous one, in row-major order.
 
     Args:
       x: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A bool of rank 0; True for less than two elements.
+      A bool of rank 0; True for fewer than two elements.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -439,10 +447,10 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
       >>> bool(tf.math.is_strictly_increasing([1, 1, 3]))
       False
     """
-    return _in_order(x, greater)
+    return _is_ordered(x, greater)
 
 
-def _in_order(x: TensorLike, ordered: Recorder) -> Tensor:
+def _is_ordered(x: TensorLike, ordered: Recorder) -> Tensor:
     x = as_tensor(x)
     if x.dtype.is_bool:
         raise TypeError(f"Expected x to be numeric, instead found: {x}")

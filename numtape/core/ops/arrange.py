@@ -1,8 +1,8 @@
-"""Ops that put the elements of a tensor, or of a grid, into another order."""
+"""Ops that reorder elements, coordinate grids, sequence masks and broadcast shapes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,15 +19,19 @@ from .indexing import gather
 from .joining import concat
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, IntsLike, NumberLike, TensorLike
+
 
 @suggest_keywords
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved along axes; those that leave at one end come in at the other.
+def roll(input: TensorLike, shift: IntsLike, axis: IntsLike, name: str | None = None) -> Tensor:
+    """Shift the elements along axes; elements that leave at one end enter at the other.
 
     Args:
       input: A tensor of any dtype, of at least one axis.
-      shift: How far: an int, or one for each axis. Negative ones move towards the beginning.
-      axis: The axis or axes; of one that is named twice, shifts add up.
+      shift: The distance, an int or one int for each axis. Negative shifts move towards the
+        beginning.
+      axis: The axis or axes. The shifts of an axis that is named twice add up.
       name: Not used.
 
     Returns:
@@ -74,19 +78,20 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: Any = None,
-    batch_axis: Any = None,
+    input: TensorLike,
+    seq_lengths: TensorLike,
+    seq_axis: IntLike | None = None,
+    batch_axis: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Each example's first elements in reversed order; those behind them stay.
+    """Reverse the first elements of each example; the other elements stay in place.
 
     Args:
       input: A tensor of any dtype.
-      seq_lengths: How many are reversed: a vector of int32 or int64, a number for each example.
-      seq_axis: The axis along which they are.
-      batch_axis: The axis of the examples; None is 0.
+      seq_lengths: The number of elements to reverse, a vector of int32 or int64 with one for each
+        example.
+      seq_axis: The axis to reverse along.
+      batch_axis: The axis of the examples; None for 0.
       name: Not used.
 
     Returns:
@@ -94,7 +99,7 @@ def reverse_sequence(
 
     Raises:
       InvalidArgumentError: If a length or axis is out of range.
-      TypeError: If there is no ``seq_axis``.
+      TypeError: If ``seq_axis`` is None.
 
     Example:
       >>> tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy()
@@ -105,7 +110,7 @@ def reverse_sequence(
     x, lengths = as_tensor(input), as_tensor(seq_lengths)
     if seq_axis is None:
         raise TypeError("seq_axis must be given: the axis that is reversed.")
-    along, batch = (_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
+    along, batch = (_parse_axis(axis, x.ndim, op) for axis in (seq_axis, batch_axis or 0))
     require(along != batch, op, f"batch_dim == seq_dim == {along}")
     require(
         lengths.dtype in (dtypes.int32, dtypes.int64),
@@ -129,15 +134,15 @@ def reverse_sequence(
     return movement.transpose_if_needed(result, tuple(order.index(k) for k in range(x.ndim)))
 
 
-def _axis(axis: Any, rank: int, op: str) -> int:
+def _parse_axis(axis: IntLike, rank: int, op: str) -> int:
     result = movement.to_ints(axis)
     require(isinstance(result, int), op, f"an axis must be an int, got {axis!r}")
     require(0 <= result < rank, op, f"axis {result} is not in [0, {rank})")
     return int(result)
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """The coordinates of the points of a grid, a tensor for each axis.
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinate tensors of a grid, one for each axis.
 
     Args:
       *args: Vectors of coordinates.
@@ -180,13 +185,16 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 @suggest_keywords
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+    lengths: TensorLike,
+    maxlen: NumberLike | None = None,
+    dtype: DTypeLike = dtypes.bool_,
+    name: str | None = None,
 ) -> Tensor:
-    """True in the first places of each row, as many as a length says.
+    """Return masks that are True for the first ``lengths`` elements of the last axis.
 
     Args:
       lengths: A tensor of integers.
-      maxlen: The size of the new last axis, a scalar; None is the largest length, which is read at
+      maxlen: The size of the new last axis, a scalar; None for the largest length, which is read at
         the call.
       dtype: The dtype of the result.
       name: Not used.
@@ -209,8 +217,8 @@ def sequence_mask(
         values = result._array()
         maxlen = max(values.max().item(), 0) if values.size else 0
     elif result.dtype not in (dtypes.int32, dtypes.int64) and not isinstance(maxlen, float):
-        result = elementwise.cast(result, dtypes.int64)  # as TensorFlow: without their fractions
-    # Of a float so many as there are integers below it.
+        result = elementwise.cast(result, dtypes.int64)  # truncates floats, as in TensorFlow
+    # A float counts the integers from 0 on that are less than it.
     if isinstance(maxlen, float):
         maxlen = -truncate_float(-maxlen // 1, "maxlen")
     count = movement.to_ints(maxlen)
@@ -221,8 +229,8 @@ def sequence_mask(
     return elementwise.cast(places < movement.expand_dims(result, -1), dtype)
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape to which two broadcast, all of them tensors.
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
+    """The shape to which two shapes broadcast; arguments and result are tensors.
 
     Args:
       shape_x: A vector of integers.
@@ -240,7 +248,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """
     x = as_tensor(shape_x, spec_of(shape_y), "BroadcastArgs")
     y = as_tensor(shape_y, x._spec, "BroadcastArgs")
-    # An empty list is not a list of floats here.
+    # An empty list, which converts to floats, counts as integers.
     x, y = (
         elementwise.cast(one, other.dtype if other.dtype.is_integer else dtypes.int32)
         if not one._spec.size and one._spec.is_float

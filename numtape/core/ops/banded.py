@@ -1,8 +1,8 @@
-"""Matrices of few diagonals: products, systems of equations and eigenvalues."""
+"""Banded matrices: products, systems of equations and eigenvalues."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,15 +24,18 @@ from .padding import pad
 from .reduction import reduce_sum
 from .slicing import slice_into_zeros, split, unstack
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-# Three diagonals. They are packed: above, main, below, each as long as the main one, the one above
-# filled up at the end, the one below at the beginning.
+# Tridiagonal matrices are packed as three rows of equal length: the superdiagonal, padded at the
+# end; the main diagonal; and the subdiagonal, padded at the beginning.
 
 
-def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
-    """Diagonals in one of TensorFlow's three forms, as a tensor of shape (..., 3, n)."""
+def packed_diagonals(diagonals: TensorLike, form: str, op: str) -> Tensor:
+    """Convert diagonals in one of TensorFlow's three forms to a tensor of shape (..., 3, n)."""
     if form == "sequence":
         if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
             raise ValueError("Expected diagonals to be a sequence of length 3.")
@@ -40,7 +43,7 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
         above, below = (as_tensor(x, main._spec, op) for x in (diagonals[0], diagonals[2]))
         require(min(above.ndim, main.ndim, below.ndim) > 0, op, "diagonals must be vectors")
         n = main.shape[-1]
-        # Those beside the main one may come without the element that stands nowhere.
+        # The other two diagonals may omit the padding element.
         ends = ((above, [0, n - above.shape[-1]]), (below, [n - below.shape[-1], 0]))
         filled = []
         for x, end in ends:
@@ -54,7 +57,7 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
         return result
     if form == "matrix":
         matrix = as_square_matrix(diagonals, op)
-        if matrix.shape[-1] < 2:  # it has only the main diagonal
+        if matrix.shape[-1] < 2:  # a 1 x 1 matrix has only the main diagonal
             return pad(matrix, [*[[0, 0]] * (matrix.ndim - 2), [1, 1], [0, 0]])
         return diag_part(matrix, k=(-1, 1), align="LEFT_RIGHT")
     if form != "compact":
@@ -66,8 +69,8 @@ def packed_diagonals(diagonals: Any, form: str, op: str) -> Tensor:
     return x
 
 
-def _shift(x: Tensor, by: int) -> Tensor:
-    """Rows of matrices moved up (1) or down (-1), zeros in the place of the last or first one."""
+def _shift_rows(x: Tensor, by: int) -> Tensor:
+    """Shift the rows of matrices up (1) or down (-1) and insert a row of zeros."""
     rows = x.shape[-2]
     if not rows:
         return x
@@ -79,24 +82,27 @@ def _shift(x: Tensor, by: int) -> Tensor:
 
 
 def tridiagonal_product(packed: Tensor, x: Tensor) -> Tensor:
-    """The product of matrices of three packed diagonals with matrices; batches broadcast."""
+    """Multiply packed tridiagonal matrices with matrices; batches broadcast."""
     above, main, below = (movement.expand_dims(d, -1) for d in unstack(packed, axis=-2))
-    result: Tensor = main * x + above * _shift(x, 1) + below * _shift(x, -1)
+    result: Tensor = main * x + above * _shift_rows(x, 1) + below * _shift_rows(x, -1)
     return result
 
 
 def tridiagonal_matmul(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike,
+    rhs: TensorLike,
+    diagonals_format: str = "compact",
+    name: str | None = None,
 ) -> Tensor:
-    """The product of matrices that have three diagonals with matrices.
+    """Multiply tridiagonal matrices with matrices.
 
     Args:
-      diagonals: A tensor of floats or complex numbers of shape (..., 3, n): the diagonal above,
-        whose last element is not used, the main one, and the one below, whose first is not used.
-        With ``diagonals_format="sequence"`` a list of the three; with ``"matrix"`` the matrices,
-        of which nothing else is read.
+      diagonals: A tensor of floats or complex numbers of shape (..., 3, n): the superdiagonal,
+        whose last element is not used, the main diagonal, and the subdiagonal, whose first element
+        is not used. With ``diagonals_format="sequence"`` a list of the three; with ``"matrix"`` the
+        full matrices, of which only the three diagonals are read.
       rhs: A tensor of the same dtype, of shape (..., n, k), with the same batches.
-      diagonals_format: How the diagonals are given.
+      diagonals_format: The form of ``diagonals``: ``"compact"``, ``"sequence"`` or ``"matrix"``.
       name: Not used.
 
     Returns:
@@ -104,7 +110,7 @@ def tridiagonal_matmul(
 
     Raises:
       InvalidArgumentError: If shapes or dtypes do not fit.
-      ValueError: If there are not three diagonals, or the format is none of these.
+      ValueError: If there are not three diagonals, or the format is unknown.
 
     Example:
       >>> diagonals = tf.constant([[1.0, 1.0, 0.0], [2.0, 2.0, 2.0], [0.0, 1.0, 1.0]])
@@ -113,17 +119,19 @@ def tridiagonal_matmul(
              [4.],
              [3.]], dtype=float32)
     """
-    packed, x = _both(diagonals, rhs, diagonals_format, "TridiagonalMatMul")
+    packed, x = _parse_operands(diagonals, rhs, diagonals_format, "TridiagonalMatMul")
     require(
         packed.ndim == x.ndim,
         "TridiagonalMatMul",
         "All input tensors must have the same rank.",
     )
-    _fitting(packed, x)
+    _check_shapes(packed, x)
     return tridiagonal_product(packed, x)
 
 
-def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]:
+def _parse_operands(
+    diagonals: TensorLike, rhs: TensorLike, form: str, op: str
+) -> tuple[Tensor, Tensor]:
     packed = packed_diagonals(diagonals, form, op)
     x = as_tensor(rhs, packed._spec, op)
     if packed.dtype is not x.dtype:
@@ -137,7 +145,7 @@ def _both(diagonals: Any, rhs: Any, form: str, op: str) -> tuple[Tensor, Tensor]
     return packed, x
 
 
-def _fitting(packed: Tensor, x: Tensor) -> None:
+def _check_shapes(packed: Tensor, x: Tensor) -> None:
     if packed.shape[:-2] != x.shape[:-2]:
         raise ValueError(f"Batch shapes {packed.shape[:-2]} and {x.shape[:-2]} are incompatible")
     if packed.shape[-1] != x.shape[-2]:
@@ -148,7 +156,7 @@ def _fitting(packed: Tensor, x: Tensor) -> None:
 
 
 def _solve(out: Array, packed: Array, rhs: Array, adjoint: bool) -> None:
-    """By elimination with partial pivoting: LAPACK's gtsv. Singular systems yield NaN."""
+    """Solve by elimination with partial pivoting (LAPACK's gtsv). Singular systems give NaN."""
     from scipy.linalg import LinAlgError, solve_banded
 
     n, k = rhs.shape[-2:]
@@ -157,7 +165,7 @@ def _solve(out: Array, packed: Array, rhs: Array, adjoint: bool) -> None:
     matrices = packed.reshape(-1, 3, n)
     rows = zip(out.reshape(-1, n, k), matrices, rhs.reshape(-1, n, k), strict=True)
     for value, (above, main, below), b in rows:
-        # SciPy fills the diagonal above at its beginning, the one below at its end.
+        # SciPy pads the superdiagonal at its beginning and the subdiagonal at its end.
         bands = np.stack([np.roll(above, 1), main, np.roll(below, -1)])
         if adjoint:
             bands = np.stack([below, main, above]).conj()
@@ -171,12 +179,12 @@ def _solve(out: Array, packed: Array, rhs: Array, adjoint: bool) -> None:
 def _solve_vjp(
     g: Tensor, x: Tensor, packed: Tensor, b: Tensor, adjoint: bool
 ) -> tuple[Tensor, Tensor]:
-    """As of any solution, ``-gb x^H`` or its adjoint, of which only the three diagonals count."""
+    """Return the adjoints: the three diagonals of ``-gb x^H`` (or of its adjoint), and gb."""
     gb = record(SOLVE, (packed, g), adjoint=not adjoint)
     left, right = (x, conj(gb)) if adjoint else (gb, conj(x))
     shape = tuple(packed.shape)
     result: Tensor | None = None
-    for j, there in enumerate((_shift(right, 1), right, _shift(right, -1))):
+    for j, there in enumerate((_shift_rows(right, 1), right, _shift_rows(right, -1))):
         part = movement.expand_dims(reduce_sum(left * there, -1), -2)
         cut = (*((0, dim, 1) for dim in shape[:-2]), (j, j + 1, 1), (0, shape[-1], 1))
         placed = slice_into_zeros(part, shape, cut)
@@ -202,15 +210,15 @@ SOLVE = defop(
 
 
 def tridiagonal_solution(packed: Tensor, rhs: Tensor, adjoint: bool) -> Tensor:
-    """Solutions for packed diagonals, or for the adjoint matrices; batches broadcast."""
+    """Solve packed tridiagonal systems, or those of the adjoint matrices; batches broadcast."""
     if packed.shape[:-2] != rhs.shape[:-2]:
         packed, rhs = broadcast_batches(packed, rhs, "TridiagonalSolve")
     return record(SOLVE, (packed, rhs), adjoint=adjoint)
 
 
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -218,26 +226,26 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """The ``x`` of ``matrix @ x = rhs`` for matrices that have three diagonals.
+    """Solve ``matrix @ x = rhs`` for ``x``, for tridiagonal matrices.
 
     Args:
       diagonals: A tensor of floats or complex numbers of shape (..., 3, n), or as in
         ``diagonals_format``: see `tridiagonal_matmul`.
       rhs: A tensor of the same dtype, of shape (..., n) or (..., n, k), with the same batches.
-      diagonals_format: How the diagonals are given: ``"compact"``, ``"sequence"``, ``"matrix"``.
-      transpose_rhs: Whether the last two axes of ``rhs`` are swapped before.
-      conjugate_rhs: Whether ``rhs`` is conjugated before.
+      diagonals_format: The form of ``diagonals``: ``"compact"``, ``"sequence"`` or ``"matrix"``.
+      transpose_rhs: Whether to transpose ``rhs`` first.
+      conjugate_rhs: Whether to conjugate ``rhs`` first.
       name: Not used.
-      partial_pivoting: Accepted: rows are always swapped where that is more exact.
+      partial_pivoting: No effect: pivoting is always used.
       perturb_singular: Must be False.
 
     Returns:
-      A tensor of the shape and dtype of ``rhs``, transposed if asked for. A matrix that cannot be
-      inverted gives NaNs.
+      A tensor of the shape and dtype of ``rhs``, transposed if requested. A singular matrix gives
+      NaN.
 
     Raises:
-      InvalidArgumentError: If dtypes do not fit or are not of floats.
-      ValueError: If shapes do not fit, or the format is none of these.
+      InvalidArgumentError: If the dtypes differ or are not supported.
+      ValueError: If shapes do not fit, or the format is unknown.
       NotImplementedError: If ``perturb_singular`` is True.
 
     Example:
@@ -247,7 +255,7 @@ def tridiagonal_solve(
     """
     if perturb_singular:
         raise NotImplementedError("perturb_singular=True is not implemented.")
-    packed, b = _both(diagonals, rhs, diagonals_format, "TridiagonalSolve")
+    packed, b = _parse_operands(diagonals, rhs, diagonals_format, "TridiagonalSolve")
     vector = b.ndim == packed.ndim - 1
     if vector:
         b = movement.expand_dims(b, -1)
@@ -257,25 +265,29 @@ def tridiagonal_solve(
         )
     elif transpose_rhs:
         b = movement.transpose_if_needed(b, (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
-    _fitting(packed, b)
+    _check_shapes(packed, b)
     result = record(SOLVE, (packed, conj(b) if conjugate_rhs else b), adjoint=False)
     return movement.squeeze(result, -1) if vector else result
 
 
-# More diagonals, all on one side.
+# Banded triangular matrices.
 
 
 def banded_triangular_solve(
-    bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    bands: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
 ) -> Tensor:
-    """The ``x`` of ``matrix @ x = rhs`` for triangular matrices that have few diagonals.
+    """Solve ``matrix @ x = rhs`` for ``x``, for banded triangular matrices.
 
     Args:
-      bands: A tensor of floats or complex numbers of shape (..., count, n). Of a lower triangle
-        first the main diagonal, then those below it, filled up at the beginning. Of an upper one
-        first the outermost diagonal, the main one last, filled up at the end.
+      bands: A tensor of floats or complex numbers of shape (..., count, n). For lower triangles:
+        the main diagonal first, then the subdiagonals, padded at the beginning. For upper
+        triangles: the outermost diagonal first, padded at the end, and the main diagonal last.
       rhs: A tensor of the same dtype, of shape (..., n, k); batches broadcast.
-      lower: Whether the matrices are lower triangles.
+      lower: Whether the matrices are lower triangular.
       adjoint: Whether to solve with the adjoints of the matrices.
       name: Not used.
 
@@ -283,7 +295,7 @@ def banded_triangular_solve(
       A tensor of shape (..., n, k) and the same dtype.
 
     Raises:
-      InvalidArgumentError: If shapes or dtypes do not fit, or a matrix cannot be inverted.
+      InvalidArgumentError: If shapes or dtypes do not fit.
 
     Example:
       >>> bands = [[2.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
@@ -311,37 +323,37 @@ def banded_triangular_solve(
 
 
 def eigh_tridiagonal(
-    alpha: Any,
-    beta: Any,
+    alpha: TensorLike,
+    beta: TensorLike,
     eigvals_only: bool = True,
     select: str = "a",
-    select_range: Any = None,
-    tol: Any = None,
+    select_range: TensorLike | None = None,
+    tol: object = None,
     name: str | None = None,
 ) -> Any:
-    """The eigenvalues of symmetric matrices that have three diagonals, and their eigenvectors.
+    """Compute the eigenvalues, and optionally the eigenvectors, of a symmetric tridiagonal matrix.
 
     Args:
-      alpha: A vector of floats or complex numbers: the main diagonal, of which the real parts
-        count.
-      beta: A vector of the same dtype with one element less: the diagonal above. The one below is
+      alpha: A vector of floats or complex numbers: the main diagonal, of which only the real parts
+        are used.
+      beta: A vector of the same dtype with one element less: the superdiagonal. The subdiagonal is
         its conjugate.
-      eigvals_only: Whether eigenvectors are left out.
-      select: ``"a"`` for all, ``"i"`` for those of an index range, ``"v"`` for those of a range of
+      eigvals_only: Whether to compute only the eigenvalues.
+      select: ``"a"`` for all eigenvalues, ``"i"`` for an index range, ``"v"`` for a range of
         values.
-      select_range: The first and last index, or the lower bound, which does not belong to the
-        range, and the upper one, which does. No gradient flows to bounds.
-      tol: Accepted for TensorFlow's sake: results are as exact as the dtype.
+      select_range: The first and the last index; or the lower bound, which is excluded, and the
+        upper bound, which is included. No gradient flows to bounds.
+      tol: Accepted for compatibility with TensorFlow: results have the precision of the dtype.
       name: Not used.
 
     Returns:
-      The eigenvalues, in ascending order; unless ``eigvals_only`` also a matrix of eigenvectors,
-      one a column.
+      The eigenvalues in ascending order; if ``eigvals_only`` is False, a tuple of them and a matrix
+      whose columns are the eigenvectors.
 
     Raises:
-      ValueError: If dtypes or lengths do not fit, or ``select`` is none of these.
+      ValueError: If dtypes or lengths do not fit, or ``select`` is unknown.
       InvalidArgumentError: If an index range is empty or out of range.
-      TypeError: If a range is asked for and there is no ``select_range``.
+      TypeError: If a range is requested and ``select_range`` is not two numbers.
 
     Example:
       >>> tf.linalg.eigh_tridiagonal([2.0, 2.0], [1.0]).numpy()
@@ -367,25 +379,25 @@ def eigh_tridiagonal(
     values, vectors = (eigvalsh(matrix), None) if eigvals_only else eigh(matrix)
     values = real(values)
     if select == "i":
-        first, last = _range(select_range, values.shape[0])
+        first, last = _parse_index_range(select_range, values.shape[0])
         values = values[first : last + 1]
         vectors = None if vectors is None else vectors[:, first : last + 1]
     elif select == "v":
-        low, high = _ends(select_range)
+        low, high = _parse_ends(select_range)
         within = comparison.logical_and(values > low, values <= high)
         values = indexing.boolean_mask(values, within)
         vectors = None if vectors is None else indexing.boolean_mask(vectors, within, axis=1)
     return values if vectors is None else (values, vectors)
 
 
-def _ends(ends: Any) -> tuple[Any, Any]:
+def _parse_ends(ends: TensorLike | None) -> tuple[Any, Any]:
     if not isinstance(ends, list | tuple | Tensor | np.ndarray) or len(ends) != 2:
         raise TypeError(f"select_range must be two numbers, got {repr_of(ends)}")
     return ends[0], ends[1]
 
 
-def _range(ends: Any, count: int) -> tuple[int, int]:
-    low, high = (movement.to_ints(end) for end in _ends(ends))
+def _parse_index_range(ends: TensorLike | None, count: int) -> tuple[int, int]:
+    low, high = (movement.to_ints(end) for end in _parse_ends(ends))
     if not isinstance(low, int) or not isinstance(high, int):
         raise TypeError(f"select_range must be two integers, got {repr_of(ends)}")
     if low > high:

@@ -1,9 +1,9 @@
-"""Blocks of pixels: moved into channels, into the batch, or taken as patches."""
+"""Rearrangement of blocks of pixels: into channels, into the batch, or as patches."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from .indexing import GATHER
 from .padding import PAD
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, ShapeLike, TensorLike
+
 FORMATS = ("NHWC", "NCHW")
 
 
-def _channels_last(x: Tensor, data_format: Any, op: str) -> Tensor:
+def _to_channels_last(x: Tensor, data_format: str, op: str) -> Tensor:
     if data_format not in FORMATS:
         raise InvalidArgumentError(
             f"data_format must be one of {FORMATS}, got {data_format!r} [Op:{op}]"
@@ -30,11 +33,11 @@ def _channels_last(x: Tensor, data_format: Any, op: str) -> Tensor:
     return movement.transpose(x, (0, 2, 3, 1)) if data_format == "NCHW" else x
 
 
-def _as_given(x: Tensor, data_format: str) -> Tensor:
+def _restore_format(x: Tensor, data_format: str) -> Tensor:
     return movement.transpose(x, (0, 3, 1, 2)) if data_format == "NCHW" else x
 
 
-def _block(block_size: Any, op: str) -> int:
+def _parse_block_size(block_size: IntLike | float, op: str) -> int:
     size = movement.to_ints(truncate_float(block_size, "block_size"))
     if not isinstance(size, int):
         raise TypeError(f"block_size must be an int, got {block_size!r} [Op:{op}]")
@@ -43,9 +46,12 @@ def _block(block_size: Any, op: str) -> int:
 
 
 def space_to_depth(
-    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    block_size: IntLike | float,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
-    """Blocks of pixels moved into the channels.
+    """Move blocks of pixels into the channels.
 
     Args:
       input: A tensor of shape (batch, height, width, channels), of any dtype.
@@ -57,8 +63,8 @@ def space_to_depth(
       A tensor of shape (batch, height / block_size, width / block_size, channels * block_size**2).
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the image, the input has not four axes, or the
-        format is unknown.
+      InvalidArgumentError: If the block size does not divide the image, the input does not have
+        four axes, or the format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
@@ -67,8 +73,8 @@ def space_to_depth(
     """
     op = "SpaceToDepth"
     x = as_tensor(input)
-    b = _block(block_size, op)
-    x = _channels_last(x, data_format, op)
+    b = _parse_block_size(block_size, op)
+    x = _to_channels_last(x, data_format, op)
     n, h, w, c = x.shape
     require(
         h % b == 0 and w % b == 0,
@@ -76,13 +82,16 @@ def space_to_depth(
         f"Image width {w} and height {h} should be divisible by block_size: {b}",
     )
     x = movement.transpose(movement.reshape(x, (n, h // b, b, w // b, b, c)), (0, 1, 3, 2, 4, 5))
-    return _as_given(movement.reshape(x, (n, h // b, w // b, b * b * c)), data_format)
+    return _restore_format(movement.reshape(x, (n, h // b, w // b, b * b * c)), data_format)
 
 
 def depth_to_space(
-    input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    block_size: IntLike | float,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
-    """Channels moved into blocks of pixels: what undoes `space_to_depth`.
+    """Move channels into blocks of pixels: the inverse of `space_to_depth`.
 
     Args:
       input: A tensor of shape (batch, height, width, channels), of any dtype.
@@ -94,8 +103,8 @@ def depth_to_space(
       A tensor of shape (batch, height * block_size, width * block_size, channels / block_size**2).
 
     Raises:
-      InvalidArgumentError: If the channels are not a multiple, the rank is not 4, or
-        the format is unknown.
+      InvalidArgumentError: If the number of channels is not a multiple of ``block_size**2``, the
+        rank is not 4, or the format is unknown.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 1, 1, 4))
@@ -104,8 +113,8 @@ def depth_to_space(
     """
     op = "DepthToSpace"
     x = as_tensor(input)
-    b = _block(block_size, op)
-    x = _channels_last(x, data_format, op)
+    b = _parse_block_size(block_size, op)
+    x = _to_channels_last(x, data_format, op)
     n, h, w, c = x.shape
     require(
         c % (b * b) == 0,
@@ -114,13 +123,13 @@ def depth_to_space(
     )
     rest = c // (b * b)
     x = movement.transpose(movement.reshape(x, (n, h, w, b, b, rest)), (0, 1, 3, 2, 4, 5))
-    return _as_given(movement.reshape(x, (n, h * b, w * b, rest)), data_format)
+    return _restore_format(movement.reshape(x, (n, h * b, w * b, rest)), data_format)
 
 
-def _blocks(
-    x: Tensor, block_shape: Any, pairs: Any, op: str, what: str
+def _parse_blocks(
+    x: Tensor, block_shape: ShapeLike, pairs: TensorLike, op: str, what: str
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """The sizes of a block, and what is padded or cropped."""
+    """Return the sizes of a block, and the paddings or crops of each axis."""
     sizes = list(movement.to_shape(block_shape))
     result = np.asarray(movement.to_ints(pairs))
     require(
@@ -139,21 +148,22 @@ def _blocks(
 
 
 def space_to_batch_nd(
-    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+    input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
-    """Blocks of elements moved into the batch: each of its places becomes an example.
+    """Move blocks of elements into the batch: each position in a block becomes an example.
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
       block_shape: The sizes of a block, an int for each spatial axis.
-      paddings: For each of them two ints: how many zeros before, how many after.
+      paddings: Two ints for each of them: the numbers of zeros before and after.
       name: Not used.
 
     Returns:
-      A tensor whose batch is larger by the size of a block, and whose spatial axes are smaller.
+      A tensor whose batch is larger by the size of a block, and whose spatial axes are divided by
+      its sizes.
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the padded axes, or sizes do not fit.
+      InvalidArgumentError: If the block sizes do not divide the padded axes, or shapes do not fit.
 
     Example:
       >>> x = tf.reshape(tf.range(4), (1, 2, 2, 1))
@@ -162,7 +172,7 @@ def space_to_batch_nd(
     """
     op = "SpaceToBatchND"
     x = as_tensor(input)
-    sizes, pairs = _blocks(x, block_shape, paddings, op, "paddings")
+    sizes, pairs = _parse_blocks(x, block_shape, paddings, op, "paddings")
     count = len(sizes)
     wide = ((0, 0), *pairs, *((0, 0),) * (x.ndim - 1 - count))
     if any(map(any, pairs)):
@@ -178,20 +188,22 @@ def space_to_batch_nd(
     return movement.reshape(x, (batch * math.prod(sizes), *parts[::2], *rest))
 
 
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """Blocks of elements moved into the batch: `space_to_batch_nd`.
+def space_to_batch(
+    input: TensorLike, block_shape: ShapeLike, paddings: TensorLike, name: str | None = None
+) -> Tensor:
+    """Move blocks of elements into the batch: `space_to_batch_nd`.
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
       block_shape: The sizes of a block, an int for each spatial axis.
-      paddings: For each of them two ints: how many zeros before, how many after.
+      paddings: Two ints for each of them: the numbers of zeros before and after.
       name: Not used.
 
     Returns:
       A tensor whose batch is larger by the size of a block, and whose spatial axes are smaller.
 
     Raises:
-      InvalidArgumentError: If blocks do not divide the padded axes, or sizes do not fit.
+      InvalidArgumentError: If the block sizes do not divide the padded axes, or shapes do not fit.
 
     Example:
       >>> tf.space_to_batch([[1, 2, 3]], [2], [[0, 1]]).numpy()
@@ -201,20 +213,23 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     return space_to_batch_nd(input, block_shape, paddings)
 
 
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
-    """Examples moved into blocks of elements: what undoes `space_to_batch`.
+def batch_to_space(
+    input: TensorLike, block_shape: ShapeLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
+    """Move examples into blocks of elements: the inverse of `space_to_batch`.
 
     Args:
       input: A tensor of shape (batch, *spatial, *rest), of any dtype.
       block_shape: The sizes of a block, an int for each spatial axis; one int for two of them.
-      crops: For each of them two ints: how many elements go at the beginning, how many at the end.
+      crops: Two ints for each of them: the numbers of elements to remove at the beginning and at
+        the end.
       name: Not used.
 
     Returns:
       A tensor whose batch is smaller by the size of a block, and whose spatial axes are larger.
 
     Raises:
-      InvalidArgumentError: If a block does not divide the batch, or sizes do not fit.
+      InvalidArgumentError: If the size of a block does not divide the batch, or shapes do not fit.
 
     Example:
       >>> tf.batch_to_space([[1, 3], [2, 0]], [2], [[0, 1]]).numpy()
@@ -224,7 +239,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     x = as_tensor(input)
     if isinstance(block_shape, int):
         block_shape = (block_shape, block_shape)
-    sizes, pairs = _blocks(x, block_shape, crops, op, "crops")
+    sizes, pairs = _parse_blocks(x, block_shape, crops, op, "crops")
     count, block = len(sizes), math.prod(sizes)
     batch, *space = x.shape[: 1 + count]
     rest = tuple(x.shape[1 + count :])
@@ -251,14 +266,17 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: ShapeLike,
+    block_shape: ShapeLike,
+    base_paddings: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The paddings with which blocks divide a shape, and the crops that undo them.
+    """Return paddings that make a shape divisible by a block, and the crops that undo them.
 
     Args:
       input_shape: The sizes of the spatial axes.
       block_shape: The sizes of a block.
-      base_paddings: For each axis two ints that are the least padding; None is 0.
+      base_paddings: The least paddings, two ints for each axis; None for 0.
       name: Not used.
 
     Returns:
@@ -293,24 +311,29 @@ def required_space_to_batch_paddings(
 
 
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    images: TensorLike,
+    sizes: ShapeLike,
+    strides: ShapeLike,
+    rates: ShapeLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
-    """The patches of images, each as a vector of channels.
+    """Extract patches from images, each as a vector of channels.
 
     Args:
       images: A tensor of shape (batch, height, width, channels), of any dtype.
-      sizes: [1, height, width, 1] of a patch.
-      strides: [1, down, right, 1]: how far patches lie apart.
-      rates: [1, down, right, 1]: how far the pixels of a patch lie apart.
-      padding: "VALID": patches inside; "SAME": as many as strides allow, with zeros around.
+      sizes: The size of a patch: [1, height, width, 1].
+      strides: The distance of patches: [1, rows, columns, 1].
+      rates: The distance of the pixels in a patch: [1, rows, columns, 1].
+      padding: "VALID" for patches inside the image only; "SAME" to pad it with zeros.
       name: Not used.
 
     Returns:
       A tensor of shape (batch, rows, columns, height * width * channels).
 
     Raises:
-      InvalidArgumentError: If the images have not four axes, ``padding`` is unknown, or there are
-        not four positive numbers.
+      InvalidArgumentError: If the images do not have four axes, ``padding`` is unknown, or sizes
+        are not four positive ints.
 
     Example:
       >>> x, one = tf.reshape(tf.range(9), (1, 3, 3, 1)), [1, 1, 1, 1]

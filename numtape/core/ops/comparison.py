@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,7 +10,10 @@ from ..log.op import STOP
 from ..log.record import Recorder
 from ..values.tensor import Tensor
 from . import rules
-from .define import binary_op, host_op, name_of, unary_op
+from .define import binary_op, host_op, name_functions, unary_op
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -70,7 +73,7 @@ logical_and: Recorder = binary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether both are true, elementwise; ``x & y`` of bools records the same op.
+    Logical and, elementwise; ``x & y`` of bools records the same op.
 
     >>> tf.logical_and([True, True, False], [True, False, False]).numpy()
     array([ True, False, False])
@@ -82,7 +85,7 @@ logical_or = binary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether at least one is true, elementwise; ``x | y`` of bools records the same op.
+    Logical or, elementwise; ``x | y`` of bools records the same op.
 
     >>> tf.logical_or([True, True, False], [True, False, False]).numpy()
     array([ True,  True, False])
@@ -94,7 +97,7 @@ logical_xor = binary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether exactly one is true, elementwise; ``x ^ y`` of bools records the same op.
+    Logical exclusive or, elementwise; ``x ^ y`` of bools records the same op.
 
     >>> tf.math.logical_xor([True, True, False], [True, False, False]).numpy()
     array([False,  True, False])
@@ -106,7 +109,7 @@ logical_not = unary_op(
     spec=rules.boolean,
     gradient=STOP,
     doc="""
-    Whether it is false, elementwise; ``~x`` of bools records the same op.
+    Logical not, elementwise; ``~x`` of bools records the same op.
 
     >>> tf.logical_not([True, False]).numpy()
     array([False,  True])
@@ -118,7 +121,7 @@ bitwise_and = binary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that both have, elementwise; ``x & y`` of integers records the same op.
+    Bitwise and, elementwise; ``x & y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_and([6, 5], 3).numpy()
     array([2, 1], dtype=int32)
@@ -130,7 +133,7 @@ bitwise_or = binary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that at least one has, elementwise; ``x | y`` of integers records the same op.
+    Bitwise or, elementwise; ``x | y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_or([6, 5], 3).numpy()
     array([7, 7], dtype=int32)
@@ -142,7 +145,7 @@ bitwise_xor = binary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that exactly one has, elementwise; ``x ^ y`` of integers records the same op.
+    Bitwise exclusive or, elementwise; ``x ^ y`` of integers records the same op.
 
     >>> tf.bitwise.bitwise_xor([6, 5], 3).numpy()
     array([5, 6], dtype=int32)
@@ -154,7 +157,7 @@ invert = unary_op(
     spec=rules.integer,
     gradient=STOP,
     doc="""
-    The bits that it does not have, elementwise; ``~x`` of integers records the same op.
+    Invert all bits, elementwise; ``~x`` of integers records the same op.
 
     >>> tf.bitwise.invert([0, 5]).numpy()
     array([-1, -6], dtype=int32)
@@ -162,15 +165,15 @@ invert = unary_op(
 )
 
 
-def _shift(x: Array, y: Array, shift: np.ufunc) -> Array:
-    """By at least 0 and less than all bits."""
+def _shift_bits(x: Array, y: Array, shift: np.ufunc) -> Array:
+    """Shift by at least 0 and less than the number of bits."""
     x = np.asarray(x)
     return np.asarray(shift(x, np.clip(y, 0, 8 * x.itemsize - 1).astype(x.dtype)))
 
 
 def _shift_left(x: Array, y: Array) -> Array:
-    bits = np.dtype(f"u{np.asarray(x).itemsize}")  # those that leave are lost
-    return _shift(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
+    bits = np.dtype(f"u{np.asarray(x).itemsize}")  # unsigned: bits shifted out are lost
+    return _shift_bits(np.asarray(x).view(bits), y, np.left_shift).view(np.asarray(x).dtype)
 
 
 left_shift = host_op(
@@ -181,9 +184,9 @@ left_shift = host_op(
     "x y",
     gradient=STOP,
     doc="""
-    The bits moved up by ``y`` places, elementwise; zeros come in.
+    Shift the bits left by ``y`` places, elementwise; zeros are shifted in.
 
-    Places are counted as 0 if negative, and as all but one if too many.
+    ``y`` is clipped to the range from 0 to the number of bits minus 1.
 
     >>> tf.bitwise.left_shift([1, -3], [4, 1]).numpy()
     array([16, -6], dtype=int32)
@@ -191,15 +194,15 @@ left_shift = host_op(
 )
 right_shift = host_op(
     "RightShift",
-    lambda x, y: _shift(x, y, np.right_shift),
+    lambda x, y: _shift_bits(x, y, np.right_shift),
     None,
     rules.integer,
     "x y",
     gradient=STOP,
     doc="""
-    The bits moved down by ``y`` places, elementwise; copies of the sign come in.
+    Shift the bits right by ``y`` places, elementwise; copies of the sign bit are shifted in.
 
-    Places are counted as 0 if negative, and as all but one if too many.
+    ``y`` is clipped to the range from 0 to the number of bits minus 1.
 
     >>> tf.bitwise.right_shift([16, -6], [4, 1]).numpy()
     array([ 1, -3], dtype=int32)
@@ -208,9 +211,9 @@ right_shift = host_op(
 is_nan = unary_op(
     "IsNan",
     "isnan(x)",
-    spec=rules.test,
+    spec=rules.float_test,
     doc="""
-    Whether an element is NaN. It has no gradient: asking for one through it is a LookupError.
+    Whether an element is NaN. No gradient is registered: asking for one is a LookupError.
 
     >>> tf.math.is_nan([1.0, np.nan, np.inf]).numpy()
     array([False,  True, False])
@@ -219,9 +222,9 @@ is_nan = unary_op(
 is_inf = unary_op(
     "IsInf",
     "isinf(x)",
-    spec=rules.test,
+    spec=rules.float_test,
     doc="""
-    Whether an element is infinite. It has no gradient: asking for one through it is a LookupError.
+    Whether an element is infinite. No gradient is registered: asking for one is a LookupError.
 
     >>> tf.math.is_inf([1.0, np.nan, -np.inf]).numpy()
     array([False, False,  True])
@@ -230,11 +233,11 @@ is_inf = unary_op(
 is_finite = unary_op(
     "IsFinite",
     "isfinite(x)",
-    spec=rules.test,
+    spec=rules.float_test,
     doc="""
     Whether an element is neither infinite nor NaN.
 
-    It has no gradient: asking for one through it is a LookupError.
+    No gradient is registered: asking for one is a LookupError.
 
     >>> tf.math.is_finite([1.0, np.nan, np.inf]).numpy()
     array([ True, False, False])
@@ -242,7 +245,7 @@ is_finite = unary_op(
 )
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Whether elements are equal; NaN equals nothing. No gradient flows through.
 
     ``x == y`` of tensors does the same, but gives False where shapes do not broadcast.
@@ -265,7 +268,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return equal_(x, y)
 
 
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Whether elements differ; NaN differs from everything. No gradient flows through.
 
     Args:
@@ -286,4 +289,4 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return not_equal_(x, y)
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

@@ -1,14 +1,14 @@
-"""Complex numbers: their parts, and functions of them that are not analytic.
+"""Complex numbers: their parts, angles and conjugates, which are not analytic functions.
 
 As in TensorFlow, the gradient of a real target by a complex source ``x + i y`` is
-``dt/dx + i dt/dy``. The adjoint of an analytic function is its real rule at the conjugates of
-operands and result, which `core.derive.transpose` hands to the rule of each op that is said to be
-one (`defop`).
+``dt/dx + i dt/dy``. The adjoint of an analytic function is its real rule, applied to the conjugates
+of operands and result: `core.derive.transpose` passes these to the rules of ops that `defop` marks
+as analytic.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from .elementwise import (
 )
 from .movement import conjugate
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..values.annotations import TensorLike
+
 
 def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
     if real.dtype not in (dtypes.float32, dtypes.float64):
@@ -44,17 +49,17 @@ def _complex_spec(op: Op, real: Spec, imag: Spec) -> Spec:
     return intern(broadcast(op.name, real, imag), dtype)
 
 
-def _part(name: str, vjp: Any) -> Recorder:
+def _make_part(name: str, vjp: Callable[..., tuple[Tensor, ...]]) -> Recorder:
     body = f"{name.lower()}(x)"
     return unary(defop(name, ELEMENTWISE, 1, rules.part, body=body, vjp=vjp))
 
 
-def _over_square(g: Tensor, x: Tensor) -> tuple[Tensor]:
-    """The adjoint of the angle: ``-g / (imag + i real)``."""
-    return (negative(real_divide(cast(g, x.dtype), _joined(_imag(x), _real(x)))),)
+def _angle_adjoint(g: Tensor, x: Tensor) -> tuple[Tensor]:
+    """Return the adjoint of the angle: ``-g / (imag + i real)``."""
+    return (negative(real_divide(cast(g, x.dtype), _join(_imag(x), _real(x)))),)
 
 
-_joined: Recorder = binary(
+_join: Recorder = binary(
     defop(
         "Complex",
         ELEMENTWISE,
@@ -65,21 +70,21 @@ _joined: Recorder = binary(
         vjp=lambda g, z, x, y: (_real(g), _imag(g)),
     )
 )
-_real: Recorder = _part("Real", lambda g, y, x: (cast(g, x.dtype),))
-_imag: Recorder = _part("Imag", lambda g, y, x: (_joined(0.0, g),))
-_angle: Recorder = _part("Angle", lambda g, y, x: _over_square(g, x))
+_real: Recorder = _make_part("Real", lambda g, y, x: (cast(g, x.dtype),))
+_imag: Recorder = _make_part("Imag", lambda g, y, x: (_join(0.0, g),))
+_angle: Recorder = _make_part("Angle", lambda g, y, x: _angle_adjoint(g, x))
 
 
-def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """Complex numbers of real and imaginary parts, elementwise.
+def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
+    """Make complex numbers from real and imaginary parts, elementwise.
 
     Args:
-      real: The real parts: a tensor of float32 or float64, or what becomes one.
+      real: The real parts: a tensor of float32 or float64, or a value that converts to one.
       imag: The imaginary parts, of the same dtype, whose shape broadcasts with that of ``real``.
       name: Not used.
 
     Returns:
-      A tensor of complex64 (of float32) or complex128 (of float64).
+      A tensor of complex64 (for float32) or complex128 (for float64).
 
     Raises:
       TypeError: If a dtype is neither float32 nor float64, or they differ.
@@ -90,18 +95,18 @@ def complex_(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """
     x = as_tensor(real, spec_of(imag))
     y = as_tensor(imag, x._spec) if spec_of(imag) is None else imag
-    return _joined(x, y)
+    return _join(x, y)
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
-    """The real parts of complex numbers; real numbers stay as they are.
+def real(input: TensorLike, name: str | None = None) -> Tensor:
+    """The real parts of complex numbers; real tensors are returned unchanged.
 
     Args:
       input: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A tensor of float32 (of complex64) or float64 (of complex128), or ``input`` itself.
+      A tensor of float32 (for complex64) or float64 (for complex128), or ``input`` itself.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -110,19 +115,19 @@ def real(input: Any, name: str | None = None) -> Tensor:
       >>> tf.math.real([1.0 + 2.0j]).numpy()
       array([1.])
     """
-    x = _numbers("input", input)
+    x = _to_numeric_tensor("input", input)
     return _real(x) if x.dtype.is_complex else x
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary parts of complex numbers: zeros of real ones, through which no gradient flows.
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
+    """The imaginary parts of complex numbers. Real numbers give zeros, without a gradient.
 
     Args:
       input: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``.
+      A tensor of float32 (for complex64) or float64 (for complex128), or of the dtype of ``input``.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -131,21 +136,21 @@ def imag(input: Any, name: str | None = None) -> Tensor:
       >>> tf.math.imag([1.0 + 2.0j]).numpy()
       array([2.])
     """
-    x = _numbers("input", input)
+    x = _to_numeric_tensor("input", input)
     return _imag(x) if x.dtype.is_complex else zeros_like_op(x)
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
-    """The angles of complex numbers in radians, from -pi to pi: 0 of positive numbers.
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
+    """The angles of complex numbers in radians, from -pi to pi; 0 for positive real numbers.
 
     Args:
       input: A tensor of numbers.
       name: Not used.
 
     Returns:
-      A tensor of float32 (of complex64) or float64 (of complex128), or of the dtype of ``input``:
-      pi where a real number is negative. The derivative by complex numbers is
-      ``-1 / (imag + i real)``, and none by real ones.
+      A tensor of float32 (for complex64) or float64 (for complex128), or of the dtype of ``input``:
+      pi for negative real numbers. The derivative by a complex number is ``-1 / (imag + i real)``;
+      real numbers have none.
 
     Raises:
       TypeError: If the elements are not numbers.
@@ -154,15 +159,15 @@ def angle(input: Any, name: str | None = None) -> Tensor:
       >>> tf.math.angle([1.0j, -1.0]).numpy()
       array([1.57079633, 3.14159265])
     """
-    x = _numbers("input", input)
+    x = _to_numeric_tensor("input", input)
     if x.dtype.is_complex:
         return _angle(x)
     turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_like_op(x))
     return stop_gradient(turned)
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
-    """The conjugates of complex numbers; real numbers stay as they are.
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
+    """The conjugates of complex numbers; real tensors are returned unchanged.
 
     Args:
       x: A tensor of numbers.
@@ -178,11 +183,11 @@ def conj(x: Any, name: str | None = None) -> Tensor:
       >>> tf.math.conj([1.0 + 2.0j]).numpy()
       array([1.-2.j])
     """
-    result = _numbers("x", x)
+    result = _to_numeric_tensor("x", x)
     return conjugate(result) if result.dtype.is_complex else result
 
 
-def _numbers(argument: str, value: Any) -> Tensor:
+def _to_numeric_tensor(argument: str, value: TensorLike) -> Tensor:
     x = as_tensor(value)
     if not x.dtype.is_numeric:
         raise TypeError(

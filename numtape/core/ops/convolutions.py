@@ -1,12 +1,13 @@
-"""Convolutions of TensorFlow: sliding windows, the three products, and transposed convolutions.
+"""TensorFlow's convolutions, their derivatives and transposed convolutions.
 
-All of them sum over the same triples of elements: one of the input, one of the filter and the one
-of the output where both meet. Each is the sum for one of the three, so each is the derivative of
-the others, of any order. Axes are batch, one to three in space, channels; filters have those in
-space, then channels of the input (of one group) and of the output.
+Three ops sum over the same triples of an input element, a filter element and the output element
+where they meet: `CONV` for each output, `CONV_INPUT` for each input, and `CONV_FILTER` for each
+filter element. Each op's derivatives are the other two, so that derivatives of every order exist.
+Axes are batch, one to three spatial axes, channels. Filters have the spatial axes, then the input
+channels (of one group) and the output channels.
 
-The gradient by the input takes a filter whose channels are swapped (`swap`): then its kernel is
-the same as the forward one's.
+`CONV_INPUT` takes a filter with swapped channels (`swap_channels`), so that its kernel equals the
+forward kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,29 +29,33 @@ from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import matrix_products, movement, rules
-from .diagonals import number_of
+from .diagonals import to_integer
 from .joining import as_tensors
+
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, IntsLike, PaddingLike, ShapeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
 
 
 class Geometry(NamedTuple):
-    """Where elements meet: output o, element t of the filter, input ``o * stride + t * dilation``.
+    """The geometry of a convolution: which input, filter and output elements meet.
 
-    From that ``before`` is taken off, the zeros before the first element of the input.
+    Output o and filter element t meet input ``o * stride + t * dilation - before``, where
+    ``before`` is the number of zeros before the input.
     """
 
-    inner: Ints  # sizes of the input in space
-    outer: Ints  # those of the output
-    kernel: Ints  # those of the filter
+    inner: Ints  # spatial sizes of the input
+    outer: Ints  # spatial sizes of the output
+    kernel: Ints  # spatial sizes of the filter
     strides: Ints
     dilations: Ints
     before: Ints
     groups: int
 
-    def five(self) -> Ints:
-        """All but the groups, of three axes in space."""
+    def parameters(self) -> Ints:
+        """Return all fields but the groups, padded to three spatial axes."""
         parts = (
             (self.inner, 1),
             (self.outer, 1),
@@ -61,14 +66,14 @@ class Geometry(NamedTuple):
         )
         return tuple(x for part, fill in parts for x in (*(fill,) * (3 - len(part)), *part))
 
-    def macs(self, n: int, channels: int, features: int) -> int:
-        """How many products are added up."""
+    def multiplication_count(self, n: int, channels: int, features: int) -> int:
+        """Return the number of multiplications."""
         each = channels * features // max(1, self.groups)
         return n * math.prod(self.outer) * math.prod(self.kernel) * each
 
 
 def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[slice, ...]]]:
-    """The elements of the filter that meet the input: each with which inputs, for which outputs."""
+    """Yield each filter element with slices of the inputs and outputs that it connects."""
     for tap in itertools.product(*map(range, geometry.kernel)):
         inputs, outputs = [], []
         for t, n, m, stride, dilation, before in zip(
@@ -80,7 +85,7 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
             geometry.before,
             strict=True,
         ):
-            at = t * dilation - before  # of the input that output 0 meets
+            at = t * dilation - before  # the input element that output 0 meets
             first = max(0, -(at // stride))
             last = min(m - 1, (n - 1 - at) // stride)
             if last < first:
@@ -91,29 +96,31 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
             yield tap, tuple(inputs), tuple(outputs)
 
 
-def _group(x: Array, groups: int) -> Array:
+def _split_groups(x: Array, groups: int) -> Array:
     return x.reshape(*x.shape[:-1], groups, x.shape[-1] // groups)
 
 
-def _product(x: Array, w: Array, groups: int) -> Array:
-    """Pixels times one element of the filter."""
+def _multiply(x: Array, w: Array, groups: int) -> Array:
+    """Multiply pixels by the matrix of one filter element."""
     if groups == 1:
         product: Array = np.matmul(x, w)
         return product
-    result: Array = np.einsum("...gc,cgm->...gm", _group(x, groups), _group(w, groups))
+    result: Array = np.einsum(
+        "...gc,cgm->...gm", _split_groups(x, groups), _split_groups(w, groups)
+    )
     return result.reshape(*x.shape[:-1], w.shape[-1])
 
 
 def _forward(out: Array, x: Array, w: Array, geometry: Geometry) -> None:
     out[...] = 0
     for tap, inputs, outputs in taps(geometry):
-        out[:, *outputs] += _product(x[:, *inputs], w[tap], geometry.groups)
+        out[:, *outputs] += _multiply(x[:, *inputs], w[tap], geometry.groups)
 
 
 def _by_input(out: Array, g: Array, v: Array, geometry: Geometry) -> None:
     out[...] = 0
     for tap, inputs, outputs in taps(geometry):
-        out[:, *inputs] += _product(g[:, *outputs], v[tap], geometry.groups)
+        out[:, *inputs] += _multiply(g[:, *outputs], v[tap], geometry.groups)
 
 
 def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
@@ -124,11 +131,11 @@ def _by_filter(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
         if groups == 1:
             out[tap] = a.T @ b
         else:
-            value = np.einsum("pgc,pgm->cgm", _group(a, groups), _group(b, groups))
+            value = np.einsum("pgc,pgm->cgm", _split_groups(a, groups), _split_groups(b, groups))
             out[tap] = value.reshape(out[tap].shape)
 
 
-def _native(name: str) -> Any:
+def _make_native(name: str) -> Any:
     def native(out: Spec, x: Spec, w: Spec, geometry: Geometry) -> Native | None:
         if not out.is_float or not x.size or not w.size or math.prod(geometry.kernel) > CONV_TAPS:
             return None
@@ -146,10 +153,10 @@ def _native(name: str) -> Any:
             sizes = geometry.inner if name == "by_input" else geometry.outer
             most = n * math.prod(-(-s // p) for s, p in zip(sizes, phases, strict=True))
             units = math.prod(phases) * -(-most // CONV_PIXELS)
-        work = max(1, geometry.macs(n, channels, features) // 6)
+        work = max(1, geometry.multiplication_count(n, channels, features) // 6)
         sizes = channels // groups, features // groups
         sizes = sizes[::-1] if name == "by_input" else sizes
-        parameters = n, groups, *sizes, *geometry.five()
+        parameters = n, groups, *sizes, *geometry.parameters()
         return Native(kind, (out.dtype.name,), parameters, units, work)
 
     return native
@@ -169,8 +176,8 @@ def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
     return intern(shape, x.dtype)
 
 
-def swap(w: Tensor, groups: int) -> Tensor:
-    """A filter with the channels of input and output swapped, in each group."""
+def swap_channels(w: Tensor, groups: int) -> Tensor:
+    """Return a filter with input and output channels swapped in each group."""
     *kernel, few, many = tuple(w.shape)
     rank = len(kernel)
     each = many // groups
@@ -186,17 +193,17 @@ def swap(w: Tensor, groups: int) -> Tensor:
 
 
 def conv(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
-    """The outputs."""
+    """Record the outputs."""
     return record(CONV, (x, w), geometry=geometry)
 
 
 def conv_input(g: Tensor, v: Tensor, geometry: Geometry) -> Tensor:
-    """The inputs, of outputs and a swapped filter."""
+    """Record the adjoint of the input, from that of the output and a swapped filter."""
     return record(CONV_INPUT, (g, v), geometry=geometry)
 
 
 def conv_filter(x: Tensor, g: Tensor, geometry: Geometry) -> Tensor:
-    """The filter, of inputs and outputs."""
+    """Record the adjoint of the filter, from the input and the adjoint of the output."""
     return record(CONV_FILTER, (x, g), geometry=geometry)
 
 
@@ -206,9 +213,9 @@ CONV = defop(
     2,
     _spec,
     compute=_forward,
-    native=_native("forward"),
+    native=_make_native("forward"),
     vjp=lambda g, y, x, w, geometry: (
-        conv_input(g, swap(w, geometry.groups), geometry),
+        conv_input(g, swap_channels(w, geometry.groups), geometry),
         conv_filter(x, g, geometry),
     ),
 )
@@ -218,10 +225,10 @@ CONV_INPUT = defop(
     2,
     _input_spec,
     compute=_by_input,
-    native=_native("by_input"),
+    native=_make_native("by_input"),
     vjp=lambda h, y, g, v, geometry: (
-        conv(h, swap(v, geometry.groups), geometry),
-        swap(conv_filter(h, g, geometry), geometry.groups),
+        conv(h, swap_channels(v, geometry.groups), geometry),
+        swap_channels(conv_filter(h, g, geometry), geometry.groups),
     ),
 )
 CONV_FILTER = defop(
@@ -230,37 +237,37 @@ CONV_FILTER = defop(
     2,
     _filter_spec,
     compute=_by_filter,
-    native=_native("by_filter"),
+    native=_make_native("by_filter"),
     vjp=lambda h, y, x, g, geometry: (
-        conv_input(g, swap(h, geometry.groups), geometry),
+        conv_input(g, swap_channels(h, geometry.groups), geometry),
         conv(x, h, geometry),
     ),
 )
 
 
-LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
-FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
+CHANNELS_LAST = {1: ("NWC",), 2: ("NHWC",), 3: ("NDHWC",)}
+CHANNELS_FIRST = {1: ("NCW",), 2: ("NCHW",), 3: ("NCDHW",)}
 
 
-def channels_first(data_format: Any, rank: int, op: str) -> bool:
-    """Whether channels come before the axes in space; None is the usual way, behind them."""
+def channels_first(data_format: str | None, rank: int, op: str) -> bool:
+    """Return whether channels come before the spatial axes; None means that they are last."""
     if data_format is None:
         return False
-    allowed = (*LAST[rank], *FIRST[rank])
+    allowed = (*CHANNELS_LAST[rank], *CHANNELS_FIRST[rank])
     if data_format not in allowed:
-        # One-dimensional ones say so in Python, the others when the op is made.
+        # As in TensorFlow: a ValueError for one dimension, an error of the op for others.
         kind = ValueError if rank == 1 else InvalidArgumentError
         raise kind(
             f"Value for attr 'data_format' of {repr_of(data_format)} is not in the list of allowed "
             f"values: {', '.join(allowed)} [Op:{op}]"
         )
-    return data_format in FIRST[rank]
+    return data_format in CHANNELS_FIRST[rank]
 
 
-def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
-    """A number for each axis: of one for all, of one for each in space, or for all axes.
+def parse_sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[int, ...]:
+    """Parse an argument with a number for all axes, each spatial axis or each axis.
 
-    Returns one for the batch, those in space, one for the channels.
+    The result has the batch first, then the spatial axes, and the channels last.
     """
     if value is None:
         value = 1
@@ -270,9 +277,9 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
     if len(values) == 1:
         values *= rank
     if len(values) == rank:
-        return (1, *map(_number, values), 1)
+        return (1, *map(_to_int32, values), 1)
     if len(values) == rank + 2:
-        sizes = tuple(map(_number, values))
+        sizes = tuple(map(_to_int32, values))
         return (sizes[0], *sizes[2:], sizes[1]) if first else sizes
     raise ValueError(
         f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={repr_of(value)} of "
@@ -280,7 +287,7 @@ def sizes(value: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
     )
 
 
-def _number(value: Any) -> int:
+def _to_int32(value: IntLike) -> int:
     try:
         result = int(value)
     except (TypeError, ValueError, OverflowError):
@@ -290,8 +297,8 @@ def _number(value: Any) -> int:
     return result
 
 
-def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
-    """Strides or dilations of the axes in space."""
+def spatial_sizes(values: tuple[int, ...], op: str, what: str) -> Ints:
+    """Check strides or dilations and return those of the spatial axes."""
     if values[0] != 1 or values[-1] != 1:
         raise UnimplementedError(
             f"Only {what} of 1 are there for the batch and the channels, got {values} [Op:{op}]"
@@ -300,8 +307,10 @@ def in_space(values: tuple[int, ...], op: str, what: str) -> Ints:
     return values[1:-1]
 
 
-def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, int], ...] | None:
-    """The paddings in space if they are given one by one, None for a name."""
+def parse_padding(
+    padding: PaddingLike, rank: int, first: bool, op: str
+) -> tuple[tuple[int, int], ...] | None:
+    """Return explicit paddings of the spatial axes; None for "SAME" and "VALID"."""
     if isinstance(padding, str | bytes):
         allowed = '"SAME", "VALID", "EXPLICIT"'
         require(
@@ -320,7 +329,7 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
                 f"2. Received: padding={repr_of(padding)} with element at index {k} of type "
                 f"{type(pair)}"
             )
-    pairs = [tuple(map(_number, pair)) for pair in padding]
+    pairs = [tuple(map(_to_int32, pair)) for pair in padding]
     if len(pairs) != rank + 2:
         raise ValueError(
             f"When padding is a list, it must be of size {rank + 2}. Received: padding="
@@ -337,20 +346,20 @@ def explicit(padding: Any, rank: int, first: bool, op: str) -> tuple[tuple[int, 
     return tuple((before, after) for before, after in pairs[1:-1])
 
 
-def geometry(
+def make_geometry(
     inner: Ints,
     kernel: Ints,
     strides: Ints,
     dilations: Ints,
-    padding: Any,
+    padding: PaddingLike,
     pairs: tuple[tuple[int, int], ...] | None,
     groups: int,
     op: str,
 ) -> Geometry:
-    """The geometry of a convolution.
+    """Return the geometry of a convolution.
 
     Raises:
-      InvalidArgumentError: If the window is larger than what it slides over.
+      InvalidArgumentError: If the window is larger than the padded input.
     """
     outer, before = [], []
     for axis, (n, k, s, d) in enumerate(zip(inner, kernel, strides, dilations, strict=True)):
@@ -372,22 +381,22 @@ def geometry(
     return Geometry(inner, tuple(outer), kernel, strides, dilations, tuple(before), groups)
 
 
-def last(x: Tensor, first: bool) -> Tensor:
-    """Channels behind the axes in space, wherever they were."""
+def to_channels_last(x: Tensor, first: bool) -> Tensor:
+    """Move the channels to the last axis if they are ``first``."""
     return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if first else x
 
 
-def back(y: Tensor, first: bool) -> Tensor:
-    """Channels where they were before `last`."""
+def restore_channels(y: Tensor, first: bool) -> Tensor:
+    """Undo `to_channels_last`."""
     return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
 
 
-def _pair(x: Any, w: Any, op: str) -> tuple[Tensor, Tensor]:
+def _to_operands(x: TensorLike, w: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     x, w = as_tensors((x, w), op)
     return x, w
 
 
-def _ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
+def _check_ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
     require(
         x.ndim >= rank + 2,
         op,
@@ -401,7 +410,7 @@ def _ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
 
 
 def convolve(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
-    """A convolution; where the filter has one element, one product of matrices."""
+    """Record a convolution; a pointwise convolution is one matrix product."""
     once = (1,) * len(geometry.kernel)
     plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
     if plain and geometry.inner == geometry.outer:
@@ -415,22 +424,22 @@ def _convolution(
     x: Tensor,
     w: Tensor,
     rank: int,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any,
+    strides: IntsLike | None,
+    padding: PaddingLike,
+    data_format: str | None,
+    dilations: IntsLike | None,
     op: str,
 ) -> Tensor:
     """Compute a convolution with a known number of spatial axes."""
     first = channels_first(data_format, rank, op)
-    _ranks(x, w, rank, op)
-    steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(sizes(dilations, rank, first, "dilations"), op, "dilations")
-    pairs = explicit(padding, rank, first, op)
+    _check_ranks(x, w, rank, op)
+    steps = spatial_sizes(parse_sizes(strides, rank, first, "strides"), op, "strides")
+    rates = spatial_sizes(parse_sizes(dilations, rank, first, "dilations"), op, "dilations")
+    pairs = parse_padding(padding, rank, first, op)
     lead = tuple(x.shape[: x.ndim - rank - 1])
     if len(lead) > 1:
         x = movement.reshape_if_needed(x, (math.prod(lead), *x.shape[len(lead) :]))
-    x = last(x, first)
+    x = to_channels_last(x, first)
     channels, few, features = int(x.shape[-1]), int(w.shape[-2]), int(w.shape[-1])
     require(few > 0, op, f"filter depth must be strictly positive, got {few}")
     require(
@@ -444,35 +453,35 @@ def _convolution(
         op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
     )
-    value = geometry(
+    value = make_geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
-    y = back(convolve(x, w, value), first)
+    y = restore_channels(convolve(x, w, value), first)
     return movement.reshape_if_needed(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
 
 
 def conv1d(
-    input: Any,
-    filters: Any,
-    stride: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    stride: IntsLike,
+    padding: str,
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over one axis: sums of products of a filter and what it slides over.
+    """A convolution over one axis: sums of products of a sliding filter and the input.
 
-    As in TensorFlow, the filter is not mirrored, and channels may be in groups: where a filter has
-    a part of the input's channels, the first features are of the first part.
+    As in TensorFlow, the filter is not mirrored, and channels may be in groups: if the filter has a
+    fraction of the input's channels, each group of channels has its own group of features.
 
     Args:
       input: A tensor of floats, of shape (..., width, channels).
       filters: A tensor of shape (width of the filter, channels, features).
-      stride: How far the filter goes each time.
-      padding: "VALID", only where the filter has all it needs, or "SAME": zeros around the input
-        make results for all of it.
+      stride: The stride of the filter.
+      padding: "VALID" for positions where the filter lies inside the input, or "SAME" to pad the
+        input with zeros.
       data_format: "NWC" or "NCW".
-      dilations: How far apart the elements are that the filter meets.
+      dilations: The distance between filter elements.
       name: Not used.
 
     Returns:
@@ -490,32 +499,32 @@ def conv1d(
     """
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
-    x, w = _pair(input, filters, "Conv1D")
+    x, w = _to_operands(input, filters, "Conv1D")
     return _convolution(x, w, 1, stride, padding, data_format, dilations, "Conv1D")
 
 
 @suggest_keywords
 def conv2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over two axes: sums of products of a filter and what it slides over.
+    """A convolution over two axes: sums of products of a sliding filter and the input.
 
-    See `conv1d`. Its derivatives are convolutions, too (Dumoulin and Visin, "A guide to convolution
+    See `conv1d`. Its derivatives are also convolutions (Dumoulin and Visin, "A guide to convolution
     arithmetic for deep learning", 2016).
 
     Args:
       input: A tensor of floats, of shape (..., height, width, channels).
       filters: A tensor of shape (height, width, channels, features).
-      strides: How far the filter goes: one number, two, or four with those of batch and channels.
-      padding: "VALID", "SAME", or pairs of ints: the zeros before and after each axis.
+      strides: The strides of the filter: one number, two, or four including batch and channels.
+      padding: "VALID", "SAME", or pairs of ints, the numbers of zeros before and after each axis.
       data_format: "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -532,12 +541,12 @@ def conv2d(
       array([[ 8., 12.],
              [20., 24.]], dtype=float32)
     """
-    x, w = _pair(input, filters, "Conv2D")
+    x, w = _to_operands(input, filters, "Conv2D")
     return _convolution(x, w, 2, strides, padding, data_format, dilations, "Conv2D")
 
 
-def _as_list(value: Any, what: str, op: str) -> Any:
-    """Strides of all five axes, as three-dimensional ones want them."""
+def _check_five(value: IntsLike | None, what: str, op: str) -> Any:
+    """Check that strides are a list of five numbers; None becomes 1."""
     if value is None:
         return 1
     if not isinstance(value, Sequence) or isinstance(value, str):
@@ -547,15 +556,15 @@ def _as_list(value: Any, what: str, op: str) -> Any:
 
 
 def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: Sequence[IntLike],
     padding: str,
     data_format: str = "NDHWC",
-    dilations: Any = None,
+    dilations: Sequence[IntLike] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution over three axes: sums of products of a filter and what it slides over.
+    """A convolution over three axes: sums of products of a sliding filter and the input.
 
     See `conv1d`.
 
@@ -580,37 +589,37 @@ def conv3d(
       >>> tf.nn.conv3d(x, tf.ones((2, 2, 2, 3, 1)), [1, 1, 1, 1, 1], "VALID").numpy().ravel()
       array([24.], dtype=float32)
     """
-    strides = _as_list(1 if strides is None else strides, "strides", "conv3d")
+    strides = _check_five(1 if strides is None else strides, "strides", "conv3d")
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
-    x, w = _pair(input, filters, "Conv3D")
+    x, w = _to_operands(input, filters, "Conv3D")
     require(x.ndim == 5, "Conv3D", f"input must be 5-dimensional: {x.shape.as_list()}")
-    dilations = _as_list(dilations, "dilations", "conv3d")
+    dilations = _check_five(dilations, "dilations", "conv3d")
     return _convolution(x, w, 3, strides, padding, data_format, dilations, "Conv3D")
 
 
 def convolution(
-    input: Any,
-    filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
-    data_format: Any = None,
-    dilations: Any = None,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
+    data_format: str | None = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution over as many axes as the filter has, one to three; see `conv2d`.
 
     Args:
-      input: A tensor of floats, of shape (..., sizes in space, channels).
-      filters: A tensor of shape (sizes in space, channels, features).
-      strides: How far the filter goes: an int, or one for each axis in space.
+      input: A tensor of floats, of shape (..., *spatial, channels).
+      filters: A tensor of shape (*spatial, channels, features).
+      strides: The strides of the filter: an int, or one for each spatial axis.
       padding: "VALID", "SAME", or, for two axes, pairs of ints.
       data_format: None, or a name such as "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
-      A tensor of shape (..., new sizes in space, features).
+      A tensor of shape (..., *new_spatial, features).
 
     Raises:
       ValueError: If strides and dilations are both larger than 1, or the filter has too many axes.
@@ -620,7 +629,7 @@ def convolution(
       >>> tf.nn.convolution(tf.ones((1, 5, 2)), tf.ones((3, 2, 4))).shape
       TensorShape([1, 3, 4])
     """
-    x, w = _pair(input, filters, "Convolution")
+    x, w = _to_operands(input, filters, "Convolution")
     rank = w.ndim - 2
     if not 1 <= rank <= 3 or x.ndim < rank + 2:
         raise ValueError(
@@ -628,14 +637,14 @@ def convolution(
             f"Received: input.shape={x.shape}, filters.shape={w.shape}"
         )
     first = channels_first(data_format, rank, "Convolution")
-    steps = sizes(strides, rank, first, "strides")
-    rates = sizes(dilations, rank, first, "dilations")
-    both_used(steps, rates)
+    steps = parse_sizes(strides, rank, first, "strides")
+    rates = parse_sizes(dilations, rank, first, "dilations")
+    check_steps_and_rates(steps, rates)
     return _convolution(x, w, rank, steps[1:-1], padding, data_format, rates[1:-1], "Convolution")
 
 
-def both_used(steps: Sequence[int], rates: Sequence[int]) -> None:
-    """Refuse strides together with dilations, and dilations that are not positive."""
+def check_steps_and_rates(steps: Sequence[int], rates: Sequence[int]) -> None:
+    """Raise an error if strides and dilations are combined, or a dilation is not positive."""
     if min(rates) < 1:
         raise ValueError(f"all values of `dilation_rate` must be positive. Received: {rates}")
     if max(steps) > 1 and max(rates) > 1:
@@ -646,14 +655,14 @@ def both_used(steps: Sequence[int], rates: Sequence[int]) -> None:
 
 
 def atrous_conv2d(
-    value: Any, filters: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike, filters: TensorLike, rate: int, padding: PaddingLike, name: str | None = None
 ) -> Tensor:
-    """`conv2d` with strides of 1 and dilations of ``rate``: holes between the filter's elements.
+    """`conv2d` with dilations of ``rate`` and strides of 1.
 
     Args:
       value: A tensor of floats, of shape (..., height, width, channels).
       filters: A tensor of shape (height, width, channels, features).
-      rate: How far apart the elements are that the filter meets.
+      rate: The distance between filter elements.
       padding: "VALID" or "SAME".
       name: Not used.
 
@@ -672,23 +681,23 @@ def atrous_conv2d(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Sequence[IntLike],
+    padding: PaddingLike,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """A convolution of each channel by itself, with its own filters.
+    """A convolution of each channel separately, with its own filters.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
       filter: A tensor of shape (height, width, channels, features of each channel).
       strides: Four ints, the first and the last one 1.
-      padding: "VALID", "SAME", or pairs of ints: the zeros before and after each axis.
-      data_format: "NHWC" or "NCHW"; None is the first.
-      dilations: One int or two: how far apart the elements are that the filter meets.
+      padding: "VALID", "SAME", or pairs of ints, the numbers of zeros before and after each axis.
+      data_format: "NHWC" or "NCHW"; None for "NHWC".
+      dilations: The distance between filter elements: one int or two.
       name: Not used.
 
     Returns:
@@ -711,10 +720,10 @@ def depthwise_conv2d(
             f"Expected list for 'strides' argument to 'depthwise_conv2d_native' Op, not "
             f"{repr_of(strides)}."
         )
-    x, w = _pair(input, filter, op)
+    x, w = _to_operands(input, filter, op)
     first = channels_first(data_format, 2, op)
     require(x.ndim == 4, op, f"input must be 4-dimensional: {x.shape.as_list()}")
-    _ranks(x, w, 2, op)
+    _check_ranks(x, w, 2, op)
     channels, each = int(w.shape[2]), int(w.shape[3])
     depth = int(x.shape[1 if first else 3])
     require(
@@ -731,25 +740,25 @@ def depthwise_conv2d(
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: Sequence[IntLike],
+    padding: PaddingLike,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`depthwise_conv2d`, and then a product with a matrix that mixes the channels.
+    """`depthwise_conv2d`, followed by a pointwise convolution that mixes the channels.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
       depthwise_filter: A tensor of shape (height, width, channels, features of each channel).
       pointwise_filter: A tensor of shape (1, 1, channels * features of each, features).
       strides: Four ints, the first and the last one 1.
-      padding: "VALID", "SAME", or pairs of ints: the zeros before and after each axis.
-      data_format: "NHWC" or "NCHW"; None is the first.
-      dilations: One int or two: how far apart the elements are that the filter meets.
+      padding: "VALID", "SAME", or pairs of ints, the numbers of zeros before and after each axis.
+      data_format: "NHWC" or "NCHW"; None for "NHWC".
+      dilations: The distance between filter elements: one int or two.
       name: Not used.
 
     Returns:
@@ -772,17 +781,17 @@ def separable_conv2d(
 
 
 def _transpose_matrix(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
     rank: int,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any,
+    strides: IntsLike,
+    padding: PaddingLike,
+    data_format: str | None,
+    dilations: IntsLike | None,
     op: str,
 ) -> Tensor:
-    w, g = as_tensors((filters, input), op)  # of two arrays the filters' dtype counts
+    w, g = as_tensors((filters, input), op)  # if both are arrays, the dtype of the filters is used
     first = channels_first(data_format, rank, op)
     if g.dtype is not w.dtype:
         raise mismatch_error(op, 2, w.dtype, g.dtype)
@@ -790,11 +799,11 @@ def _transpose_matrix(
         require(
             x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"
         )
-    steps = in_space(sizes(strides, rank, first, "strides"), op, "strides")
-    rates = in_space(sizes(dilations, rank, first, "dilations"), op, "dilations")
-    pairs = explicit(padding, rank, first, op)
+    steps = spatial_sizes(parse_sizes(strides, rank, first, "strides"), op, "strides")
+    rates = spatial_sizes(parse_sizes(dilations, rank, first, "dilations"), op, "dilations")
+    pairs = parse_padding(padding, rank, first, op)
     shape = movement.to_shape(output_shape)
-    g = last(g, first)
+    g = to_channels_last(g, first)
     few, features = int(w.shape[-2]), int(w.shape[-1])
     if len(shape) == rank:
         shape = (int(g.shape[0]), *shape, few)
@@ -823,7 +832,7 @@ def _transpose_matrix(
         f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
     )
     inner = shape[1:-1]
-    result = geometry(inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op)
+    result = make_geometry(inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op)
     require(
         result.outer == tuple(g.shape[1:-1]),
         op,
@@ -831,30 +840,30 @@ def _transpose_matrix(
         f"{result.outer}, output_shape: {shape}",
     )
     if not math.prod(result.outer):
-        return back(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
-    return back(conv_input(g, swap(w, groups), result), first)
+        return restore_channels(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
+    return restore_channels(conv_input(g, swap_channels(w, groups), result), first)
 
 
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv1d` by its input: it undoes a convolution's shape, not its values.
+    """The transpose of `conv1d`: the gradient with respect to its input.
 
     Args:
       input: A tensor of floats, of shape (batch, width, features).
       filters: A tensor of shape (width of the filter, channels, features).
-      output_shape: The result's shape: one that `conv1d` makes ``input``'s of.
-      strides: How far apart the results of neighbours are.
-      padding: "VALID" or "SAME": that of the convolution.
+      output_shape: The shape of the result. `conv1d` maps it to the shape of ``input``.
+      strides: The strides of the convolution.
+      padding: The padding of the convolution, "VALID" or "SAME".
       data_format: "NWC" or "NCW".
-      dilations: How far apart the elements are that the filter meets.
+      dilations: The distance between filter elements.
       name: Not used.
 
     Returns:
@@ -877,26 +886,26 @@ def conv1d_transpose(
 
 
 def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv2d` by its input: it undoes a convolution's shape, not its values.
+    """The transpose of `conv2d`: the gradient with respect to its input.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, features).
       filters: A tensor of shape (height, width, channels, features).
-      output_shape: The result's shape, or its height and width: one that `conv2d` makes
-        ``input``'s of.
-      strides: How far apart the results of neighbours are: one number, two, or four.
-      padding: "VALID", "SAME", or pairs of ints: that of the convolution.
+      output_shape: The shape of the result, or its height and width. `conv2d` maps it to the shape
+        of ``input``.
+      strides: The strides of the convolution: one number, two, or four.
+      padding: The padding of the convolution: "VALID", "SAME", or pairs of ints.
       data_format: "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -925,25 +934,25 @@ def conv2d_transpose(
 
 
 def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str = "NDHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `conv3d` by its input: it undoes a convolution's shape, not its values.
+    """The transpose of `conv3d`: the gradient with respect to its input.
 
     Args:
       input: A tensor of floats, of shape (batch, depth, height, width, features).
       filters: A tensor of shape (depth, height, width, channels, features).
-      output_shape: The result's shape: one that `conv3d` makes ``input``'s of.
-      strides: How far apart the results of neighbours are: one number, three, or five.
-      padding: "VALID" or "SAME": that of the convolution.
+      output_shape: The shape of the result. `conv3d` maps it to the shape of ``input``.
+      strides: The strides of the convolution: one number, three, or five.
+      padding: The padding of the convolution, "VALID" or "SAME".
       data_format: "NDHWC" or "NCDHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -972,25 +981,25 @@ def conv3d_transpose(
 
 
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: PaddingLike = "SAME",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of `convolution` by its input, over one to three axes.
+    """The transpose of `convolution`: the gradient with respect to its input.
 
     Args:
-      input: A tensor of floats, of shape (batch, sizes in space, features).
-      filters: A tensor of shape (sizes in space, channels, features).
-      output_shape: The result's shape: one that `convolution` makes ``input``'s of.
-      strides: How far apart the results of neighbours are.
-      padding: "VALID" or "SAME": that of the convolution.
+      input: A tensor of floats, of shape (batch, *spatial, features).
+      filters: A tensor of shape (*spatial, channels, features).
+      output_shape: The shape of the result. `convolution` maps it to the shape of ``input``.
+      strides: The strides of the convolution.
+      padding: The padding of the convolution, "VALID" or "SAME".
       data_format: None, or a name such as "NHWC" or "NCHW".
-      dilations: How far apart the elements are that the filter meets, as ``strides``.
+      dilations: The distance between filter elements, in the form of ``strides``.
       name: Not used.
 
     Returns:
@@ -1024,16 +1033,21 @@ def conv_transpose(
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    rate: int,
+    padding: PaddingLike,
+    name: str | None = None,
 ) -> Tensor:
-    """The gradient of `atrous_conv2d` by its input.
+    """The transpose of `atrous_conv2d`: the gradient with respect to its input.
 
     Args:
       value: A tensor of floats, of shape (batch, height, width, features).
       filters: A tensor of shape (height, width, channels, features).
-      output_shape: The result's shape: one that `atrous_conv2d` makes ``value``'s of.
-      rate: How far apart the elements are that the filter meets.
-      padding: "VALID" or "SAME": that of the convolution.
+      output_shape: The shape of the result. `atrous_conv2d` maps it to the shape of ``value``.
+      rate: The distance between filter elements.
+      padding: The padding of the convolution, "VALID" or "SAME".
       name: Not used.
 
     Returns:
@@ -1051,7 +1065,7 @@ def atrous_conv2d_transpose(
              [0., 0., 0.],
              [1., 0., 1.]], dtype=float32)
     """
-    if number_of(rate, "Conv2DBackpropInput") < 1:
+    if to_integer(rate, "Conv2DBackpropInput") < 1:
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
     return _transpose_matrix(
         value, filters, output_shape, 2, 1, padding, "NHWC", rate, "Conv2DBackpropInput"

@@ -1,9 +1,9 @@
-"""Ops that count: bins, classes, nonzero elements, unique elements."""
+"""Ops that count: histograms, confusion matrices, nonzero elements, unique elements."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,16 @@ from .indexing import SCATTER_ADD
 from .reduction import reduce_sum
 from .rules import every
 
+if TYPE_CHECKING:
+    from ..values.annotations import AxisLike, DTypeLike, IntLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 _INTEGERS = (dtypes.int32, dtypes.int64)
 _COUNTED = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
-def _checked_dtype(dtype: Any, allowed: tuple[Any, ...], op: str) -> str:
+def _checked_dtype(dtype: DTypeLike, allowed: tuple[Any, ...], op: str) -> str:
     result = as_dtype(dtype)
     if result not in allowed:
         raise InvalidArgumentError(
@@ -37,7 +40,7 @@ def _checked_dtype(dtype: Any, allowed: tuple[Any, ...], op: str) -> str:
     return result.name
 
 
-# How often each integer is there.
+# Counts of integers.
 
 
 def _bincount_spec(op: Op, x: Spec, *weights: Spec, size: int, binary: bool, output: str) -> Spec:
@@ -62,35 +65,36 @@ WEIGHTED = defop("DenseBincount", ARRAY, 2, _bincount_spec, compute=_bincount, o
 
 
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = dtypes.int32,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: IntLike | None = None,
+    maxlength: IntLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each integer from 0 on is there, or the sum of the weights that it has.
+    """Count the occurrences of each integer from 0 on, or sum their weights.
 
-    The largest element is looked at, as it says how many results there are.
+    The largest element is read at the call: it determines the number of results.
 
     Args:
       arr: A tensor of integers that are not negative.
       weights: Weights of the elements, of the same shape.
       minlength: The least number of results.
-      maxlength: The largest number of them: larger elements are left out.
-      dtype: The dtype of counts: int32, int64, float32 or float64. Sums of weights have theirs.
+      maxlength: The largest number of results: larger elements are ignored.
+      dtype: The dtype of counts: int32, int64, float32 or float64. Sums have the dtype of the
+        weights.
       name: Not used.
-      axis: None or 0: all elements are counted together; -1: those of each row.
-      binary_output: Whether to say 1 for each integer that is there, instead of how often.
+      axis: None or 0 to count all elements together; -1 to count each row separately.
+      binary_output: Whether to return 1 for each integer that occurs, instead of a count.
 
     Returns:
-      A tensor whose last axis has a place for each integer.
+      A tensor whose last axis has an element for each integer.
 
     Raises:
       InvalidArgumentError: If an element is negative, or shapes or dtypes do not fit.
-      ValueError: If ``axis`` is another one, or weights are to be binary.
+      ValueError: If ``axis`` is not supported, or ``weights`` and ``binary_output`` are combined.
 
     Example:
       >>> tf.math.bincount([1, 1, 3]).numpy()
@@ -147,7 +151,7 @@ def bincount(
     return record(WEIGHTED, (x, heavy), size=size, binary=False, output=output)
 
 
-# Bins of one width.
+# Histograms.
 
 
 def _histogram(out: Array, x: Array, ends: Array, bins: int, output: str) -> None:
@@ -168,20 +172,20 @@ HISTOGRAM = defop(
 
 
 def histogram_fixed_width(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: IntLike = 100,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements are in each of some bins that are equally wide.
+    """Count the elements in each of several bins of equal width.
 
     Values below the range count in the first bin, values above it in the last.
 
     Args:
       values: A tensor of numbers.
-      value_range: The lower and the upper end, of the same dtype.
-      nbins: How many bins.
+      value_range: The lower and the upper end of the range, of the same dtype.
+      nbins: The number of bins.
       dtype: int32 or int64.
       name: Not used.
 
@@ -189,7 +193,8 @@ def histogram_fixed_width(
       A tensor of ``nbins`` counts.
 
     Raises:
-      InvalidArgumentError: If the range is empty or no pair, there are no bins, or a value is NaN.
+      InvalidArgumentError: If ``value_range`` is not two increasing numbers, ``nbins`` is not
+        positive, or a value is NaN.
 
     Example:
       >>> tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
@@ -221,26 +226,26 @@ def histogram_fixed_width(
 
 
 def histogram_fixed_width_bins(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: IntLike = 100,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """In which of some bins that are equally wide each element is. No gradient flows through.
+    """Return the index of the bin of each element. No gradient flows through.
 
     Args:
       values: A tensor of floats.
-      value_range: The lower and the upper end, of the same dtype.
-      nbins: How many bins.
-      dtype: Accepted for TensorFlow's sake, which does not use it either.
+      value_range: The lower and the upper end of the range, of the same dtype.
+      nbins: The number of bins.
+      dtype: Accepted for compatibility with TensorFlow, which ignores it too.
       name: Not used.
 
     Returns:
-      An int32 tensor of numbers from 0 to ``nbins - 1``, of the shape of ``values``.
+      An int32 tensor of indices from 0 to ``nbins - 1``, of the shape of ``values``.
 
     Raises:
-      InvalidArgumentError: If there are no bins, or the values are not floats.
+      InvalidArgumentError: If ``nbins`` is not positive, or the values are not floats.
 
     Example:
       >>> tf.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 5.0], [0.0, 5.0], nbins=5).numpy()
@@ -260,22 +265,22 @@ def histogram_fixed_width_bins(
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = dtypes.int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: IntLike | None = None,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each class (the row) was predicted as each class (the column).
+    """Count how often each class (the row) was predicted as each class (the column).
 
-    Gradients reach ``weights``, where ``dtype`` is of floats.
+    Gradients reach ``weights`` if ``dtype`` is a float dtype.
 
     Args:
       labels: A vector of classes, from 0 on.
       predictions: Another of the same shape.
-      num_classes: How many classes there are; None is one more than the largest.
-      weights: The weight of each element; None is 1.
+      num_classes: The number of classes; None for one more than the largest class.
+      weights: The weight of each element; None for 1.
       dtype: The dtype of the result.
       name: Not used.
 
@@ -284,7 +289,7 @@ def confusion_matrix(
 
     Raises:
       InvalidArgumentError: If a class is negative or too large, or the shapes do not fit.
-      ValueError: If there are not as many weights as predictions.
+      ValueError: If the shape of ``weights`` is not that of ``predictions``.
 
     Example:
       >>> tf.math.confusion_matrix([1, 2, 1], [1, 2, 2]).numpy()
@@ -330,21 +335,21 @@ def confusion_matrix(
     )
 
 
-# Elements that are not 0.
+# Nonzero elements.
 
 
-def _zero(x: Tensor) -> Any:
+def _zero_of(x: Tensor) -> Any:
     return False if x.dtype.is_bool else 0
 
 
 def count_nonzero(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: AxisLike = None,
     keepdims: bool | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """How many elements over axes are not 0. NaN is not. No gradient flows through.
+    """Count the nonzero elements over axes. NaN counts as nonzero. No gradient flows through.
 
     Args:
       input: A tensor of numbers or bools.
@@ -364,12 +369,12 @@ def count_nonzero(
       array([2, 1])
     """
     x = as_tensor(input)
-    some = elementwise.cast(comparison.not_equal(x, _zero(x)), dtypes.int64)
+    some = elementwise.cast(comparison.not_equal(x, _zero_of(x)), dtypes.int64)
     return elementwise.cast(reduce_sum(some, axis, bool(keepdims)), dtype)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The share of elements that are 0; NaN of nothing. No gradient flows through.
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
+    """The fraction of elements that are 0; NaN for an empty tensor. No gradient flows through.
 
     Args:
       value: A tensor of numbers or bools.
@@ -387,26 +392,26 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     return elementwise.cast(zeros, dtypes.float32) / float(x._spec.size)
 
 
-LARGE = 1 << 18  # elements that take so long that interrupts are to be heard meanwhile
+LARGE = 1 << 18  # from this number of elements on, a computation can be interrupted
 
 
 class Unique(NamedTuple):
-    """Different elements, and which of them each was; see `unique`."""
+    """Unique elements and the index of each element among them; see `unique`."""
 
     y: Tensor
     idx: Tensor
 
 
 class UniqueWithCounts(NamedTuple):
-    """Different elements, which of them each was, and how often; see `unique_with_counts`."""
+    """Unique elements, the index of each element among them, and their counts."""
 
     y: Tensor
     idx: Tensor
     count: Tensor  # type: ignore[assignment]
 
 
-def _different(x: Array) -> tuple[Array, Array, Array]:
-    """Where each different element is first, which one each element is, and how often."""
+def _find_unique(x: Array) -> tuple[Array, Array, Array]:
+    """Return the first positions of unique elements, the index of each element, and counts."""
     _, first, inverse, count = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -417,7 +422,7 @@ def _different(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _unique(out: Array, x: Array, size: int, part: str, output: str) -> None:
-    first, place, count = _different(x)
+    first, place, count = _find_unique(x)
     np.copyto(out, {"y": x[first], "idx": place, "count": count}[part], casting="unsafe")
 
 
@@ -431,7 +436,7 @@ UNIQUE = defop(
 )
 
 
-def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
+def _record_unique(x: TensorLike, out_idx: DTypeLike, *parts: str) -> list[Tensor]:
     result = as_tensor(x)
     require(result.ndim == 1, UNIQUE, "unique expects a 1D vector.")
     output = as_dtype(out_idx)
@@ -442,7 +447,7 @@ def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
         "int64",
     )
     array = result._array()
-    different = heard(lambda: _different(array)) if array.size > LARGE else _different(array)
+    different = heard(lambda: _find_unique(array)) if array.size > LARGE else _find_unique(array)
     size = len(different[0])
     return [
         record(
@@ -456,10 +461,10 @@ def _parts(x: Any, out_idx: Any, *parts: str) -> list[Tensor]:
     ]
 
 
-def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
-    """The different elements of a vector, in the order in which they come first.
+def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
+    """Return the unique elements of a vector, in order of their first occurrence.
 
-    NaN differs from itself. The values are looked at, as they say how many results there are.
+    Every NaN is unique. The values are read at the call: they determine the number of results.
 
     Args:
       x: A vector of any dtype.
@@ -467,24 +472,24 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
       name: Not used.
 
     Returns:
-      A named tuple: ``y``, the different elements, and ``idx``, for each element of ``x`` its place
-      among these.
+      A named tuple: ``y``, the unique elements, and ``idx``, the index in ``y`` of each element of
+      ``x``.
 
     Raises:
-      InvalidArgumentError: If ``x`` is not a vector, or ``out_idx`` is another one.
+      InvalidArgumentError: If ``x`` is not a vector, or ``out_idx`` is not supported.
 
     Example:
       >>> y, idx = tf.unique([3, 1, 3, 2])
       >>> y.numpy(), idx.numpy()
       (array([3, 1, 2], dtype=int32), array([0, 1, 0, 2], dtype=int32))
     """
-    return Unique(*_parts(x, out_idx, "y", "idx"))
+    return Unique(*_record_unique(x, out_idx, "y", "idx"))
 
 
 def unique_with_counts(
-    x: Any, out_idx: Any = dtypes.int32, name: str | None = None
+    x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """The different elements of a vector in the order in which they come first, and how often.
+    """Return the unique elements of a vector in order of their first occurrence, and their counts.
 
     Args:
       x: A vector of any dtype.
@@ -492,13 +497,13 @@ def unique_with_counts(
       name: Not used.
 
     Returns:
-      A named tuple: ``y`` and ``idx`` as `unique` gives them, and ``count``.
+      A named tuple: ``y`` and ``idx`` as for `unique`, and ``count``.
 
     Raises:
-      InvalidArgumentError: If ``x`` is not a vector, or ``out_idx`` is another one.
+      InvalidArgumentError: If ``x`` is not a vector, or ``out_idx`` is not supported.
 
     Example:
       >>> tf.unique_with_counts([3, 1, 3, 2]).count.numpy()
       array([2, 1, 1], dtype=int32)
     """
-    return UniqueWithCounts(*_parts(x, out_idx, "y", "idx", "count"))
+    return UniqueWithCounts(*_record_unique(x, out_idx, "y", "idx", "count"))

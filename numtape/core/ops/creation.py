@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,33 +23,41 @@ from ..values.tensor import Tensor, of_array
 from . import arithmetic, elementwise, joining, movement
 from .slicing import strided_slice
 
-FEW = 1 << 14  # elements up to which a filled tensor is made on the host
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, NumberLike, ShapeLike, TensorLike
+
+FEW = 1 << 14  # up to this number of elements a filled tensor is made on the host
 
 
-def _dtype(dtype: Any) -> DType | None:
+def _parse_dtype(dtype: DTypeLike | None) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor of a Python number, a nested list or an array, which is copied.
+def constant(
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    name: str = "Const",
+) -> Tensor:
+    """Make a tensor from a Python number, a nested list or an array, which is copied.
 
     Python floats are float32 and ints int32 (int64 if one is too large); arrays keep their dtype.
-    One of CuPy's, or of PyTorch's on a GPU, is copied there: `experimental.dlpack.from_dlpack`
-    shares it instead.
+    Arrays of CuPy, and PyTorch's on a GPU, are copied on the GPU; `experimental.dlpack.from_dlpack`
+    shares them instead.
 
     Args:
       value: The value.
-      dtype: The dtype, if another one is wanted.
+      dtype: The dtype; None to infer it from the value.
       shape: The shape; a single element is repeated, more are reshaped.
       name: Not used.
 
     Returns:
-      A tensor. Of a tensor that is one of the wanted dtype and shape: itself.
+      A tensor; ``value`` itself if it is a tensor of this dtype and shape.
 
     Raises:
       TypeError: If ``dtype`` or ``shape`` cannot hold the value.
       ValueError: If the value is not numeric, or ragged.
-      DeviceError: If it is on a GPU, and numtape computes on the CPU.
+      DeviceError: If the value is on a GPU and numtape computes on the CPU.
 
     Example:
       >>> tf.constant([1, 2, 3])
@@ -58,10 +66,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
       array([[0.5, 0.5],
              [0.5, 0.5]])
     """
-    requested = _dtype(dtype)
+    requested = _parse_dtype(dtype)
     if isinstance(value, Tensor | Variable):
         tensor = as_tensor(value)
-        if isinstance(value, Variable):  # the value that it has now, and no more
+        if isinstance(value, Variable):  # the current value, without a gradient
             tensor = elementwise.stop_gradient(tensor)
         if requested is not None and tensor.dtype is not requested:
             raise TypeError(
@@ -86,16 +94,19 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
-    """A tensor of any value; tensors are returned as they are.
+    """Convert a value to a tensor; tensors are returned unchanged.
 
-    A variable is read: gradients reach it.
+    Variables are read, and gradients reach them.
 
     Args:
-      value: A tensor or variable, an array, a number, or a nest of lists of them.
-      dtype: The dtype, if another one is wanted for what is not a tensor.
-      dtype_hint: A dtype that is taken if it can hold the value.
+      value: A tensor, variable, array or number, or a nest of lists of them.
+      dtype: The dtype of the result; None to infer it from the value.
+      dtype_hint: The dtype of the result if it can hold the value.
       name: Not used.
 
     Returns:
@@ -113,7 +124,7 @@ def convert_to_tensor(
       >>> tf.convert_to_tensor([x, 2.0]).numpy()
       array([1., 2.], dtype=float32)
     """
-    requested = _dtype(dtype)
+    requested = _parse_dtype(dtype)
     if requested is None and dtype_hint is not None and not isinstance(value, Tensor | Variable):
         try:
             return to_tensor(value, as_dtype(dtype_hint))
@@ -123,14 +134,16 @@ def convert_to_tensor(
 
 
 @suggest_keywords
-def fill(dims: Any, value: Any, name: str | None = None, *, layout: Any = None) -> Tensor:
-    """A tensor with one value everywhere, which may be a tensor with a gradient.
+def fill(
+    dims: ShapeLike, value: TensorLike, name: str | None = None, *, layout: object = None
+) -> Tensor:
+    """A tensor filled with a scalar. Gradients reach the scalar.
 
     Args:
       dims: The shape: ints or a tensor of ints.
       value: A scalar.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
       A tensor of shape ``dims`` and the dtype of ``value``.
@@ -154,12 +167,15 @@ def _fill(shape: tuple[int, ...], dtype: DType, value: int) -> Tensor:
     spec = intern(shape, dtype)
     if spec.size <= FEW:
         return of_array(np.full(shape, value, dtype.numpy_dtype), spec)
-    return of_array(executor().fill(value, spec), spec)  # a GPU's are not copied there
+    return of_array(executor().fill(value, spec), spec)  # the executor fills memory of its device
 
 
 @suggest_keywords
 def zeros(
-    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    layout: object = None,
 ) -> Tensor:
     """A tensor of zeros.
 
@@ -167,10 +183,10 @@ def zeros(
       shape: Ints, or a tensor of ints; one int for a vector.
       dtype: The dtype.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
-      A tensor; for bools it is False everywhere.
+      A tensor; bools are False.
 
     Raises:
       InvalidArgumentError: If a size is negative.
@@ -185,7 +201,10 @@ def zeros(
 
 @suggest_keywords
 def ones(
-    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    layout: object = None,
 ) -> Tensor:
     """A tensor of ones.
 
@@ -193,10 +212,10 @@ def ones(
       shape: Ints, or a tensor of ints; one int for a vector.
       dtype: The dtype.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
-      A tensor; for bools it is True everywhere.
+      A tensor; bools are True.
 
     Raises:
       InvalidArgumentError: If a size is negative.
@@ -210,55 +229,63 @@ def ones(
 
 
 def zeros_like(
-    input: Any, dtype: Any = None, name: str | None = None, layout: Any = None
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    layout: object = None,
 ) -> Tensor:
     """Zeros of the shape of another tensor. No gradient flows through.
 
     Args:
-      input: A tensor, or what becomes one.
-      dtype: The dtype; None is that of ``input``.
+      input: A tensor, or a value that converts to one.
+      dtype: The dtype; None for that of ``input``.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
       A tensor of the shape of ``input``.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If ``dtype`` does not name a dtype.
 
     Example:
       >>> tf.zeros_like([[1, 2], [3, 4]]).numpy()
       array([[0, 0],
              [0, 0]], dtype=int32)
     """
-    return _like(elementwise.zeros_like_op, input, dtype, 0)
+    return _fill_like(elementwise.zeros_like_op, input, dtype, 0)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+def ones_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    layout: object = None,
+) -> Tensor:
     """Ones of the shape of another tensor. No gradient flows through.
 
     Args:
-      input: A tensor, or what becomes one.
-      dtype: The dtype; None is that of ``input``.
+      input: A tensor, or a value that converts to one.
+      dtype: The dtype; None for that of ``input``.
       name: Not used.
-      layout: Accepted for TensorFlow's sake.
+      layout: Accepted for compatibility with TensorFlow.
 
     Returns:
       A tensor of the shape of ``input``.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If ``dtype`` does not name a dtype.
 
     Example:
       >>> tf.ones_like([[1, 2], [3, 4]], dtype=tf.float32).numpy()
       array([[1., 1.],
              [1., 1.]], dtype=float32)
     """
-    return _like(elementwise.ones_like_op, input, dtype, 1)
+    return _fill_like(elementwise.ones_like_op, input, dtype, 1)
 
 
-def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
-    """Filled with a value. Of floats it is a row: a tape that follows them follows it."""
+def _fill_like(record: Recorder, input: TensorLike, dtype: DTypeLike | None, value: int) -> Tensor:
+    """Fill the shape of ``input``. The result for floats is a row, which tapes follow."""
     x = as_tensor(input)
     requested = x.dtype if dtype is None else as_dtype(dtype)
     if requested is x.dtype and x._spec.is_float:
@@ -268,18 +295,18 @@ def _like(record: Recorder, input: Any, dtype: Any, value: int) -> Tensor:
 
 @suggest_keywords
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: IntLike,
+    num_columns: IntLike | None = None,
+    batch_shape: ShapeLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Identity matrices: 1 on the diagonal, 0 elsewhere.
 
     Args:
       num_rows: The number of rows.
-      num_columns: The number of columns; None is that of rows.
-      batch_shape: Ints: so many matrices in axes before the last two.
+      num_columns: The number of columns; None for the number of rows.
+      batch_shape: The leading axes of a batch of matrices, ints.
       dtype: The dtype.
       name: Not used.
 
@@ -287,7 +314,7 @@ def eye(
       A tensor of shape (*batch_shape, num_rows, num_columns).
 
     Raises:
-      InvalidArgumentError: If a size is not an int, or negative.
+      InvalidArgumentError: If a size is negative or not an int.
 
     Example:
       >>> tf.eye(2, num_columns=3).numpy()
@@ -299,7 +326,7 @@ def eye(
     requested = as_dtype(dtype)
     good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
     require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
-    intern((rows, columns), requested)  # says so if it is too large
+    intern((rows, columns), requested)  # raises an error if it is too large
     matrix = np.eye(rows, columns, dtype=requested.numpy_dtype)
     if batch_shape is not None:
         lead = movement.to_shape(batch_shape)
@@ -307,11 +334,11 @@ def eye(
     return from_owned_array(matrix)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether a value is a tensor or a variable.
 
     Args:
-      x: Anything.
+      x: Any object.
 
     Returns:
       A bool.
@@ -323,11 +350,11 @@ def is_tensor(x: Any) -> bool:
     return spec_of(x) is not None or isinstance(x, IndexedSlices)
 
 
-def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The number of elements, as a tensor. ``tf.size(x)`` of shape (2, 3) is 6.
 
     Args:
-      input: A tensor, or what becomes one.
+      input: A tensor, or a value that converts to one.
       out_type: The dtype of the result.
       name: Not used.
 
@@ -341,11 +368,11 @@ def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> T
     return constant(as_tensor(input)._spec.size, out_type)
 
 
-def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape, as a tensor. ``x.shape`` is a `TensorShape`, which costs no row.
 
     Args:
-      input: A tensor, or what becomes one.
+      input: A tensor, or a value that converts to one.
       out_type: The dtype of the result.
       name: Not used.
 
@@ -359,11 +386,11 @@ def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> 
     return constant(np.array(as_tensor(input).shape, as_dtype(out_type).numpy_dtype))
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes, as a tensor. ``x.ndim`` is an int.
 
     Args:
-      input: A tensor, or what becomes one.
+      input: A tensor, or a value that converts to one.
       name: Not used.
 
     Returns:
@@ -381,24 +408,28 @@ identity = movement.identity
 
 @suggest_keywords
 def range_(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+    start: NumberLike,
+    limit: NumberLike | None = None,
+    delta: NumberLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str = "range",
 ) -> Tensor:
     """The numbers from ``start`` up to, not including, ``limit`` by ``delta``.
 
     With one argument it is the limit, and the start is 0. The values are read at the call.
 
     Args:
-      start: A scalar; of one argument alone, the limit.
+      start: The first number, a scalar; the limit if it is the only argument.
       limit: A scalar.
       delta: The step, which may be negative.
-      dtype: The dtype; None is float64 or float32 if one of the scalars is, else int32 or int64.
+      dtype: The dtype; None for the widest float dtype of the scalars, else int32 or int64.
       name: Not used.
 
     Returns:
       A tensor of one axis.
 
     Raises:
-      InvalidArgumentError: If ``delta`` is 0 or leads away from ``limit``, or one is not a finite
+      InvalidArgumentError: If ``delta`` is 0 or has the wrong sign, or an argument is not a finite
         scalar.
       TypeError: If a Python float is given for an integer dtype.
 
@@ -431,7 +462,7 @@ def range_(
             requested = dtypes.int64
     else:
         requested = provided
-    for part in parts:  # what is not Python's is not checked yet
+    for part in parts:  # `new_array` has checked Python values only
         if requested.is_integer and part.dtype.kind in "iu":
             dtypes.of_number(int(part), intern((), requested), "Range")
     first, last, step = (convert_array(part, requested.numpy_dtype)[()] for part in parts)
@@ -446,7 +477,7 @@ def range_(
             f"[Op:Range]"
         )
     if requested.is_integer:
-        return from_owned_array(_integers(int(first), int(last), int(step), requested))
+        return from_owned_array(_integer_range(int(first), int(last), int(step), requested))
     bounds: Any = first, last, step
     try:
         return from_owned_array(np.arange(*bounds, dtype=requested.numpy_dtype))
@@ -454,11 +485,11 @@ def range_(
         raise InvalidArgumentError(f"{first}, {last}, {step}: {error} [Op:Range]") from None
 
 
-def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
-    """The numbers of Python's `range`. Numbers fit the dtype, what is between the ends may not."""
+def _integer_range(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any, Any]:
+    """Return the numbers of Python's `range`; differences of them may exceed the dtype."""
     count = -((first - last) // step)
-    intern((count,), dtype)  # says so if there cannot be so many
-    # Modulo 2**64 nothing overflows.
+    intern((count,), dtype)  # raises an error if there are too many numbers
+    # Computing modulo 2**64 cannot overflow.
     numbers = np.arange(count, dtype=np.uint64)
     numbers *= np.uint64(step % 2**64)
     numbers += np.uint64(first % 2**64)
@@ -466,7 +497,9 @@ def _integers(first: int, last: int, step: int, dtype: DType) -> np.ndarray[Any,
 
 
 @suggest_keywords
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+def linspace(
+    start: TensorLike, stop: TensorLike, num: IntLike, name: str | None = None, axis: int = 0
+) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 
     Gradients reach both ends.
@@ -474,12 +507,12 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     Args:
       start: A tensor of numbers. Integers become floats as for `divide`.
       stop: Another of the same dtype; the shapes broadcast.
-      num: How many.
+      num: The number of elements.
       name: Not used.
-      axis: Where the numbers lie: a new axis.
+      axis: The position of the new axis of numbers in the result.
 
     Returns:
-      A tensor of floats with one axis more.
+      A tensor of floats with one more axis.
 
     Raises:
       InvalidArgumentError: If ``num`` is negative, or the shapes do not broadcast.
@@ -494,7 +527,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     count = movement.to_ints(num)
     good = isinstance(count, int) and count >= 0
     require(good, "LinSpace", f"Requires num >= 0: {dtypes.repr_of(num)}")
-    intern((count,), dtypes.float64)  # says so if there cannot be so many
+    intern((count,), dtypes.float64)  # raises an error if there are too many numbers
     shape = broadcast("LinSpace", first._spec, last._spec)
     first, last = (
         movement.expand_dims(movement.broadcast_to(x, shape), axis) for x in (first, last)

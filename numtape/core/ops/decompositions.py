@@ -1,8 +1,8 @@
-"""QR, SVD, symmetric and general eigenvalue decompositions. Each is one packed row, then cut."""
+"""QR, SVD, symmetric and general eigenvalue decompositions. Each is recorded as one packed row."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,13 @@ from .movement import expand_dims, squeeze
 from .rules import every
 from .slicing import slice_into_zeros
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-# Q and R.
+# The QR decomposition.
 
 
 def _matrix_floats(op: Op, a: Spec) -> None:
@@ -53,7 +56,7 @@ def _qr_spec(op: Op, a: Spec, full: bool) -> Spec:
     return _pack(a, *_qr_shapes(a, full))
 
 
-def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
+def _unpack(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
     value, at = [], 0
     for shape in shapes:
         value.append(unpack(packed, at, shape))
@@ -64,7 +67,7 @@ def _parts(packed: Tensor, *shapes: tuple[int, ...]) -> list[Tensor]:
 def _qr_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool) -> tuple[Tensor]:
     """Walter and Lehmann, "On evaluating higher-order derivatives of the QR decomposition" (2010).
 
-    Of a wide matrix the first columns determine Q; the others are Q times those of R.
+    The first columns of a wide matrix determine Q; the other columns are Q times columns of R.
     """
     m, n = a.shape[-2:]
     if full and m > n:
@@ -73,15 +76,15 @@ def _qr_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool) -> tuple[Tensor]:
             f"nrows={m} and ncols={n}."
         )
     shapes = _qr_shapes(a, full)
-    q, r = _parts(y, *shapes)
-    gq, gr = _parts(g, *shapes)
+    q, r = _unpack(y, *shapes)
+    gq, gr = _unpack(g, *shapes)
     if m >= n:
         return (_qr_tall(gq, gr, q, r),)
     left, gleft = _columns(r, 0, m), _columns(gr, 0, m)
     gright = _columns(gr, m, n)
     gq = gq + matmul(_columns(a, m, n), gright, adjoint_b=True)
     first, others = _qr_tall(gq, gleft, q, left), matmul(q, gright)
-    return (_among(first, a, 0, m) + _among(others, a, m, n),)
+    return (_place_columns(first, a, 0, m) + _place_columns(others, a, m, n),)
 
 
 def _columns(x: Tensor, begin: int, end: int) -> Tensor:
@@ -89,8 +92,8 @@ def _columns(x: Tensor, begin: int, end: int) -> Tensor:
     return slicing.strided_slice(x, cut)
 
 
-def _among(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
-    """Columns among zeros, in the shape of ``a``."""
+def _place_columns(x: Tensor, a: Tensor, begin: int, end: int) -> Tensor:
+    """Place columns into zeros of the shape of ``a``."""
     cut = (*((0, dim, 1) for dim in a.shape[:-1]), (begin, end, 1))
     return slice_into_zeros(x, tuple(a.shape), cut)
 
@@ -118,11 +121,11 @@ class Qr(NamedTuple):
     r: Tensor
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Factors of matrices: orthonormal columns, times an upper triangle.
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """Factor matrices into orthonormal columns times an upper triangular matrix.
 
-    Signs are those of LAPACK. The gradient needs the first columns, as many as there are rows, to
-    be independent; that of complete factors of tall matrices is not there.
+    Signs are those of LAPACK. The gradient requires the first min(m, n) columns to be independent;
+    for tall matrices with ``full_matrices`` it is not implemented.
 
     Args:
       input: A tensor of floats or complex numbers, of shape (..., m, n).
@@ -131,7 +134,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
 
     Returns:
       A named tuple of ``q``, of shape (..., m, k), and ``r``, of shape (..., k, n); k is the
-      smaller one of m and n, or m.
+      smaller of m and n, or m if ``full_matrices``.
 
     Raises:
       InvalidArgumentError: If the rank is below 2, or the elements are not floats.
@@ -144,14 +147,14 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """
     a = as_tensor(input)
     packed = record(QR, (a,), full=bool(full_matrices))
-    return Qr(*_parts(packed, *_qr_shapes(a, bool(full_matrices))))
+    return Qr(*_unpack(packed, *_qr_shapes(a, bool(full_matrices))))
 
 
-# Differences that may be 0: then the two cannot be told apart, and nothing flows between them.
+# Differences of eigenvalues or singular values; no gradient flows between equal values.
 
 
-def _gaps(x: Tensor) -> Tensor:
-    """``1 / (x[j] - x[i])`` for each pair; 0 where they are equal."""
+def _inverse_gaps(x: Tensor) -> Tensor:
+    """Return ``1 / (x[j] - x[i])`` for each pair; 0 where they are equal."""
     return elementwise.real_divide_no_nan(1.0, expand_dims(x, -2) - expand_dims(x, -1))
 
 
@@ -174,7 +177,7 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
     """Townsend, "Differentiating the singular value decomposition" (2016)."""
     m, n = a.shape[-2:]
     if not vectors:
-        _, u, v = _parts(record(SVD, (a,), full=False, vectors=True), *_svd_shapes(a, False))
+        _, u, v = _unpack(record(SVD, (a,), full=False, vectors=True), *_svd_shapes(a, False))
         return (matmul(u * expand_dims(g, -2), v, adjoint_b=True),)
     if full and abs(m - n) > 1:
         raise NotImplementedError(
@@ -182,19 +185,19 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
             f"Received: m={m} and n={n}."
         )
     shapes = _svd_shapes(a, full)
-    s, u, v = _parts(y, *shapes)
-    gs, gu, gv = _parts(g, *shapes)
+    s, u, v = _unpack(y, *shapes)
+    gs, gu, gv = _unpack(g, *shapes)
     if full:
         u, gu = _thin(u, gu, min(m, n))
         v, gv = _thin(v, gv, min(m, n))
     across, down = expand_dims(s, -2), expand_dims(s, -1)
-    gaps = _gaps(s * s)
+    gaps = _inverse_gaps(s * s)
     uu, vv = matmul(u, gu, adjoint_a=True), matmul(v, gv, adjoint_a=True)
     turns, tilts = gaps * uu, gaps * vv
     middle = (turns + adjoint_of(turns)) * across + down * (tilts + adjoint_of(tilts))
     inverse = elementwise.real_divide_no_nan(1.0, across)
     if a.dtype.is_complex:
-        # Of the phases of a column of u and of one of v, only the difference is given.
+        # Only the difference between the phases of a column of u and of one of v is determined.
         turn = imag(diagonal(uu)) if m > n else -imag(diagonal(vv))
         gs = complex_(real(gs), turn * real(squeeze(inverse, -2)))
     result = matmul(middle + diagonal_matrix(gs), v, adjoint_b=True)
@@ -209,7 +212,7 @@ def _svd_vjp(g: Tensor, y: Tensor, a: Tensor, full: bool, vectors: bool) -> tupl
 
 
 def _thin(u: Tensor, gu: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The first k columns: what one more does follows from them."""
+    """Restrict ``u`` and its adjoint to the first k columns, which determine one further column."""
     size = u.shape[-1]
     if size == k:
         return u, gu
@@ -244,23 +247,27 @@ SVD = defop(
 
 @suggest_keywords
 def svd(
-    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
 ) -> Any:
-    """Singular values and vectors of matrices: ``a = u @ diag(s) @ v.T``.
+    """Compute the singular value decomposition of matrices: ``a = u @ diag(s) @ v.T``.
 
-    Where singular values are equal, their vectors are anything, and the gradient leaves out what
-    cannot be told: as TensorFlow's it is finite. That of singular values alone is right there.
+    Where singular values are equal, their vectors are arbitrary and the gradient omits the
+    undefined terms, so that it is finite, as in TensorFlow. The gradient of singular values alone
+    is correct.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., m, n).
-      full_matrices: Whether ``u`` and ``v`` are square. Their gradients are there if m and n differ
-        by at most 1.
-      compute_uv: Whether to give the vectors.
+      full_matrices: Whether ``u`` and ``v`` are square. They have a gradient if m and n differ by
+        at most 1.
+      compute_uv: Whether to compute the vectors.
       name: Not used.
 
     Returns:
       A tuple of ``s``, real and of shape (..., k), the largest first, ``u``, of shape (..., m, k),
-      and ``v``, of shape (..., n, k), where k is the smaller one of m and n; or ``s`` alone.
+      and ``v``, of shape (..., n, k), where k is the smaller of m and n; or ``s`` alone.
 
     Raises:
       InvalidArgumentError: If the rank is below 2, or the elements are not floats.
@@ -277,7 +284,7 @@ def svd(
     full = bool(full_matrices)
     if not compute_uv:
         return real(record(SVD, (a,), full=False, vectors=False))
-    s, u, v = _parts(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full))
+    s, u, v = _unpack(record(SVD, (a,), full=full, vectors=True), *_svd_shapes(a, full))
     return real(s), u, v
 
 
@@ -294,12 +301,12 @@ def _eigh_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
     """Giles, "An extended collection of matrix derivative results" (2008)."""
     n = a.shape[-1]
     if not vectors:
-        _, v = _parts(record(EIGH, (a,), vectors=True), (n,), (n, n))
+        _, v = _unpack(record(EIGH, (a,), vectors=True), (n,), (n, n))
         result = matmul(v * expand_dims(g, -2), v, adjoint_b=True)
     else:
-        e, v = _parts(y, (n,), (n, n))
-        ge, gv = _parts(g, (n,), (n, n))
-        middle = diagonal_matrix(ge) + _gaps(e) * matmul(v, gv, adjoint_a=True)
+        e, v = _unpack(y, (n,), (n, n))
+        ge, gv = _unpack(g, (n,), (n, n))
+        middle = diagonal_matrix(ge) + _inverse_gaps(e) * matmul(v, gv, adjoint_a=True)
         result = matmul(matmul(v, middle), v, adjoint_b=True)
     # Only the lower triangle is read.
     return (record(LOWER_SUMS, (result,)),)
@@ -317,7 +324,7 @@ EIGH = defop(
 )
 
 
-def _locate(values: Tensor) -> None:
+def _check_finite(values: Tensor) -> None:
     message = (
         "Self-adjoint eigen decomposition was not successful. The input might not be valid. "
         "[Op:SelfAdjointEigV2]"
@@ -331,11 +338,11 @@ def _locate(values: Tensor) -> None:
         raise InvalidArgumentError(message)
 
 
-def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors of symmetric matrices, of which the lower triangle is read.
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Compute the eigenvalues and eigenvectors of symmetric matrices; reads the lower triangle.
 
-    Where eigenvalues are equal, their vectors are anything, and the gradient leaves out what
-    cannot be told: as TensorFlow's it is finite.
+    Where eigenvalues are equal, their vectors are arbitrary and the gradient omits the undefined
+    terms, so that it is finite, as in TensorFlow.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -346,7 +353,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
       columns of matrices of shape (..., n, n).
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or has NaN.
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> e, v = tf.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
@@ -356,13 +363,13 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     a = as_tensor(tensor)
     packed = record(EIGH, (a,), vectors=True)
     n = a.shape[-1]
-    e, v = _parts(packed, (n,), (n, n))
-    _locate(e)
+    e, v = _unpack(packed, (n,), (n, n))
+    _check_finite(e)
     return e, v
 
 
-def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
-    """Eigenvalues of symmetric matrices, of which the lower triangle is read.
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the eigenvalues of symmetric matrices; reads the lower triangle.
 
     Args:
       tensor: A tensor of floats or complex numbers, of shape (..., n, n).
@@ -372,14 +379,14 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
       A tensor of shape (..., n) and the same dtype, the smallest first.
 
     Raises:
-      InvalidArgumentError: If a matrix is not square, or has NaN.
+      InvalidArgumentError: If a matrix is not square, or contains NaN.
 
     Example:
       >>> tf.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
       array([1., 3.], dtype=float32)
     """
     result = record(EIGH, (as_tensor(tensor),), vectors=False)
-    _locate(result)
+    _check_finite(result)
     return result
 
 
@@ -410,17 +417,17 @@ def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
     """
     n = a.shape[-1]
     packed = y if vectors else record(EIG, (a,), vectors=True)
-    e, v = _parts(packed, (n,), (n, n))
+    e, v = _unpack(packed, (n,), (n, n))
     vh = adjoint_of(v)
     if vectors:
-        ge, gv = _parts(g, (n,), (n, n))
+        ge, gv = _unpack(g, (n,), (n, n))
         projection = matmul(vh, gv)
         # Eigenvectors have length 1: remove the adjoint's component along each of them.
         length_part = diagonal_matrix(
             elementwise.cast(real(diagonal(projection)), projection.dtype)
         )
         projection = projection - matmul(matmul(vh, v), length_part)
-        inner = diagonal_matrix(ge) + conj(_gaps(e)) * projection
+        inner = diagonal_matrix(ge) + conj(_inverse_gaps(e)) * projection
     else:
         inner = diagonal_matrix(g)
     factor = record(FACTOR, (vh,))
@@ -444,7 +451,7 @@ def _check_converged(values: Tensor) -> None:
         raise InvalidArgumentError(message)
 
 
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Compute the complex eigenvalues and eigenvectors of square matrices.
 
     They are in LAPACK's order. Eigenvectors have length 1 and an arbitrary phase. Where eigenvalues
@@ -469,12 +476,12 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """
     a = as_tensor(tensor)
     n = a.shape[-1] if a.ndim else 0
-    e, v = _parts(record(EIG, (a,), vectors=True), (n,), (n, n))
+    e, v = _unpack(record(EIG, (a,), vectors=True), (n,), (n, n))
     _check_converged(e)
     return e, v
 
 
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Compute the complex eigenvalues of square matrices.
 
     Args:
@@ -516,7 +523,7 @@ LOGM = defop(
 )
 
 
-def logm(input: Any, name: str | None = None) -> Tensor:
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the principal logarithms of square complex matrices.
 
     It has no gradient, as in TensorFlow.

@@ -1,4 +1,4 @@
-"""Elementwise ops out of one line: the record, the function that records it, and its text."""
+"""Definition of elementwise ops: the op, the function that records it, and its docstring."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..log.op import ARRAY, ELEMENTWISE, defop
+from ..log.op import ARRAY, ELEMENTWISE, SpecRule, defop
 from ..log.record import Binary, Recorder, Unary, binary, ternary, unary
 from . import rules
 
 Array = np.ndarray[Any, Any]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# For each rule the dtypes that it takes, whether it gives bools, and which dtypes are an error.
+# For each rule: the dtypes that it accepts, whether the result is bool, and the dtypes it rejects.
 _NUMBERS = "floats, complex numbers or integers"
 _REALS, _FLOATS = "floats or integers", "floats"
 _TEXTS: dict[Any, tuple[str, bool, str]] = {
-    rules.same: ("of any dtype", False, ""),
+    rules.same_dtype: ("of any dtype", False, ""),
     rules.number: (_NUMBERS, False, "the dtype is bool"),
-    rules.size: (_NUMBERS, False, "the dtype is bool"),
+    rules.magnitude: (_NUMBERS, False, "the dtype is bool"),
     rules.real: (_REALS, False, "the dtype is bool or complex"),
     rules.analytic: (
         "floats or complex numbers",
@@ -35,82 +35,84 @@ _TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.boolean: ("bool", True, "the dtype is not bool"),
     rules.compare: ("of any dtype", True, ""),
     rules.order: (_REALS, True, "the dtype is bool or complex"),
-    rules.test: (_FLOATS, True, "the dtype is not of floats"),
+    rules.float_test: (_FLOATS, True, "the dtype is not of floats"),
 }
 
 
 def unary_op(
     name: str,
     body: str,
-    vjp: Any = None,
-    spec: Any = rules.floating,
+    vjp: Callable[..., Any] | None = None,
+    spec: SpecRule = rules.floating,
     argument: str = "x",
     doc: str = "",
     **more: Any,
 ) -> Unary:
-    """The function that records an elementwise op of one operand; ``more`` goes to `defop`.
+    """Define an elementwise op of one operand and return the function that records it.
 
     Args:
       name: The registered name.
       body: The scalar expression in x.
-      vjp: Gives the operand's adjoint.
+      vjp: ``vjp(g, y, x)`` returns a tuple of the operand's adjoint; see `defop`.
       spec: The rule for shape and dtype.
       argument: TensorFlow's name for the operand.
-      doc: The docstring but for arguments, result and errors; then an example.
-      **more: See `defop`.
+      doc: The docstring without arguments, result and errors, which are added; then an example.
+      **more: Further arguments of `defop`.
     """
     op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
-    return cast(Unary, _public(unary(op), argument, spec, doc))
+    return cast(Unary, _finish_recorder(unary(op), argument, spec, doc))
 
 
 def binary_op(
     name: str,
     body: str,
-    vjp: Any = None,
-    spec: Any = rules.real,
+    vjp: Callable[..., Any] | None = None,
+    spec: SpecRule = rules.real,
     arguments: str = "x y",
     doc: str = "",
     **more: Any,
 ) -> Binary:
-    """The function that records an elementwise op of two operands; see `unary_op`."""
+    """Define an elementwise op of two operands; see `unary_op`."""
     op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
-    return cast(Binary, _public(binary(op), arguments, spec, doc))
+    return cast(Binary, _finish_recorder(binary(op), arguments, spec, doc))
 
 
 def host_op(
     name: str,
     function: str | Callable[..., Any],
-    vjp: Any = None,
-    spec: Any = rules.floating,
+    vjp: Callable[..., Any] | None = None,
+    spec: SpecRule = rules.floating,
     arguments: str = "x",
     doc: str = "",
     **more: Any,
 ) -> Recorder:
-    """The function that records an elementwise op that NumPy or SciPy computes; see `unary_op`.
+    """Define an elementwise op that NumPy or SciPy computes; return the function that records it.
 
-    Operands broadcast, and for their derivatives this is undone, as with every op.
+    Operands broadcast; adjoints are summed over the broadcast axes, as for every op.
 
     Args:
       name: The registered name.
-      function: Where a ufunc is, such as ``"scipy.special.gammaln"``: it is imported when first
-        needed, and computes in float64. Or a function of the operands' arrays, which gives an
-        array that broadcasts to the result and is converted to its dtype.
-      vjp: Gives each operand's adjoint, or None for it.
+      function: The location of a ufunc, such as ``"scipy.special.gammaln"``, which is imported when
+        first needed and computes in float64. Or a function of the operands' arrays that returns an
+        array that broadcasts to the result; it is converted to the dtype of the result.
+      vjp: Returns the adjoint of each operand, or None; see `defop`.
       spec: The rule for shape and dtype.
       arguments: TensorFlow's names for the operands, one to three.
       doc: As for `unary_op`.
-      **more: See `defop`.
+      **more: Further arguments of `defop`.
     """
     arity = len(arguments.split())
-    compute = _by_ufunc(function) if isinstance(function, str) else _by_function(function)
+    compute = (
+        _make_ufunc_compute(function) if isinstance(function, str) else _make_compute(function)
+    )
     op = defop(
         name, ARRAY, arity, spec, compute=compute, vjp=vjp, on_host=True, elementwise=True, **more
     )
     result = unary(op) if arity == 1 else binary(op) if arity == 2 else ternary(op)
-    return _public(result, arguments, spec, doc)
+    return _finish_recorder(result, arguments, spec, doc)
 
 
-def _by_ufunc(place: str) -> Callable[..., None]:
+def _make_ufunc_compute(place: str) -> Callable[..., None]:
     module, _, name = place.rpartition(".")
 
     @cache
@@ -123,29 +125,29 @@ def _by_ufunc(place: str) -> Callable[..., None]:
     return compute
 
 
-def _by_function(function: Callable[..., Any]) -> Callable[..., None]:
+def _make_compute(function: Callable[..., Any]) -> Callable[..., None]:
     def compute(out: Array, *operands: Array) -> None:
         out[...] = function(*operands)
 
     return compute
 
 
-def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
-    """The function, documented, its first parameters under TensorFlow's names for them.
+def _finish_recorder(function: Any, arguments: str, spec: SpecRule, doc: str) -> Recorder:
+    """Document a recorder and give its parameters TensorFlow's names.
 
-    They are renamed in the code object: a wrapper would cost a frame an op.
+    Parameters are renamed in the code object: a wrapper would cost a frame for each op.
     """
     code = function.__code__
     names = arguments.split()
     function.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
     notes = function.__annotations__
     function.__annotations__ = {
-        **dict.fromkeys(names, "Any"),
+        **dict.fromkeys(names, "TensorLike"),
         "name": notes["name"],
         "return": notes["return"],
     }
     function.__doc__ = (
-        _text(names, spec, doc)
+        _make_docstring(names, spec, doc)
         if doc
         else (f"{function.op.name}, elementwise: ``{function.op.body or 'on the host'}``.")
     )
@@ -153,8 +155,8 @@ def _public(function: Any, arguments: str, spec: Any, doc: str) -> Recorder:
     return result
 
 
-def _text(names: list[str], spec: Any, doc: str) -> str:
-    """A docstring: what the rule says stands between the text and the example."""
+def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
+    """Return the docstring: the text, the sections that follow from the rule, and the example."""
     text, _, example = doc.strip().partition(">>>")
     takes, bools, bad = _TEXTS[spec]
     first, *others = names
@@ -185,8 +187,8 @@ def _text(names: list[str], spec: Any, doc: str) -> str:
 """
 
 
-def name_of(functions: dict[str, Any], module: str) -> None:
-    """Give the functions that a module made the names that they have there."""
+def name_functions(functions: dict[str, Any], module: str) -> None:
+    """Set the ``__name__`` and ``__module__`` of the recorders that a module defines."""
     for name, function in functions.items():
         if hasattr(function, "op") and function.__name__ == "record":
             function.__name__, function.__qualname__ = name.rstrip("_"), name
@@ -194,9 +196,9 @@ def name_of(functions: dict[str, Any], module: str) -> None:
 
 
 def document(text: str, place: str = "<arguments>") -> Callable[[_F], _F]:
-    """Put a text that several functions share in its place in their docstrings.
+    """Return a decorator that replaces ``place`` in a docstring by a text that functions share.
 
-    The text is indented as a function's docstring is; Python 3.13 takes that off docstrings.
+    The text is indented like a docstring. (Python 3.13 removes the indentation of docstrings.)
     """
     lines = "\n".join(line[4:] for line in text.strip("\n").splitlines())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,17 +19,20 @@ from .complex import conj
 from .movement import reshape, reshape_if_needed, to_ints, transpose_if_needed
 from .slicing import slice_into_zeros
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, IntsLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-def turn(x: Tensor) -> Tensor:
-    """The transposes of matrices."""
+def swap_last_axes(x: Tensor) -> Tensor:
+    """Transpose matrices."""
     return transpose_if_needed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def adjoint_of(x: Tensor) -> Tensor:
-    """The adjoints of matrices, in derivative rules: their transposes, conjugated if complex."""
-    return turn(conj(x) if x.dtype.is_complex else x)
+    """Return the adjoints of matrices in derivative rules: transposes, conjugated if complex."""
+    return swap_last_axes(conj(x) if x.dtype.is_complex else x)
 
 
 # Triangles and bands.
@@ -72,7 +75,7 @@ BAND: Op = defop(
 
 
 def triangle(x: Tensor, lower: bool) -> Tensor:
-    """The lower or upper triangle, with the diagonal."""
+    """Return the lower or upper triangle, including the diagonal."""
     return record(BAND, (x,), lower=-1 if lower else 0, upper=0 if lower else -1)
 
 
@@ -85,7 +88,7 @@ def _lower_sums(out: Array, x: Array) -> None:
 
 
 def _with_real_diagonal(out: Array, x: Array, strict: Array) -> None:
-    """A triangle plus the adjoint of one without a diagonal."""
+    """Write the sum of a triangle and the adjoint of a strict triangle; the diagonal is real."""
     if out.dtype.kind != "c":
         np.add(x, strict.swapaxes(-1, -2), out=out)
         return
@@ -94,17 +97,17 @@ def _with_real_diagonal(out: Array, x: Array, strict: Array) -> None:
     out[..., at, at] = out[..., at, at].real
 
 
-def _same(op: Op, x: Spec) -> Spec:
+def _square_spec(op: Op, x: Spec) -> Spec:
     check_square(op, x)
     return x
 
 
-# A symmetric (Hermitian) matrix of a lower triangle; and the adjoint of that.
+# The symmetric (Hermitian) matrix with a given lower triangle, and its adjoint op.
 FROM_LOWER: Op = defop(
     "SymmetricFromLower",
     ARRAY,
     1,
-    _same,
+    _square_spec,
     compute=_from_lower,
     of_complex="other",
     on_host=True,
@@ -114,7 +117,7 @@ LOWER_SUMS: Op = defop(
     "LowerOfSymmetric",
     ARRAY,
     1,
-    _same,
+    _square_spec,
     compute=_lower_sums,
     of_complex="other",
     on_host=True,
@@ -122,20 +125,22 @@ LOWER_SUMS: Op = defop(
 )
 
 
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """The elements near the diagonal of matrices; 0 elsewhere.
+def band_part(
+    input: TensorLike, num_lower: IntLike, num_upper: IntLike, name: str | None = None
+) -> Tensor:
+    """Keep the elements of matrices in a band around the diagonal; set the others to 0.
 
     Args:
       input: A tensor of any dtype, of shape (..., m, n).
-      num_lower: How many diagonals below the main one to keep; -1: all.
-      num_upper: How many above it; -1: all.
+      num_lower: The number of subdiagonals to keep; -1 for all.
+      num_upper: The number of superdiagonals to keep; -1 for all.
       name: Not used.
 
     Returns:
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the rank is below 2, or there are not so many diagonals.
+      InvalidArgumentError: If the rank is below 2, or a number exceeds the size of the matrices.
 
     Example:
       >>> tf.linalg.band_part([[1, 2, 3], [4, 5, 6], [7, 8, 9]], -1, 0).numpy()
@@ -144,7 +149,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
              [7, 8, 9]], dtype=int32)
     """
     x = as_tensor(input)
-    lower, upper = (number_of(value, "MatrixBandPart") for value in (num_lower, num_upper))
+    lower, upper = (to_integer(value, "MatrixBandPart") for value in (num_lower, num_upper))
     _band_spec(BAND, x._spec, lower, upper)
     for what, number, size in (("lower", lower, x.shape[-2]), ("upper", upper, x.shape[-1])):
         require(
@@ -156,21 +161,23 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     return record(BAND, (x,), lower=max(lower, -1), upper=max(upper, -1))
 
 
-def number_of(value: Any, op: str) -> int:
-    """One integer."""
+def to_integer(value: IntLike, op: str) -> int:
+    """Convert an argument to an int."""
     result = to_ints(value)
     if not isinstance(result, int):
         raise InvalidArgumentError(f"Expected an integer, got {value!r} [Op:{op}]")
     return result
 
 
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """The last two axes swapped.
+def matrix_transpose(
+    a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
+    """Transpose matrices: swap the last two axes.
 
     Args:
       a: A tensor of any dtype, of shape (..., m, n).
       name: Not used.
-      conjugate: Whether to conjugate complex elements, too.
+      conjugate: Whether to conjugate complex elements as well.
 
     Returns:
       A tensor of shape (..., n, m) and the same dtype.
@@ -188,11 +195,11 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         raise ValueError(
             f"Argument `a` should be a (batch) matrix with rank >= 2, got shape {x.shape}"
         )
-    return adjoint_of(x) if conjugate else turn(x)
+    return adjoint_of(x) if conjugate else swap_last_axes(x)
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The adjoint of matrices: the transpose, whose elements are conjugated if complex.
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """Return the adjoints of matrices: transposes, conjugated if complex.
 
     Args:
       matrix: A tensor of any dtype, of shape (..., m, n).
@@ -212,16 +219,16 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     return matrix_transpose(matrix, conjugate=True)
 
 
-# Diagonals: which element of the one is which element of the other, worked out once.
+# Diagonals: gathers whose indices are computed once for each layout.
 
 
 @lru_cache(maxsize=256)
-def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[Array, Array]:
-    """For bands of diagonals, packed as TensorFlow packs them: places in the matrix.
+def _band_layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[Array, Array]:
+    """Return the positions in the matrix of diagonals in TensorFlow's packed form.
 
     Returns:
-      For each element of the packed diagonals the place in the matrix, flat, and whether there
-      is one. Of one diagonal there is one row.
+      The flat position in the matrix of each element of the packed diagonals, and whether it is not
+      padding. A single diagonal has one row.
     """
     longest = min(rows + min(high, 0), columns - max(low, 0))
     place = np.zeros((high - low + 1, longest), np.int64)
@@ -239,7 +246,7 @@ def _layout(rows: int, columns: int, low: int, high: int, align: str) -> tuple[A
     return place, there
 
 
-def _band_of(k: Any, op: str) -> tuple[int, int]:
+def _parse_band(k: IntsLike, op: str) -> tuple[int, int]:
     value = to_ints(k)
     ends = (value,) if isinstance(value, int) else value
     require(
@@ -256,7 +263,7 @@ def _band_of(k: Any, op: str) -> tuple[int, int]:
     return low, high
 
 
-def _align(align: Any, op: str) -> str:
+def _check_align(align: str, op: str) -> str:
     if align not in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
         raise InvalidArgumentError(
             f"Value for attr 'align' of {align!r} is not in the list of allowed values: "
@@ -266,11 +273,11 @@ def _align(align: Any, op: str) -> str:
 
 
 def _take(x: Tensor, places: Array) -> Tensor:
-    """Elements along the last axis."""
+    """Gather along the last axis."""
     return record(indexing.GATHER, (x, as_tensor(places)), axis=x.ndim - 1)
 
 
-def _within(op: str, low: int, high: int, rows: int, columns: int) -> None:
+def _check_band(op: str, low: int, high: int, rows: int, columns: int) -> None:
     for what, k in (("lower", low), ("upper", high)):
         require(
             -rows < k < columns or (k == 0),
@@ -280,10 +287,10 @@ def _within(op: str, low: int, high: int, rows: int, columns: int) -> None:
 
 
 def diag_part(
-    input: Any,
+    input: TensorLike,
     name: str = "diag_part",
-    k: Any = 0,
-    padding_value: Any = 0,
+    k: IntsLike = 0,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The diagonals of matrices.
@@ -291,11 +298,11 @@ def diag_part(
     Args:
       input: A tensor of any dtype, of shape (..., m, n).
       name: Not used.
-      k: Which diagonal: 0 is the main one, positive ones are above it. Two numbers, the lowest
-        and the highest, stand for several.
-      padding_value: The value that pads shorter diagonals.
-      align: The position of shorter diagonals, those above the main diagonal and those below it:
-        "RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
+      k: The diagonal: 0 for the main diagonal, positive numbers for superdiagonals. Two numbers are
+        the lowest and the highest of several diagonals.
+      padding_value: The padding of shorter diagonals.
+      align: The alignment of shorter superdiagonals and subdiagonals in their rows: "RIGHT_LEFT",
+        "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
 
     Returns:
       A tensor of shape (..., length), or (..., number of diagonals, length), the highest first.
@@ -313,13 +320,13 @@ def diag_part(
     op = "MatrixDiagPartV3"
     x = as_tensor(input)
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
-    low, high = _band_of(k, op)
-    align = _align(align, op)
+    low, high = _parse_band(k, op)
+    align = _check_align(align, op)
     *lead, rows, columns = x.shape
-    _within(op, low, high, rows, columns)
+    _check_band(op, low, high, rows, columns)
     if low == high == 0:
         return diagonal(x)
-    place, there = _layout(rows, columns, low, high, align)
+    place, there = _band_layout(rows, columns, low, high, align)
     result = _take(reshape(x, (*lead, rows * columns)), place)
     if not there.all():
         filler = as_tensor(padding_value, x._spec, op)
@@ -328,7 +335,7 @@ def diag_part(
 
 
 def diagonal(x: Tensor) -> Tensor:
-    """The main diagonals of matrices."""
+    """Return the main diagonals of matrices."""
     *lead, rows, columns = x.shape
     n = min(rows, columns)
     flat = reshape(x, (*lead, rows * columns))
@@ -337,19 +344,19 @@ def diagonal(x: Tensor) -> Tensor:
 
 
 def diagonal_matrix(x: Tensor) -> Tensor:
-    """Square matrices with these main diagonals, else 0."""
+    """Return square matrices with these main diagonals and zeros elsewhere."""
     *lead, n = x.shape
     cut = (*((0, dim, 1) for dim in lead), (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
     return reshape(slice_into_zeros(x, (*lead, n * n), cut), (*lead, n, n))
 
 
 def diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str = "diag",
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: IntsLike = 0,
+    num_rows: IntLike = -1,
+    num_cols: IntLike = -1,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with given diagonals.
@@ -357,11 +364,11 @@ def diag(
     Args:
       diagonal: A tensor of any dtype: (..., length), or (..., number of diagonals, length).
       name: Not used.
-      k: Which diagonal, or the lowest and the highest; see `diag_part`.
-      num_rows: The number of rows; -1: as few as do.
-      num_cols: The number of columns; also.
+      k: The diagonal, or the lowest and the highest of several; see `diag_part`.
+      num_rows: The number of rows; -1 for the smallest that fits.
+      num_cols: The number of columns; -1 for the smallest that fits.
       padding_value: The value of all other elements. No gradient flows to it.
-      align: The position of shorter diagonals; see `diag_part`.
+      align: The alignment of shorter diagonals; see `diag_part`.
 
     Returns:
       A tensor of shape (..., rows, columns) and the same dtype.
@@ -380,8 +387,8 @@ def diag(
     op = "MatrixDiagV3"
     x = as_tensor(diagonal)
     require(x.ndim >= 1, op, f"diagonal must be at least 1-dim, received shape: {list(x.shape)}")
-    low, high = _band_of(k, op)
-    align = _align(align, op)
+    low, high = _parse_band(k, op)
+    align = _check_align(align, op)
     number = high - low + 1
     if number > 1:
         require(
@@ -392,7 +399,7 @@ def diag(
         )
     lead = x.shape[: -1 if number == 1 else -2]
     longest = x.shape[-1]
-    rows, columns = number_of(num_rows, op), number_of(num_cols, op)
+    rows, columns = to_integer(num_rows, op), to_integer(num_cols, op)
     least = longest - min(high, 0), longest + max(low, 0)
     require(rows == -1 or rows >= least[0], op, "The number of rows is too small.")
     require(columns == -1 or columns >= least[1], op, "The number of columns is too small.")
@@ -405,9 +412,9 @@ def diag(
         "The number of rows or columns is not consistent with the specified d_lower, d_upper, and "
         "diagonal.",
     )
-    if number == 1 and not high and rows == columns and _zero(padding_value):
+    if number == 1 and not high and rows == columns and _is_zero(padding_value):
         return diagonal_matrix(x)
-    place, there = _layout(rows, columns, low, high, align)
+    place, there = _band_layout(rows, columns, low, high, align)
     source = np.full(rows * columns, place.size, np.int64)
     source[place[there]] = np.flatnonzero(there)
     filler = elementwise.stop_gradient(as_tensor(padding_value, x._spec, op))
@@ -418,21 +425,25 @@ def diag(
     return reshape(_take(flat, source), (*lead, rows, columns))
 
 
-def _zero(value: Any) -> bool:
+def _is_zero(value: object) -> bool:
     return isinstance(value, int | float) and value == 0 and math.copysign(1, value) > 0
 
 
 def set_diag(
-    input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str = "set_diag",
+    k: IntsLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices with some diagonals replaced.
+    """Replace diagonals of matrices.
 
     Args:
       input: A tensor of any dtype, of shape (..., m, n).
-      diagonal: The new diagonals, of the same dtype, in the shape that `diag_part` gives.
+      diagonal: The new diagonals, of the same dtype, in the shape that `diag_part` returns.
       name: Not used.
-      k: Which diagonal, or the lowest and the highest; see `diag_part`.
-      align: Where shorter diagonals stand; see `diag_part`.
+      k: The diagonal, or the lowest and the highest of several; see `diag_part`.
+      align: The alignment of shorter diagonals; see `diag_part`.
 
     Returns:
       A tensor of the shape and dtype of ``input``.
@@ -450,11 +461,11 @@ def set_diag(
     values = as_tensor(diagonal, x._spec, op)
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
     require(values.dtype is x.dtype, op, f"dtypes differ: {x.dtype.name}, {values.dtype.name}")
-    low, high = _band_of(k, op)
-    align = _align(align, op)
+    low, high = _parse_band(k, op)
+    align = _check_align(align, op)
     *lead, rows, columns = x.shape
-    _within(op, low, high, rows, columns)
-    place, there = _layout(rows, columns, low, high, align)
+    _check_band(op, low, high, rows, columns)
+    place, there = _band_layout(rows, columns, low, high, align)
     shape = (*lead, *(place.shape if low != high else place.shape[1:]))
     require(
         tuple(values.shape) == shape,
@@ -471,15 +482,15 @@ def set_diag(
     return reshape(_take(flat, source), tuple(x.shape))
 
 
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """A tensor that has another on its diagonal: ``y[i, j, i, j] = x[i, j]``.
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
+    """Return a tensor with a given diagonal: ``y[i, j, i, j] = x[i, j]``.
 
     Args:
       diagonal: A tensor of any dtype, of at least one axis.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the shape of ``diagonal`` twice.
+      A tensor of the same dtype and of shape (*diagonal.shape, *diagonal.shape).
 
     Raises:
       InvalidArgumentError: If it is a scalar.
@@ -494,8 +505,8 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     return reshape(diagonal_matrix(reshape(x, (x._spec.size,))), (*x.shape, *x.shape))
 
 
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor: ``y[i, j] = x[i, j, i, j]``.
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return the diagonal of a tensor: ``y[i, j] = x[i, j, i, j]``.
 
     Args:
       input: A tensor of any dtype, of shape (d1, ..., dk, d1, ..., dk).
@@ -505,7 +516,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
       A tensor of shape (d1, ..., dk) and the same dtype.
 
     Raises:
-      InvalidArgumentError: If the shape is another one.
+      InvalidArgumentError: If the shape does not have this form.
 
     Example:
       >>> tf.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy()
@@ -524,7 +535,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
     return reshape_if_needed(diagonal(reshape(x, (n, n))), half)
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sums of the main diagonals of matrices.
 
     Args:
@@ -544,7 +555,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     return reduction.reduce_sum(diag_part(x), -1)
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors, along the last axis.
 
     Args:

@@ -1,9 +1,9 @@
-"""Dropout: a random part of the elements becomes 0, the others larger."""
+"""Dropout: set random elements to 0 and scale the others up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,15 +17,24 @@ from . import elementwise, movement, random
 from .creation import convert_to_tensor
 from .stateless_random import stateless_uniform
 
+if TYPE_CHECKING:
+    from ..values.annotations import NumberLike, ShapeLike, TensorLike
 
-def _tensor(x: Any) -> Tensor:
+    # A shape in which None stands for the size of the operand.
+    NoiseShape: TypeAlias = ShapeLike | list[int | None] | tuple[int | None, ...] | None
+
+
+def _to_tensor(x: TensorLike) -> Tensor:
     return x if type(x) is Tensor else convert_to_tensor(x)
 
 
 def _drop(
-    value: Any, rate: Any, draw: Callable[[tuple[int, ...], Any], Tensor], noise_shape: Any
+    value: TensorLike,
+    rate: NumberLike,
+    draw: Callable[[tuple[int, ...], Any], Tensor],
+    noise_shape: NoiseShape,
 ) -> Tensor:
-    x = _tensor(value)
+    x = _to_tensor(value)
     if not x.dtype.is_floating:
         raise ValueError(
             "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype="
@@ -50,7 +59,7 @@ def _drop(
             )
     shape = tuple(x.shape)
     if noise_shape is not None:
-        sizes = (
+        sizes: Any = (
             noise_shape
             if isinstance(noise_shape, list | tuple)
             else list(movement.to_shape(noise_shape))
@@ -68,26 +77,30 @@ def _drop(
 
 @suggest_keywords
 def dropout(
-    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+    x: TensorLike,
+    rate: NumberLike,
+    noise_shape: NoiseShape = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
-    """Each element becomes 0 with probability ``rate``; the others are divided by ``1 - rate``.
+    """Set each element to 0 with probability ``rate`` and divide the others by ``1 - rate``.
 
     See Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting"
-    (2014). Each call draws again, also in a function that is replayed.
+    (2014). Each call draws new numbers, also in replayed functions.
 
     Args:
       x: A tensor of floats.
       rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
-      noise_shape: The shape of what is drawn, which broadcasts to that of ``x``: elements that
-        share a draw stay or go together. None in it is the size of ``x``.
-      seed: its own seed, beside the global one.
+      noise_shape: The shape of the drawn numbers, which broadcast to the shape of ``x``: elements
+        that share a number are kept or dropped together. None in it stands for the size of ``x``.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
       A tensor of the same shape and dtype; ``x`` itself if the rate is 0.
 
     Raises:
-      ValueError: If the rate is out of range or no scalar, or ``x`` is not of floats.
+      ValueError: If the rate is out of range or not a scalar, or ``x`` does not contain floats.
       InvalidArgumentError: If ``noise_shape`` does not broadcast to the shape of ``x``.
 
     Example:
@@ -101,20 +114,20 @@ def dropout(
 
 
 def stateless_dropout(
-    x: Any,
-    rate: Any,
-    seed: Any,
-    rng_alg: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    rate: NumberLike,
+    seed: TensorLike,
+    rng_alg: object = None,
+    noise_shape: NoiseShape = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` that is the same for the same seed.
+    """`dropout` with numbers that depend only on a seed.
 
     Args:
       x: A tensor of floats.
       rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
       seed: Two integers.
-      rng_alg: Accepted for TensorFlow's sake: numbers are drawn by Philox.
+      rng_alg: Accepted for compatibility with TensorFlow: numbers are drawn by Philox.
       noise_shape: See `dropout`.
       name: Not used.
 
@@ -122,7 +135,7 @@ def stateless_dropout(
       A tensor of the same shape and dtype; ``x`` itself if the rate is 0.
 
     Raises:
-      ValueError: If the rate is out of range or no scalar, or ``x`` is not of floats.
+      ValueError: If the rate is out of range or not a scalar, or ``x`` does not contain floats.
       InvalidArgumentError: If the seed is not two integers, or ``noise_shape`` does not fit.
 
     Example:
@@ -137,18 +150,18 @@ def stateless_dropout(
 
 
 def general_dropout(
-    x: Any,
-    rate: Any,
+    x: TensorLike,
+    rate: NumberLike,
     uniform_sampler: Callable[..., Any],
-    noise_shape: Any = None,
+    noise_shape: NoiseShape = None,
     name: str | None = None,
 ) -> Tensor:
-    """`dropout` with custom draws.
+    """`dropout` with a custom random generator.
 
     Args:
       x: A tensor of floats.
       rate: A number from 0 to less than 1, or a scalar tensor of the same dtype.
-      uniform_sampler: ``uniform_sampler(shape=..., dtype=...)`` gives numbers from 0 to 1.
+      uniform_sampler: ``uniform_sampler(shape=..., dtype=...)`` returns numbers from 0 to 1.
       noise_shape: See `dropout`.
       name: Not used.
 
@@ -156,7 +169,7 @@ def general_dropout(
       A tensor of the same shape and dtype; ``x`` itself if the rate is 0.
 
     Raises:
-      ValueError: If the rate is out of range or no scalar, or ``x`` is not of floats.
+      ValueError: If the rate is out of range or not a scalar, or ``x`` does not contain floats.
 
     Example:
       >>> half = lambda shape, dtype: tf.constant([0.2, 0.8], dtype)

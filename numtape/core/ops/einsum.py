@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InvalidArgumentError
 from ..log.as_tensor import as_tensor
@@ -17,6 +17,9 @@ from ..log.record import require
 from ..values.dtypes import bool_
 from ..values.tensor import Tensor
 from . import elementwise, matrix_products, movement, reduction, slicing
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 _EQUATION_PATTERN = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
 _MAX_EXHAUSTIVE = 5  # every contraction order is tried up to this number of operands
@@ -34,7 +37,7 @@ class Equation(NamedTuple):
     output: Labels
 
 
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, **kwargs: object) -> Tensor:
     """Sum products of elements by Einstein's convention, with a letter for each axis.
 
     Elements whose axes have the same letters are multiplied, and summed over the letters that the

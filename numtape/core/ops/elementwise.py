@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..log.as_tensor import as_tensor
 from ..log.log import RuleLog
@@ -15,8 +15,11 @@ from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import not_equal_
-from .define import binary_op, name_of, unary_op
+from .define import binary_op, name_functions, unary_op
 from .movement import broadcast_to, conjugate
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, TensorLike
 
 # ``-(x / z) * y`` for the adjoint x of a quotient y by z. Where x / z overflows and the result does
 # not, it is ``-(x * y) / z``; where x or y is 0 it is 0, whatever the others are. A loop computes
@@ -209,7 +212,7 @@ abs_ = unary_op(
     "Abs",
     "absolute(x)",
     lambda g, y, x: (_abs_vjp(g, y, x),),
-    rules.size,
+    rules.magnitude,
     doc="""
     Absolute value, elementwise; real for complex numbers. Its derivative at 0 is 0.
 
@@ -261,7 +264,7 @@ stop_gradient = unary_op(
     "StopGradient",
     "x",
     None,
-    rules.same,
+    rules.same_dtype,
     "input",
     gradient=CUT,
     doc="""
@@ -275,9 +278,9 @@ stop_gradient = unary_op(
     np.float32(3.0)
 """,
 )
-without_gradient = unary_op("RandomShuffle", "x", None, rules.same, gradient=STOP)
-zeros_like_op = unary_op("ZerosLike", "0", None, rules.same, "input", gradient=STOP)
-ones_like_op = unary_op("OnesLike", "1", None, rules.same, "input", gradient=STOP)
+without_gradient = unary_op("RandomShuffle", "x", None, rules.same_dtype, gradient=STOP)
+zeros_like_op = unary_op("ZerosLike", "0", None, rules.same_dtype, "input", gradient=STOP)
+ones_like_op = unary_op("OnesLike", "1", None, rules.same_dtype, "input", gradient=STOP)
 
 # Powers, exponentials, logarithms.
 
@@ -653,7 +656,7 @@ select: Recorder = ternary(SELECT)
 
 
 def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor:
     """Clip ``t`` to the range from ``clip_value_min`` to ``clip_value_max``.
 
@@ -703,7 +706,7 @@ CAST_TO_BOOL = defop(
 _CASTS = {x: unary(CAST_TO_BOOL if x.is_bool else CAST, dtype=x.name) for x in dtypes.ALL}
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert the elements to another dtype.
 
     Floats are truncated to integers. True becomes 1, and any number but 0 becomes True. Complex
@@ -732,14 +735,14 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         return x if x._spec.dtype is target else _CASTS[target](x)
     spec = spec_of(x)
     if spec is not None and spec.dtype is target:
-        return x  # type: ignore[no-any-return]
+        return x  # type: ignore[return-value]
     tensor = as_tensor(x)
     if tensor.dtype is target:
         return tensor
     return _CASTS[target](tensor)
 
 
-def as_indices(x: Tensor, dtype: Any) -> Tensor:
+def as_indices(x: Tensor, dtype: DType) -> Tensor:
     """Cast indices to an integer dtype; NaN becomes the least integer, which range checks reject.
 
     `cast` would turn NaN into 0, which is a valid index.
@@ -791,7 +794,7 @@ def zeros_of(x: Tensor) -> Tensor:
 # Functions composed of several ops.
 
 
-def round_(x: Any, name: str | None = None) -> Tensor:
+def round_(x: TensorLike, name: str | None = None) -> Tensor:
     """Round to the nearest integer, elementwise; halves round to even. Integers are unchanged.
 
     No gradient flows through.
@@ -811,4 +814,4 @@ def round_(x: Any, name: str | None = None) -> Tensor:
     return round_float(x) if x._spec.is_float else x
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

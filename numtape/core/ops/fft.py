@@ -7,9 +7,9 @@ and so on) from them, with their docstrings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .complex import complex_, real
 from .joining import concat
 from .padding import pad
 from .slicing import strided_slice
+
+if TYPE_CHECKING:
+    from ..values.annotations import AxisLike, IntLike, ShapeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -65,7 +68,7 @@ def _make_compute(name: str) -> Callable[..., None]:
     return compute
 
 
-def _transform_size(shape: Any, axes: int) -> float:
+def _transform_size(shape: Sequence[int], axes: int) -> float:
     return float(math.prod(shape[-axes:]))
 
 
@@ -159,12 +162,12 @@ def _fit_lengths(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
     return pad(x, [*[[0, 0]] * lead, *padding]) if any(after for _, after in padding) else x
 
 
-def _as_complex_tensor(value: Any) -> Tensor:
+def _as_complex_tensor(value: TensorLike) -> Tensor:
     """Convert to a tensor; Python and NumPy values become complex64, as in TensorFlow."""
     return as_tensor(value) if spec_of(value) is not None else to_tensor(value, dtypes.complex64)
 
 
-def _parse_fft_length(op: str, fft_length: Any, axes: int) -> tuple[int, ...]:
+def _parse_fft_length(op: str, fft_length: ShapeLike, axes: int) -> tuple[int, ...]:
     lengths = tuple(int(n) for n in np.asarray(fft_length))
     require(len(lengths) == axes, op, f"fft_length must have shape [{axes}]")
     require(min(lengths) >= 0, op, f"fft_length must be >= 0, got {list(lengths)}")
@@ -175,7 +178,7 @@ def _make_complex_transform(axes: int, op: Op, inverse: bool) -> Callable[..., T
     kind = "inverse discrete" if inverse else "discrete"
     name = f"{'i' if inverse else ''}fft{'' if axes == 1 else f'{axes}d'}"
 
-    def transform(input: Any, name: str | None = None) -> Tensor:
+    def transform(input: TensorLike, name: str | None = None) -> Tensor:
         return record(op, (_as_complex_tensor(input),), axes=axes)
 
     example_input, example_output = (
@@ -208,7 +211,9 @@ def _axes_text(axes: int) -> str:
     return "the last axis" if axes == 1 else f"the last {axes} axes"
 
 
-def _set_name_and_docstring(function: Any, name: str, text: str) -> Callable[..., Tensor]:
+def _set_name_and_docstring(
+    function: Callable[..., Tensor], name: str, text: str
+) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     documented: Callable[..., Tensor] = function
@@ -218,7 +223,9 @@ def _set_name_and_docstring(function: Any, name: str, text: str) -> Callable[...
 def _make_rfft(axes: int) -> Callable[..., Tensor]:
     name = f"rfft{'' if axes == 1 else f'{axes}d'}"
 
-    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def transform(
+        input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None
+    ) -> Tensor:
         x = input_tensor
         if spec_of(x) is None:
             x = to_tensor(x, dtypes.float32)
@@ -265,7 +272,9 @@ def _make_rfft(axes: int) -> Callable[..., Tensor]:
 def _make_irfft(axes: int) -> Callable[..., Tensor]:
     name = f"irfft{'' if axes == 1 else f'{axes}d'}"
 
-    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    def transform(
+        input_tensor: TensorLike, fft_length: ShapeLike | None = None, name: str | None = None
+    ) -> Tensor:
         x = input_tensor
         if spec_of(x) is None:
             x = _as_complex_tensor(x)
@@ -320,7 +329,7 @@ rfft, rfft2d, rfft3d = map(_make_rfft, (1, 2, 3))
 irfft, irfft2d, irfft3d = map(_make_irfft, (1, 2, 3))
 
 
-def _roll_axes(x: Any, axes: Any, split_point: Callable[[int], int]) -> Tensor:
+def _roll_axes(x: TensorLike, axes: AxisLike, split_point: Callable[[int], int]) -> Tensor:
     result = as_tensor(x)
     for axis in axes_of("Roll", axes, result.ndim):
         slices = [(0, dim, 1) for dim in result.shape]
@@ -334,7 +343,7 @@ def _roll_axes(x: Any, axes: Any, split_point: Callable[[int], int]) -> Tensor:
     return result
 
 
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
     """Swap the halves of axes, so that frequency 0 is in the middle.
 
     Args:
@@ -355,7 +364,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     return _roll_axes(x, axes, lambda n: (n + 1) // 2)
 
 
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: AxisLike = None, name: str | None = None) -> Tensor:
     """Invert `fftshift`.
 
     Args:
@@ -376,7 +385,9 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     return _roll_axes(x, axes, lambda n: n // 2)
 
 
-def cosine_transform(input: Any, type: int, n: Any, axis: int, norm: Any) -> Tensor:
+def cosine_transform(
+    input: TensorLike, type: int, n: IntLike | None, axis: int, norm: str | None
+) -> Tensor:
     """Compute the discrete cosine transform; see `numtape.signal.dct`."""
     x = as_tensor(input)
     if n is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from ..values.dtypes import as_dtype
 from ..values.tensor import Tensor
 from . import elementwise, joining, movement, stateless_random
 from .philox import RESERVED
-from .stateless_random import algorithm, checked_shape, floating
+from .stateless_random import algorithm, parse_float_dtype, parse_shape
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+    from .stateless_random import AlgorithmLike
 
 Array = np.ndarray[Any, Any]
 
@@ -60,7 +64,7 @@ def _check_shape(state: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     return state
 
 
-def create_rng_state(seed: Any, alg: Any) -> Tensor:
+def create_rng_state(seed: TensorLike, alg: AlgorithmLike) -> Tensor:
     """Create the state of a `Generator` from a seed.
 
     Args:
@@ -110,7 +114,12 @@ class Generator:
       array([ 0.9356609 ,  1.0854305 , -0.93788373], dtype=float32)
     """
 
-    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None):
+    def __init__(
+        self,
+        copy_from: Generator | None = None,
+        state: TensorLike | None = None,
+        alg: AlgorithmLike | None = None,
+    ):
         if copy_from is not None:
             state, alg = copy_from.state.read_value(), copy_from.algorithm
         if alg is None or state is None:
@@ -131,36 +140,38 @@ class Generator:
         return {"_state_var": self._state}
 
     @classmethod
-    def from_state(cls, state: Any, alg: Any) -> Generator:
+    def from_state(cls, state: TensorLike, alg: AlgorithmLike) -> Generator:
         """Create a generator from a state: the counter's two integers, then the key."""
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+    def from_seed(cls, seed: TensorLike, alg: AlgorithmLike | None = None) -> Generator:
         """Create a generator from a seed: an integer of any size, or a vector of integers."""
         alg = 1 if alg is None else alg
         return cls(state=create_rng_state(seed, alg), alg=alg)
 
     @classmethod
-    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+    def from_non_deterministic_state(cls, alg: AlgorithmLike | None = None) -> Generator:
         """Create a generator with a state from the system's entropy, different in each run."""
         words = [secrets.randbits(64) for _ in range(_SIZE)]
         return cls(state=words, alg=1 if alg is None else alg)
 
     @classmethod
-    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Generator:
+    def from_key_counter(
+        cls, key: TensorLike, counter: TensorLike, alg: AlgorithmLike
+    ) -> Generator:
         """Create a generator from a key (one integer) and a counter (two integers)."""
         return cls(state=_join_state(key, counter), alg=alg)
 
-    def reset(self, state: Any) -> None:
+    def reset(self, state: TensorLike) -> None:
         """Set the state."""
         self._state.assign(_check_shape(_as_state(state), (_SIZE,), "state"))
 
-    def reset_from_seed(self, seed: Any) -> None:
+    def reset_from_seed(self, seed: TensorLike) -> None:
         """Set the state to that of a new generator with this seed."""
         self._state.assign(create_rng_state(seed, self._alg))
 
-    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+    def reset_from_key_counter(self, key: TensorLike, counter: TensorLike) -> None:
         """Set the state from a key and a counter."""
         self._state.assign(_join_state(key, counter))
 
@@ -179,83 +190,85 @@ class Generator:
         """The key, a scalar."""
         return self._state.read_value()[-1]
 
-    def skip(self, delta: Any) -> Tensor:
+    def skip(self, delta: IntLike) -> Tensor:
         """Advance the state as drawing ``delta`` numbers does; return the previous state."""
         previous = self._state.read_value()
         self._state.assign(record(SKIP, (previous,), delta=movement.to_ints(delta)))
         return previous
 
-    def _draw(self, kind: str, shape: Any, dtype: dtypes.DType) -> Tensor:
-        dims = checked_shape(shape, "StatelessRandom")
-        return stateless_random.draw(self.skip(stateless_random.number_of(dims)), kind, dims, dtype)
+    def _draw(self, kind: str, shape: ShapeLike, dtype: dtypes.DType) -> Tensor:
+        dims = parse_shape(shape, "StatelessRandom")
+        return stateless_random.draw(
+            self.skip(stateless_random.count_numbers(dims)), kind, dims, dtype
+        )
 
     def normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         """Draw from a normal distribution; gradients reach ``mean`` and ``stddev``."""
-        standard = self._draw("normal", shape, floating(dtype))
+        standard = self._draw("normal", shape, parse_float_dtype(dtype))
         return stateless_random.scale(standard, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
         self,
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         """Draw from a normal distribution truncated at two standard deviations."""
-        standard = self._draw("truncated", shape, floating(dtype))
+        standard = self._draw("truncated", shape, parse_float_dtype(dtype))
         return stateless_random.scale(standard, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
         self,
-        shape: Any,
-        minval: Any = 0,
-        maxval: Any = None,
-        dtype: Any = dtypes.float32,
+        shape: ShapeLike,
+        minval: TensorLike | None = 0,
+        maxval: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         """Draw uniformly from ``[minval, maxval)``; see `stateless_uniform`."""
         op = "StatelessRandomUniform"
-        dims = checked_shape(shape, op)
+        dims = parse_shape(shape, op)
         previous = self._state.read_value()
         values = stateless_random.uniform(previous, dims, minval, maxval, dtype, op)
-        self.skip(stateless_random.number_of(dims))
+        self.skip(stateless_random.count_numbers(dims))
         return values
 
     def uniform_full_int(
-        self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None
+        self, shape: ShapeLike, dtype: DTypeLike = dtypes.uint64, name: str | None = None
     ) -> Tensor:
         """Draw integers from the full range of a dtype: int32, int64, uint32 or uint64."""
         return self.uniform(shape, None, None, _as_integer_dtype(dtype))
 
     def binomial(
         self,
-        shape: Any,
-        counts: Any,
-        probs: Any,
-        dtype: Any = dtypes.int32,
+        shape: ShapeLike,
+        counts: TensorLike,
+        probs: TensorLike,
+        dtype: DTypeLike = dtypes.int32,
         name: str | None = None,
     ) -> Tensor:
         """Draw numbers of successes in trials. The numbers differ from TensorFlow's."""
-        dims = checked_shape(shape, "StatefulRandomBinomial")
+        dims = parse_shape(shape, "StatefulRandomBinomial")
         values = stateless_random.binomial(self._state.read_value(), dims, counts, probs, dtype)
         # TensorFlow advances by 50 for each number and by 150 for each distribution.
-        distribution_count = stateless_random.number_of(
-            stateless_random.ending_of(
+        distribution_count = stateless_random.count_numbers(
+            stateless_random.broadcast_parameters(
                 [as_tensor(counts), as_tensor(probs)], "StatefulRandomBinomial"
             )
         )
-        self.skip(150 * distribution_count + 50 * stateless_random.number_of(dims))
+        self.skip(150 * distribution_count + 50 * stateless_random.count_numbers(dims))
         return values
 
-    def make_seeds(self, count: Any = 1) -> Tensor:
+    def make_seeds(self, count: IntLike = 1) -> Tensor:
         """Return seeds for stateless functions: the columns of a tensor of shape (2, count)."""
         keys = self.uniform_full_int([movement.to_ints(count)], dtypes.int64)
         return joining.stack([keys, elementwise.zeros_of(keys)])
@@ -270,14 +283,14 @@ class Generator:
         ]
 
 
-def _as_integer_dtype(dtype: Any) -> dtypes.DType:
+def _as_integer_dtype(dtype: DTypeLike) -> dtypes.DType:
     integer_dtype = as_dtype(dtype)
     if not integer_dtype.is_integer:
         raise TypeError(f"dtype must be an integer dtype, got {integer_dtype.name}.")
     return integer_dtype
 
 
-def _join_state(key: Any, counter: Any) -> Tensor:
+def _join_state(key: TensorLike, counter: TensorLike) -> Tensor:
     counter_words = _check_shape(_as_state(counter), (_SIZE - 1,), "counter")
     key_word = _check_shape(_as_state(_to_int64(key) if isinstance(key, int) else key), (), "key")
     return joining.concat([counter_words, movement.reshape(key_word, (1,))], 0)

@@ -7,7 +7,7 @@ Python values are cached with their plan, because programs repeat them.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,18 @@ from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
 from .movement import store_plan
-from .slicing import SLICE, Cut, SliceView, slice_into_zeros, slices, way_of
+from .slicing import SLICE, Cut, SliceView, plan_slice, slice_into_zeros, to_numpy_slices
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import EllipsisType
+
+    from ..values.annotations import IntLike, ShapeLike, TensorLike
+
+    # A key of ``x[...]``: one entry, or a tuple or list of entries.
+    KeyEntry: TypeAlias = IntLike | slice | EllipsisType | None
+    Key: TypeAlias = KeyEntry | TensorLike | Sequence[KeyEntry]
+
 
 # How to record a slice, by spec and static key.
 _slice_cache: dict[Any, SliceView] = clearable_cache()
@@ -44,7 +55,7 @@ def getitem(x: Any, key: Any) -> Tensor:
         if getattr(key, "dtype", None) == bool_ or isinstance(key, bool):
             return boolean_mask(x, key)
         ranges, shape = _parse_key(spec.shape, key)
-        plan = way_of(spec, ranges, shape)
+        plan = plan_slice(spec, ranges, shape)
         if plan is not None and static_key is not None:
             store_plan(_slice_cache, (spec, static_key), plan)
     if plan is not None:
@@ -61,7 +72,7 @@ def getitem(x: Any, key: Any) -> Tensor:
     return result
 
 
-def _static_key(key: Any) -> tuple[Any, ...] | None:
+def _static_key(key: Key) -> tuple[Any, ...] | None:
     """Return a hashable form of a key of Python's ints, slices and constants; None for others."""
     parts: list[Any] = []
     for k in key if type(key) is tuple else (key,):
@@ -78,7 +89,7 @@ def _static_key(key: Any) -> tuple[Any, ...] | None:
     return tuple(parts)
 
 
-def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
+def replace_slice(x: Variable, key: Key, value: Tensor) -> Tensor:
     """Return the value of ``x`` with ``value`` in place of ``x[key]``."""
     ranges, shape = _parse_key(x.shape, key)
     slice_shape = tuple(len(range(*part)) for part in ranges)
@@ -86,11 +97,11 @@ def replace_slice(x: Variable, key: Any, value: Tensor) -> Tensor:
         value = movement.reshape(value, value.shape[value.ndim - len(shape) :])
     value = movement.reshape_if_needed(movement.broadcast_to(value, shape), slice_shape)
     mask = np.zeros(x.shape, bool)
-    mask[slices(ranges)] = True
+    mask[to_numpy_slices(ranges)] = True
     return elementwise.select(mask, slice_into_zeros(value, tuple(x.shape), ranges), x)
 
 
-def _parse_key(x_shape: TensorShape, key: Any) -> tuple[Cut, tuple[int, ...]]:
+def _parse_key(x_shape: TensorShape, key: Key) -> tuple[Cut, tuple[int, ...]]:
     """Return the range of each axis that a key selects, as range() arguments, and the shape."""
     rank = len(x_shape)
     keys = (
@@ -153,16 +164,16 @@ def _as_index(value: Any) -> int:
 
 
 def strided_slice_(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: ShapeLike,
+    end: ShapeLike,
+    strides: ShapeLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
-    var: Any = None,
+    var: Variable | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Slice a tensor by vectors of begins, ends and strides, the form that ``x[...]`` reduces to.
@@ -171,7 +182,7 @@ def strided_slice_(
       input_: A tensor of any dtype.
       begin: The start of each entry of the key, an int.
       end: The end of each entry, exclusive.
-      strides: The step of each entry; None is 1.
+      strides: The step of each entry; None for 1.
       begin_mask: If bit k is set, ``begin[k]`` is ignored and the slice starts at the beginning.
       end_mask: If bit k is set, ``end[k]`` is ignored and the slice runs to the end.
       ellipsis_mask: If bit k is set, entry k is an ellipsis. At most one bit may be set.

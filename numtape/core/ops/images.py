@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,15 +21,18 @@ from .reduction import reduce_mean
 from .rules import floating
 from .slicing import reverse, strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, NumberLike, ShapeLike, TensorLike
 
-def _as_image(image: Any) -> Tensor:
+
+def _as_image(image: TensorLike) -> Tensor:
     x = as_tensor(image)
     if x.ndim < 3:
         raise ValueError(f"'image' (shape {x.shape}) must be at least three-dimensional.")
     return x
 
 
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """Flip an image, or a batch of images, horizontally.
 
     Args:
@@ -48,7 +51,7 @@ def flip_left_right(image: Any) -> Tensor:
     return reverse(_as_image(image), [-2])
 
 
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """Flip an image, or a batch of images, vertically.
 
     Args:
@@ -67,7 +70,7 @@ def flip_up_down(image: Any) -> Tensor:
     return reverse(_as_image(image), [-3])
 
 
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """Convert RGB to the brightness of each pixel: 0.2989 of red, 0.587 of green, 0.114 of blue.
 
     Args:
@@ -95,7 +98,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     return movement.reshape_if_needed(gray, (*x.shape[:-1], 1))
 
 
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Repeat the single channel of each pixel three times.
 
     Args:
@@ -118,7 +121,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return movement.broadcast_to(x, (*x.shape[:-1], 3))
 
 
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Add a number to each element of an image.
 
     Args:
@@ -141,7 +144,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     return elementwise.add(x, delta)
 
 
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Subtract each image's mean and divide by its standard deviation.
 
     The standard deviation counts as at least ``1 / sqrt(n)`` for n elements, so that it is not 0.
@@ -171,7 +174,9 @@ def per_image_standardization(image: Any) -> Tensor:
     return standardized
 
 
-def _parse_box(image: Any, top: Any, left: Any, height: Any, width: Any) -> tuple[Any, ...]:
+def _parse_box(
+    image: TensorLike, top: IntLike, left: IntLike, height: IntLike, width: IntLike
+) -> tuple[Any, ...]:
     x = _as_image(image)
     box = [int(movement.to_ints(v)) for v in (top, left, height, width)]
     for name, value, minimum in zip(
@@ -186,7 +191,11 @@ def _parse_box(image: Any, top: Any, left: Any, height: Any, width: Any) -> tupl
 
 
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: IntLike,
+    offset_width: IntLike,
+    target_height: IntLike,
+    target_width: IntLike,
 ) -> Tensor:
     """Crop a box out of an image.
 
@@ -222,7 +231,11 @@ def crop_to_bounding_box(
 
 
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: IntLike,
+    offset_width: IntLike,
+    target_height: IntLike,
+    target_width: IntLike,
 ) -> Tensor:
     """Pad an image with zeros to a larger size.
 
@@ -253,7 +266,7 @@ def pad_to_bounding_box(
     return pad(x, [*([(0, 0)] * (x.ndim - 3)), (top, below), (left, right), (0, 0)])
 
 
-def central_crop(image: Any, central_fraction: Any) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: NumberLike) -> Tensor:
     """Crop the center of an image.
 
     Args:
@@ -279,7 +292,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     return crop_to_bounding_box(x, top, left, x.shape[-3] - 2 * top, x.shape[-2] - 2 * left)
 
 
-def _interpolation_matrix(size: int, new_size: int, dtype: Any) -> Tensor:
+def _interpolation_matrix(size: int, new_size: int, dtype: type) -> Tensor:
     """Return the matrix that interpolates new rows linearly between the two nearest old rows."""
     positions = (np.arange(new_size) + 0.5) * (size / new_size) - 0.5
     low = np.floor(positions).astype(int)
@@ -292,8 +305,8 @@ def _interpolation_matrix(size: int, new_size: int, dtype: Any) -> Tensor:
 
 
 def resize(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: ShapeLike,
     method: str = "bilinear",
     preserve_aspect_ratio: bool = False,
     antialias: bool = False,
@@ -385,10 +398,10 @@ def _compute(out: Array, images: Array, factor: Array) -> None:
 ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
 
 
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Each pixel's distance from the mean of its channel in its image, times a factor.
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
+    """Scale the difference of each pixel from the mean of its channel in its image.
 
-    As in TensorFlow, no gradient is registered: asking for one through it is a LookupError.
+    As in TensorFlow, no gradient is registered: asking for one is a LookupError.
 
     Args:
       images: A tensor of floats, of shape (..., height, width, channels).

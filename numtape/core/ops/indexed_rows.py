@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from .indexing import SCATTER_ADD, check_indices, gather
 from .joining import stack
 from .partition import dynamic_stitch
 from .reduction import reduce_sum
-from .scatter import INTO, scatter
+from .scatter import UPDATE, scatter
+
+if TYPE_CHECKING:
+    from ..values.annotations import NumberLike, TensorLike
 
 
 def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
@@ -56,7 +59,7 @@ def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
     return record(SCATTER_ADD, (values, indices), axis=0, size=size)
 
 
-def update_rows(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
+def update_rows(x: Variable, indices: TensorLike, updates: TensorLike, how: str) -> Tensor:
     """Return the value of a variable with slices updated one after the other."""
     op = f"ResourceScatter{how.capitalize()}"
     require(x.ndim > 0, op, "the variable must have at least one axis")
@@ -77,20 +80,20 @@ def update_rows(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
         movement.reshape(row_ids, (count,)),
         movement.reshape(rows, (count, *x.shape[1:])),
     )
-    return record(INTO, operands, how=how)
+    return record(UPDATE, operands, how=how)
 
 
-def _as_operand(value: Any, x: Variable) -> Tensor:
+def _as_operand(value: TensorLike, x: Variable) -> Tensor:
     return x._to_tensor(value)
 
 
-def update_nd(x: Variable, indices: Any, updates: Any, how: str) -> Tensor:
+def update_nd(x: Variable, indices: TensorLike, updates: TensorLike, how: str) -> Tensor:
     """Return the value of a variable with the slices at tuples of indices updated."""
     op = f"ResourceScatterNd{how.capitalize()}"
     return scatter(x, indices, _as_operand(updates, x), how, op, vector=True)
 
 
-def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:
+def update_batched_rows(x: Variable, indices: TensorLike, updates: TensorLike) -> Tensor:
     """Return the value of a variable with slices of each example updated."""
     op = "BatchScatterUpdate"
     index = as_tensor(indices)
@@ -108,7 +111,7 @@ def update_batched_rows(x: Variable, indices: Any, updates: Any) -> Tensor:
 
 
 def embedding_lookup(
-    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+    params: TensorLike, ids: TensorLike, max_norm: NumberLike | None = None, name: str | None = None
 ) -> Tensor:
     """Look up the rows of one or several tables by their ids.
 
@@ -136,7 +139,7 @@ def embedding_lookup(
     """
     if params is None:
         raise ValueError("params must be specified")
-    tables = list(params) if isinstance(params, list | tuple) else [params]
+    tables: list[Any] = list(params) if isinstance(params, list | tuple) else [params]
     if not tables:
         raise ValueError("Length of params is currently 0. Need at least one param.")
     id_tensor = as_tensor(ids)
@@ -169,7 +172,7 @@ def embedding_lookup(
     return movement.reshape(dynamic_stitch(positions, gathered), (*id_tensor.shape, *row_shape))
 
 
-def _clip_norms(rows: Tensor, lead: int, max_norm: Any) -> Tensor:
+def _clip_norms(rows: Tensor, lead: int, max_norm: NumberLike | None) -> Tensor:
     """Scale rows down to ``max_norm``. Rows of norm 0 have a finite derivative."""
     if max_norm is None:
         return rows
@@ -182,11 +185,11 @@ def _clip_norms(rows: Tensor, lead: int, max_norm: Any) -> Tensor:
 
 
 def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
-    combiner: Any = None,
-    max_norm: Any = None,
+    params: TensorLike,
+    sp_ids: object,
+    sp_weights: object,
+    combiner: str | None = None,
+    max_norm: NumberLike | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:

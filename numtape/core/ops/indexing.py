@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
 from .creation import convert_to_tensor
 from .rules import every
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -93,7 +96,7 @@ SCATTER_ADD = defop(
 )
 
 
-def check_indices(indices: Any, size: int, op: str, name: str = "an index") -> Tensor:
+def check_indices(indices: TensorLike, size: int, op: str, name: str = "an index") -> Tensor:
     """Convert to a tensor of integers and check that all of them are in [0, size)."""
     index_tensor = as_tensor(indices)
     if not index_tensor.dtype.is_integer:
@@ -118,10 +121,10 @@ def _within(rows: Tensor, size: int) -> Tensor:
 
 @suggest_keywords
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
+    axis: IntLike | None = None,
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
@@ -133,7 +136,7 @@ def gather(
       params: A tensor of any dtype, of at least one axis.
       indices: A tensor of non-negative integers, of any shape.
       validate_indices: Accepted for compatibility with TensorFlow; indices are always checked.
-      axis: The axis; None is ``batch_dims``, which is 0 by default.
+      axis: The axis; None for ``batch_dims``, which is 0 by default.
       batch_dims: The number of leading axes that ``params`` and ``indices`` share.
       name: Not used.
 
@@ -231,7 +234,7 @@ UNFOLD: Op = defop(
 
 
 def _rows_native(name: str) -> Any:
-    def native(out: Spec, x: Spec, i: Spec, **_: Any) -> Native:
+    def native(out: Spec, x: Spec, i: Spec, **_: object) -> Native:
         longer = x if name == "pick" else out
         item = f"uint{8 * x.dtype.size}"
         return Native(name, (item, i.dtype.name), (longer.shape[-1],), i.size, longer.size)
@@ -272,19 +275,21 @@ PLACE: Op = defop(
 )
 
 
-def pick(x: Tensor, indices: Any, op: str, name: str) -> Tensor:
+def pick(x: Tensor, indices: TensorLike, op: str, name: str) -> Tensor:
     """Return ``x[..., indices[...]]``: one element of the last axis in each row."""
     return _record_pick(x, check_indices(indices, (*x._spec.shape,)[-1], op, name))
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, axis: IntLike | None = None, name: str = "boolean_mask"
+) -> Tensor:
     """Select the slices of a tensor where a mask is true.
 
     Args:
       tensor: A tensor of any dtype.
       mask: Bools, of the shape of the axes of ``tensor`` from ``axis`` on. The value is read at the
         call.
-      axis: The first axis that the mask covers; None is 0.
+      axis: The first axis that the mask covers; None for 0.
       name: Not used.
 
     Returns:
@@ -312,7 +317,9 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     return gather(flat, np.flatnonzero(mask_tensor._array()), axis=first_axis)
 
 
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: ShapeLike, axis: IntLike | None = None, name: str | None = None
+) -> Tensor:
     """Repeat each element along an axis. To repeat the whole tensor see `tile`.
 
     Args:
@@ -354,7 +361,12 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     return gather(x, np.repeat(np.arange(dim), counts), axis=repeat_axis)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike,
+    x: TensorLike | None = None,
+    y: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Return ``x`` where a condition holds, else ``y``; given only a condition, its true indices.
 
     Gradients reach ``x`` and ``y`` where they are selected. Unselected elements should be finite
@@ -393,12 +405,12 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 @suggest_keywords
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: IntLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Set one value at each index along a new axis, and another value elsewhere.
@@ -408,10 +420,10 @@ def one_hot(
     Args:
       indices: A tensor of integers.
       depth: The size of the new axis.
-      on_value: The value at the index; None is 1.
-      off_value: The value elsewhere; None is 0.
+      on_value: The value at the index; None for 1.
+      off_value: The value elsewhere; None for 0.
       axis: The position of the new axis in the result; None and -1 are the end.
-      dtype: The dtype; None is that of the values, or float32.
+      dtype: The dtype; None for the dtype of the values, or float32.
       name: Not used.
 
     Returns:

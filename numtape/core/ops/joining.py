@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..values.tensor import Tensor
 from .elementwise import cast
 from .movement import broadcast_to, identity, reshape, resolve_axis, to_shape
 from .slicing import Cut, strided_slice, unstack
+
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, NumberLike, ShapeLike, TensorLike
 
 
 def _concat_spec(op: Op, *specs: Spec, axis: int) -> Spec:
@@ -100,7 +103,7 @@ PACK = defop(
 
 
 @suggest_keywords
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: TensorLike, axis: IntLike, name: str = "concat") -> Tensor:
     """Concatenate tensors along an existing axis.
 
     Args:
@@ -146,7 +149,9 @@ def as_tensors(values: Sequence[Any], op: str, dtype: DType | None = None) -> li
 
 
 @suggest_keywords
-def stack(values: Any, axis: Any = 0, name: str = "stack") -> Tensor:
+def stack(
+    values: Iterable[TensorLike] | NumberLike, axis: IntLike = 0, name: str = "stack"
+) -> Tensor:
     """Stack tensors of one shape along a new axis.
 
     Args:
@@ -218,7 +223,7 @@ def _common_dtype(values: Sequence[Any]) -> DType | None:
     return as_dtype(result_dtype)
 
 
-def stack_nested(value: Any, dtype: DType | None) -> Tensor:
+def stack_nested(value: Sequence[TensorLike], dtype: DType | None) -> Tensor:
     """Stack a nest of lists that contains tensors, level by level; cast to ``dtype`` if given."""
     items = [stack_nested(x, dtype) if isinstance(x, list | tuple) else x for x in value]
     if dtype is not None:
@@ -227,7 +232,7 @@ def stack_nested(value: Any, dtype: DType | None) -> Tensor:
 
 
 @suggest_keywords
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: ShapeLike, name: str | None = None) -> Tensor:
     """Repeat the whole tensor along its axes.
 
     To repeat each element see `repeat`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,10 +28,22 @@ from .elementwise import cast
 from .movement import reshape
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..loops.runtime.rows import Results
+
+    class KernelFunction(Protocol):
+        """A function that `numtape.kernel` compiles."""
+
+        def _run(
+            self, kinds: tuple[tuple[str, int], ...], argnums: tuple[int, ...], keeps_stack: bool
+        ) -> Any: ...
+
+
 # The status of a packed row. SHAPE_MISMATCH: the results have other types than the row reserves.
 DONE, FAILED, SHAPE_MISMATCH = range(3)
 HEADER_SIZE = 2  # elements before the results: the status and the number of the stack
 _SCALAR_DTYPES = {float: "float64", int: "int64", bool: "bool"}  # the types Numba infers
+ResultTypes = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each result
 
 
 class Signature(NamedTuple):
@@ -47,10 +59,10 @@ class Signature(NamedTuple):
     argument_types: tuple[tuple[str, int], ...]
     differentiable: tuple[int, ...]
     keeps_stack: bool
-    results: tuple[tuple[str, tuple[int, ...]], ...]
+    results: ResultTypes
 
 
-def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+def call(kernel: KernelFunction, arguments: tuple[Any, ...]) -> Any:
     """Call a kernel with arguments that include tensors or variables, and return its results.
 
     Raises:
@@ -93,7 +105,7 @@ def call(kernel: Any, arguments: tuple[Any, ...]) -> Any:
         log.busy = was_busy
 
 
-def _as_operand(log: Log, x: Any) -> Tensor:
+def _as_operand(log: Log, x: object) -> Tensor:
     """Convert an argument to a tensor of the dtype that Numba infers for it."""
     if isinstance(x, Tensor | Variable):
         return as_tensor(x)
@@ -119,17 +131,17 @@ def _as_operand(log: Log, x: Any) -> Tensor:
 
 
 @functools.cache
-def _dtype_name(dtype: Any) -> str:
+def _dtype_name(dtype: np.dtype[Any]) -> str:
     name: str = dtype.name  # cached: NumPy takes longer for this than a small kernel runs
     return name
 
 
-def _result_types(arrays: list[Array]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _result_types(arrays: list[Array]) -> ResultTypes:
     """Return the dtype and shape of each result."""
     return tuple([(_dtype_name(x.dtype), x.shape) for x in arrays])
 
 
-def _write_packed(out: Array, outcome: Any, result_types: Any) -> None:
+def _write_packed(out: Array, outcome: Results, result_types: ResultTypes) -> None:
     """Write the header and the results of a call into a packed row."""
     if _result_types(outcome.arrays) != result_types:
         out[...], out[0] = np.nan, SHAPE_MISMATCH
@@ -159,12 +171,12 @@ def _unpack(y: Tensor, specs: list[Spec]) -> list[Tensor]:
     return results
 
 
-def _packed_spec(op: Op, *specs: Spec, kernel: Any, signature: Signature) -> Spec:
+def _packed_spec(op: Op, *specs: Spec, kernel: KernelFunction, signature: Signature) -> Spec:
     size = sum(math.prod(shape) for _, shape in signature.results)
     return intern((HEADER_SIZE + size,), as_dtype("float64"))
 
 
-def _compute_packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -> None:
+def _compute_packed(out: Array, *xs: Array, kernel: KernelFunction, signature: Signature) -> None:
     argument_types, differentiable, keeps_stack, result_types = signature
     run = kernel._run(argument_types, differentiable, keeps_stack)
     run.tend()
@@ -178,20 +190,24 @@ def _compute_packed(out: Array, *xs: Array, kernel: Any, signature: Signature) -
             outcome.left.wait()
 
 
-def _packed_native(out: Spec, *specs: Spec, kernel: Any, signature: Signature) -> Native | None:
+def _packed_native(
+    out: Spec, *specs: Spec, kernel: KernelFunction, signature: Signature
+) -> Native | None:
     run = kernel._run(*signature[:3])
     native: Native | None = run.native(out, list(specs), signature.results, False)
     return native
 
 
-def _adjoints_native(out: Spec, *specs: Spec, kernel: Any, signature: Signature) -> Native | None:
+def _adjoints_native(
+    out: Spec, *specs: Spec, kernel: KernelFunction, signature: Signature
+) -> Native | None:
     run = kernel._run(*signature[:3])
     native: Native | None = run.native(out, list(specs), signature.results, True)
     return native
 
 
 def _vjp(
-    g: Tensor, y: Tensor, *xs: Tensor, kernel: Any, signature: Signature
+    g: Tensor, y: Tensor, *xs: Tensor, kernel: KernelFunction, signature: Signature
 ) -> list[Tensor | None]:
     kernel._run(*signature[:3]).differentiable()
     packed = record(KERNEL_GRAD, (y, g, *xs), kernel=kernel, signature=signature)
@@ -213,7 +229,7 @@ def _vjp(
 
 
 def _adjoints_spec(
-    op: Op, y: Spec, g: Spec, *specs: Spec, kernel: Any, signature: Signature
+    op: Op, y: Spec, g: Spec, *specs: Spec, kernel: KernelFunction, signature: Signature
 ) -> Spec:
     sources = [specs[j] for j in signature.differentiable]
     dtypes = {spec.dtype for spec in sources}
@@ -222,7 +238,7 @@ def _adjoints_spec(
 
 
 def _adjoints(
-    out: Array, y: Array, g: Array, *xs: Array, kernel: Any, signature: Signature
+    out: Array, y: Array, g: Array, *xs: Array, kernel: KernelFunction, signature: Signature
 ) -> None:
     if y[0] != DONE:
         out[...] = np.nan  # never read: the failed call runs again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,10 +30,15 @@ from .indexing import gather
 from .lu_factors import FACTOR, SOLVE, as_square_matrix, check_invertible
 from .matrix_products import matmul
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """Solve ``matrix @ x = rhs`` for ``x``.
 
     Args:
@@ -65,7 +70,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     return record(SOLVE, (a, factor, b), adjoint=bool(adjoint))
 
 
-def _as_system(matrix: Any, rhs: Any, op: str) -> tuple[Tensor, Tensor]:
+def _as_system(matrix: TensorLike, rhs: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     a = as_square_matrix(matrix, op, spec_of(rhs))
     b = as_tensor(rhs, a._spec, op)
     if a.dtype is not b.dtype:
@@ -131,7 +136,11 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool = True, adjoint: bool = F
 
 
 def triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Solve ``matrix @ x = rhs`` for ``x``, with triangular matrices.
 
@@ -161,7 +170,7 @@ def triangular_solve(
     return solve_triangular(a, b, bool(lower), bool(adjoint))
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """Solve ``a @ x = rhs`` for ``x``, given ``chol``, the result of `cholesky` for ``a``.
 
     Args:
@@ -189,19 +198,23 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 # Functions of the results of `lu`.
 
 
-def _as_permutation(p: Any, op: str) -> Tensor:
+def _as_permutation(p: TensorLike, op: str) -> Tensor:
     perm = as_tensor(p)
     require(perm.dtype.is_integer, op, f"perm must be integers, got {perm.dtype.name}")
     return perm
 
 
-def _as_float32(value: Any) -> Tensor:
+def _as_float32(value: TensorLike) -> Tensor:
     """Convert to a tensor. Anything but a tensor becomes float32, including float64 and ints."""
     return convert_to_tensor(value, dtype_hint=float32)
 
 
 def lu_solve(
-    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike,
+    perm: TensorLike,
+    rhs: TensorLike,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Solve ``a @ x = rhs`` for ``x``, given ``lower_upper`` and ``perm``, the results of `lu`.
 
@@ -240,7 +253,7 @@ def _take_rows(b: Tensor, order: Tensor) -> Tensor:
 
 
 def lu_matrix_inverse(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """Compute the inverses of matrices from ``lower_upper`` and ``perm``, the results of `lu`.
 
@@ -267,7 +280,7 @@ def lu_matrix_inverse(
 
 
 def lu_reconstruct(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """Reconstruct matrices from ``lower_upper`` and ``perm``, the results of `lu`.
 
@@ -335,7 +348,7 @@ CHOLESKY = defop(
 
 
 def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """That of ``r = inv(y.T) @ s @ inv(y)`` with ``s`` made of ``y.T @ g``."""
+    """Return the adjoints for ``r = inv(y.T) @ s @ inv(y)``, with ``s`` made from ``y.T @ g``."""
     middle = solve_triangular(y, adjoint_of(solve_triangular(y, adjoint_of(w))))
     sums = record(LOWER_SUMS, (0.5 * middle,))
     both = adjoint_of(solve_triangular(y, w + adjoint_of(w)))
@@ -360,8 +373,8 @@ CHOLESKY_GRAD = defop(
 )
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangular ``y`` of ``y @ y.T = input``, for symmetric positive definite matrices.
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the lower triangular ``y`` with ``y @ y.T = input`` for positive definite matrices.
 
     Only the lower triangle is read, and the gradient is symmetric. A matrix that is not positive
     definite gives NaN.
@@ -384,15 +397,15 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return record(CHOLESKY, (as_tensor(input),))
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
-    """The logarithms of the determinants of symmetric positive definite matrices.
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the logarithms of the determinants of symmetric positive definite matrices.
 
     Args:
       matrix: A tensor of floats or complex numbers, of shape (..., n, n).
       name: Not used.
 
     Returns:
-      A tensor of shape (...) and the same dtype; for complex numbers, of their parts' dtype.
+      A tensor of shape (...) and the same dtype; for complex numbers, the dtype of their parts.
 
     Raises:
       InvalidArgumentError: If a matrix is not square.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,24 +22,27 @@ from .joining import as_tensors
 from .reduction import reduce_logsumexp, reduce_max, reduce_sum
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-def _rows(op: Op, x: Spec) -> Spec:
+def _float_spec(op: Op, x: Spec) -> Spec:
     return rules.floating(op, x)
 
 
-def _shift(x: Array) -> Array:
+def _subtract_max(x: Array) -> Array:
     return x - x.max(-1, keepdims=True) if x.shape[-1] else x
 
 
 def _softmax(out: Array, x: Array) -> None:
-    np.exp(_shift(x), out=out)
+    np.exp(_subtract_max(x), out=out)
     out /= out.sum(-1, keepdims=True)
 
 
 def _log_softmax(out: Array, x: Array) -> None:
-    shifted = _shift(x)
+    shifted = _subtract_max(x)
     np.subtract(shifted, np.log(np.exp(shifted).sum(-1, keepdims=True)), out=out)
 
 
@@ -63,8 +66,8 @@ def _log_softmax_grad(out: Array, y: Array, g: Array) -> None:
         np.copyto(out, g * rest - power * others, where=near)
 
 
-def _native(name: str) -> Any:
-    """The jitted kernel over the last axis."""
+def _make_native(name: str) -> Any:
+    """Return the function that describes the jitted kernel over the last axis."""
 
     def native(out: Spec, *_: Spec) -> Native:
         n = out.shape[-1]
@@ -73,8 +76,8 @@ def _native(name: str) -> Any:
     return native
 
 
-# The Jacobian of softmax is symmetric, so its product with h is the same op; in y it is h * g less
-# what g and h both take from the sum.
+# The Jacobian of softmax is symmetric, so the adjoint of g is the same op applied to h. The adjoint
+# of y is h * g, minus the products with both sums.
 SOFTMAX_GRAD: Recorder = binary(
     defop(
         "SoftmaxGrad",
@@ -82,7 +85,7 @@ SOFTMAX_GRAD: Recorder = binary(
         2,
         lambda op, y, g: y,
         compute=_softmax_grad,
-        native=_native("softmax_grad"),
+        native=_make_native("softmax_grad"),
         vjp=lambda h, o, y, g: (
             h * (g - reduce_sum(g * y, -1, True)) - g * reduce_sum(h * y, -1, True),
             SOFTMAX_GRAD(y, h),
@@ -96,7 +99,7 @@ LOG_SOFTMAX_GRAD = binary(
         2,
         lambda op, y, g: y,
         compute=_log_softmax_grad,
-        native=_native("log_softmax_grad"),
+        native=_make_native("log_softmax_grad"),
         vjp=lambda h, o, y, g: (
             negative(h * elementwise.exp(y)) * reduce_sum(g, -1, True),
             h - reduce_sum(h * elementwise.exp(y), -1, True),
@@ -108,9 +111,9 @@ _softmax_of = unary(
         "Softmax",
         ARRAY,
         1,
-        _rows,
+        _float_spec,
         compute=_softmax,
-        native=_native("softmax"),
+        native=_make_native("softmax"),
         vjp=lambda g, y, x: (SOFTMAX_GRAD(y, g),),
     )
 )
@@ -119,15 +122,15 @@ _log_softmax_of = unary(
         "LogSoftmax",
         ARRAY,
         1,
-        _rows,
+        _float_spec,
         compute=_log_softmax,
-        native=_native("log_softmax"),
+        native=_make_native("log_softmax"),
         vjp=lambda g, y, x: (LOG_SOFTMAX_GRAD(y, g),),
     )
 )
 
 
-def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
+def _apply_along(recorder: Recorder, logits: TensorLike, axis: IntLike | None) -> Tensor:
     x = as_tensor(logits)
     rank = x._spec.rank
     if not rank:
@@ -142,15 +145,15 @@ def _along(recorder: Recorder, logits: Any, axis: Any) -> Tensor:
 
 
 @suggest_keywords
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: IntLike | None = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
-    The largest element is taken off before, so that nothing overflows: see Blanchard, Higham and
+    The largest element is subtracted first, so that nothing overflows: see Blanchard, Higham and
     Higham, "Accurately computing the log-sum-exp and softmax functions" (2021).
 
     Args:
       logits: A tensor of floats, of at least one axis.
-      axis: The axis whose elements add up to 1; None is the last.
+      axis: The axis whose elements add up to 1; None for the last.
       name: Not used.
 
     Returns:
@@ -164,16 +167,16 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
       array([[0.5, 0.5],
              [1. , 0. ]], dtype=float32)
     """
-    return _along(_softmax_of, logits, axis)
+    return _apply_along(_softmax_of, logits, axis)
 
 
 @suggest_keywords
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: IntLike | None = None, name: str | None = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along an axis: the logarithm of `softmax`, without overflow.
 
     Args:
       logits: A tensor of floats, of at least one axis.
-      axis: The axis; None is the last.
+      axis: The axis; None for the last.
       name: Not used.
 
     Returns:
@@ -186,17 +189,17 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tenso
       >>> tf.nn.log_softmax([1000.0, 0.0]).numpy()
       array([    0., -1000.], dtype=float32)
     """
-    return _along(_log_softmax_of, logits, axis)
+    return _apply_along(_log_softmax_of, logits, axis)
 
 
 @suggest_keywords
 def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+    labels: TensorLike, logits: TensorLike, axis: IntLike = -1, name: str | None = None
 ) -> Tensor:
-    """``-sum(labels * log_softmax(logits))`` along an axis: what logits lose against probabilities.
+    """Compute the cross-entropy ``-sum(labels * log_softmax(logits))`` along an axis.
 
-    Either operand may be broadcast along that axis, or along all other axes taken together; then
-    what is broadcast is normalized.
+    Either operand may broadcast along that axis, or along all other axes together; logits are
+    normalized after broadcasting.
 
     Args:
       labels: Probabilities that add up to 1 along the axis; they are cast to the dtype of
@@ -240,13 +243,13 @@ def softmax_cross_entropy_with_logits(
 
 @suggest_keywords
 def sparse_softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, name: str | None = None
 ) -> Tensor:
-    """``-log_softmax(logits)[label]``: the cross-entropy where each label is the number of a class.
+    """Compute the cross-entropy ``-log_softmax(logits)[label]`` for class indices.
 
     Args:
       labels: A tensor of integers, of the shape of ``logits`` without its last axis.
-      logits: A tensor of floats, whose last axis is that of the classes.
+      logits: A tensor of floats, whose last axis is the axis of the classes.
       name: Not used.
 
     Returns:
@@ -254,7 +257,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
       ValueError: If ``labels`` does not have the shape of ``logits`` without its last axis.
-      InvalidArgumentError: If a label is out of range, or no integer.
+      InvalidArgumentError: If a label is out of range, or not an integer.
 
     Example:
       >>> logits = [[0.0, 0.0], [100.0, 0.0]]
@@ -276,7 +279,7 @@ def sparse_softmax_cross_entropy_with_logits(
 
 @suggest_keywords
 def sigmoid_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """``-z * log(sigmoid(x)) - (1 - z) * log(1 - sigmoid(x))`` for logits x and labels z.
 
@@ -305,7 +308,7 @@ def sigmoid_cross_entropy_with_logits(
         raise ValueError(
             f"`logits` and `labels` must have the same shape, received ({x.shape} vs {z.shape})."
         )
-    # One product, so that nothing cancels in the derivative where x is large.
+    # A single product with x avoids cancellation in the derivative where x is large.
     positive = x >= 0.0
     rest = activations.softplus(elementwise.select(positive, negative(x), x))
     slope = elementwise.select(positive, 1.0 - z, negative(z))
@@ -320,8 +323,8 @@ def _check_same_shape(x: Tensor, z: Tensor, x_name: str, z_name: str) -> None:
         )
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of the squares of all elements.
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
+    """Compute half the sum of the squares of all elements.
 
     Args:
       t: A tensor of floats.
@@ -344,7 +347,7 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
     """Compute `sigmoid_cross_entropy_with_logits` with a weight on the positive labels.
 
@@ -381,7 +384,10 @@ def weighted_cross_entropy_with_logits(
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike,
+    log_input: TensorLike,
+    compute_full_loss: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """``exp(x) - x * z``: the negative log-likelihood of a rate ``exp(x)``, up to a constant.
 
@@ -418,7 +424,7 @@ def log_poisson_loss(
 
 
 def bias_add(
-    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """Add a bias to each channel.
 
@@ -465,48 +471,48 @@ def bias_add(
     return elementwise.add(x, b)
 
 
-NEVER = -1e30  # the logarithm of what cannot be: far below any other, and no infinity
+LOG_ZERO = -1e30  # used for log(0); finite, so that differences are not NaN
 
 
 def _shift_right(x: Tensor, by: int) -> Tensor:
-    """States ``by`` places further on, of a matrix with a state in each column."""
+    """Shift the columns of a matrix of states right by ``by``, and insert probability 0."""
     rows, n = tuple(x.shape)
     if by >= n:
-        return elementwise.zeros_of(x) + NEVER
+        return elementwise.zeros_of(x) + LOG_ZERO
     retained = strided_slice(x, ((0, rows, 1), (0, n - by, 1)))
-    return joining.concat([elementwise.zeros_of(x)[:, :by] + NEVER, retained], 1)
+    return joining.concat([elementwise.zeros_of(x)[:, :by] + LOG_ZERO, retained], 1)
 
 
 def ctc_loss(
-    labels: Any,
-    logits: Any,
-    label_length: Any,
-    logit_length: Any,
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike,
+    logit_length: TensorLike,
     logits_time_major: bool = True,
-    unique: Any = None,
+    unique: object = None,
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Minus the logarithm of the probability of labels, whenever in time each of them comes.
+    """Compute the CTC loss: minus the log-probability of label sequences, summed over alignments.
 
-    The sum over all alignments is made step by step, in logarithms: see Graves, Fernández, Gomez
-    and Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented Sequence Data
-    with Recurrent Neural Networks" (2006).
+    The sum over alignments is computed by the forward recursion, in logarithms: see Graves,
+    Fernández, Gomez and Schmidhuber, "Connectionist Temporal Classification: Labelling Unsegmented
+    Sequence Data with Recurrent Neural Networks" (2006).
 
     Args:
-      labels: A tensor of integers, of shape (batch, most labels); what is behind a row's length
-        does not count.
+      labels: A tensor of integers, of shape (batch, max_labels); elements beyond a row's length are
+        ignored.
       logits: A tensor of floats, of shape (time, batch, classes).
-      label_length: How many labels each row has: integers of shape (batch,).
-      logit_length: How many steps in time each row has, also.
-      logits_time_major: Whether the logits are of that shape, or of shape (batch, time, classes).
-      unique: Accepted for TensorFlow's sake.
-      blank_index: The class that stands for no label: None is 0, negative ones count from the end.
+      label_length: The number of labels of each row: integers of shape (batch,).
+      logit_length: The number of time steps of each row: integers of shape (batch,).
+      logits_time_major: If False, the logits have shape (batch, time, classes).
+      unique: Accepted for compatibility with TensorFlow.
+      blank_index: The blank class; None for 0; negative values count from the end.
       name: Not used.
 
     Returns:
-      A tensor of shape (batch,): infinite, without a gradient, where there are fewer steps in time
-      than the labels take.
+      A tensor of shape (batch,): infinite, without a gradient, where no alignment fits the number
+      of time steps.
 
     Raises:
       ValueError: If shapes do not fit, or ``blank_index`` is not a class.
@@ -547,7 +553,7 @@ def ctc_loss(
     most = int(y.shape[1])
     counts = np.arange(most, dtype=np.int64)[None]
     y = elementwise.select(as_tensor(counts) < many, elementwise.cast(y, int64), blank)
-    # Blanks around each label.
+    # Insert blanks around each label.
     blanks = elementwise.zeros_of(y) + blank
     states = movement.reshape_if_needed(joining.stack([blanks, y], 2), (batch, 2 * most))
     states = joining.concat(
@@ -565,11 +571,11 @@ def ctc_loss(
             comparison.not_equal(states, blank), comparison.not_equal(states, before)
         )
     at = strided_slice(message, ((0, batch, 1), (0, n, 1), (0, 1, 1)))
-    alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), NEVER)
+    alive = elementwise.select(places < 2, movement.reshape_if_needed(at, (batch, n)), LOG_ZERO)
     for t in range(1, steps):
         ways = [alive, _shift_right(alive, 1)]
         if skips is not None:
-            ways.append(elementwise.select(skips, _shift_right(alive, 2), NEVER))
+            ways.append(elementwise.select(skips, _shift_right(alive, 2), LOG_ZERO))
         at = strided_slice(message, ((0, batch, 1), (0, n, 1), (t, t + 1, 1)))
         value = reduce_logsumexp(joining.stack(ways, 0), 0) + movement.reshape_if_needed(
             at, (batch, n)
@@ -578,22 +584,22 @@ def ctc_loss(
     last = comparison.logical_or(
         comparison.equal(places, 2 * many), comparison.equal(places, 2 * many - 1)
     )
-    total = reduce_logsumexp(elementwise.select(last, alive, NEVER), 1)
-    possible = reduce_max(elementwise.select(last, alive, NEVER), 1) > NEVER / 2
+    total = reduce_logsumexp(elementwise.select(last, alive, LOG_ZERO), 1)
+    possible = reduce_max(elementwise.select(last, alive, LOG_ZERO), 1) > LOG_ZERO / 2
     return elementwise.select(possible, elementwise.negative(total), np.inf)
 
 
-def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> Any:
-    """Labels without those that repeat the one before them.
+def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | None = None) -> Any:
+    """Remove labels that repeat their predecessor.
 
     Args:
       labels: A tensor of integers, of shape (batch, time).
-      seq_length: How many of each row count: integers of shape (batch,).
+      seq_length: The number of labels of each row: integers of shape (batch,).
       name: Not used.
 
     Returns:
-      Two tensors: the labels that are left, with zeros behind them, and how many there are in each
-      row. The values are looked at: how many columns there are depends on them.
+      Two tensors: the remaining labels, padded with zeros, and their number in each row. The values
+      are read at the call: they determine the number of columns.
 
     Raises:
       InvalidArgumentError: If shapes do not fit.

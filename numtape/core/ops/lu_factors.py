@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .complex import complex_, conj, imag, real
 from .diagonals import adjoint_of, check_square
 from .matrix_products import matmul
 from .rules import every
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -123,7 +126,7 @@ PERMUTATION = defop(
 )
 
 
-def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
+def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> Lu:
     """Factor square matrices by elimination with partial pivoting: ``P A = L U``.
 
     It has no gradient, as in TensorFlow. `solve`, `inv` and `det` have one that does not need it.
@@ -284,16 +287,16 @@ LOG_DET = defop(
 )
 
 
-def as_square_matrix(value: Any, op: str, like_spec: Any = None) -> Tensor:
+def as_square_matrix(value: TensorLike, op: str, like_spec: Spec | None = None) -> Tensor:
     """Convert to a tensor and check that it is square matrices of floats or complex numbers."""
     x = as_tensor(value, like_spec, op)
     if not x._spec.inexact:
-        rules._is_allowed(LU, x.dtype, "double, float, half, complex64, complex128")
+        rules.refuse_dtype(LU, x.dtype, "double, float, half, complex64, complex128")
     check_square(op, x._spec)
     return x
 
 
-def det(input: Any, name: str | None = None) -> Tensor:
+def det(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the determinants of square matrices.
 
     The derivative is ``det(a) inv(a).T``; it is not finite for a singular matrix.
@@ -328,7 +331,7 @@ class LogMatrixDeterminant(NamedTuple):
     log_abs_determinant: Tensor
 
 
-def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """Compute the signs of determinants and the logarithms of their absolute values.
 
     Args:
@@ -351,7 +354,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     return LogMatrixDeterminant(unpack(packed, 0, ()), unpack(packed, 1, ()))
 
 
-def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Compute the inverses of square matrices.
 
     Args:

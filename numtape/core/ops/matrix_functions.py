@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .diagonals import adjoint_of, check_square
 from .linear_systems import broadcast_batches, cholesky, cholesky_solve
 from .matrix_products import matmul
 from .slicing import slice_into_zeros
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +55,7 @@ def _expm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
     lead = tuple((0, dim, 1) for dim in a.shape[:-2])
     low, high = (0, n, 1), (n, 2 * n, 1)
 
-    def block(x: Tensor, rows: Any, columns: Any) -> Tensor:
+    def block(x: Tensor, rows: tuple[int, int, int], columns: tuple[int, int, int]) -> Tensor:
         return slice_into_zeros(x, block_shape, (*lead, rows, columns))
 
     block_matrix = block(ah, low, low) + block(g, low, high) + block(ah, high, high)
@@ -71,7 +74,7 @@ EXPM: Op = defop(
 )
 
 
-def expm(input: Any, name: str | None = None) -> Tensor:
+def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the exponentials of square matrices.
 
     SciPy computes them (Al-Mohy and Higham, "A New Scaling and Squaring Algorithm for the Matrix
@@ -159,7 +162,7 @@ SQRTM = defop(
 )
 
 
-def sqrtm(input: Any, name: str | None = None) -> Tensor:
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """Compute the square roots of square matrices with eigenvalues of positive real part.
 
     A matrix with no real square root gives NaN. The gradient solves a Sylvester equation.
@@ -217,7 +220,12 @@ def _pinv_vjp(g: Tensor, p: Tensor, a: Tensor, rcond: Tensor) -> tuple[Tensor, N
 PINV = defop("PseudoInverse", ARRAY, 2, _pinv_spec, compute=_pinv, vjp=_pinv_vjp, on_host=True)
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike,
+    rcond: TensorLike | None = None,
+    validate_args: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """Compute the Moore-Penrose pseudo-inverses of matrices.
 
     Args:
@@ -251,7 +259,10 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 
 def matrix_rank(
-    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
+    a: TensorLike,
+    tol: TensorLike | None = None,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Count the singular values of matrices that are not 0.
 
@@ -311,7 +322,11 @@ LSTSQ = defop(
 
 
 def lstsq(
-    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: float = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Solve least squares: the smallest ``x`` for which ``matrix @ x`` is nearest to ``rhs``.
 

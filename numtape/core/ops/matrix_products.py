@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,11 @@ from ..values.tensor import Tensor
 from . import movement
 from .complex import conj
 from .elementwise import cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..values.annotations import DTypeLike, IntLike, IntsLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -186,18 +191,18 @@ _PRODUCTS = {(ta, tb): binary(MATMUL, ta=ta, tb=tb) for ta in (False, True) for 
 PRODUCT = _PRODUCTS[False, False]  # the recorder of ``a @ b``
 
 
-def _product(a: Any, b: Any, ta: bool, tb: bool) -> Tensor:
+def _product(a: Tensor, b: Tensor, ta: bool, tb: bool) -> Tensor:
     return _PRODUCTS[ta, tb](a, b)
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
-    output_type: Any = None,
+    output_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Multiply matrices over the last two axes; the axes before them are batches.
@@ -252,7 +257,7 @@ def matmul(
 _WIDER = {int8: int32, uint8: int32, float16: float32, bfloat16: float32}
 
 
-def _cast_operands(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
+def _cast_operands(a: TensorLike, b: TensorLike, dtype: DType) -> tuple[Tensor, Tensor]:
     """Cast the operands to the dtype in which products are accumulated."""
     a = as_tensor(a, spec_of(b), "MatMul")
     b = as_tensor(b, a._spec, "MatMul")
@@ -268,7 +273,11 @@ def _cast_operands(a: Any, b: Any, dtype: DType) -> tuple[Tensor, Tensor]:
 
 
 def matvec(
-    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Multiply matrices, over the last two axes, by vectors, over the last axis.
 
@@ -294,7 +303,9 @@ def matvec(
     return movement.squeeze(matmul(a, b, transpose_a, adjoint_a=adjoint_a), -1)
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(
+    a: TensorLike, b: TensorLike, axes: IntLike | Sequence[IntsLike], name: str | None = None
+) -> Tensor:
     """Sum products of two tensors over pairs of axes, as one matrix product.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import UnimplementedError
 from ..log.as_tensor import as_tensor
@@ -12,14 +12,17 @@ from ..log.record import require, spec_of
 from ..values.dtypes import mismatch_error
 from ..values.tensor import Tensor
 from . import elementwise, movement
-from .convolutions import geometry
+from .convolutions import make_geometry
 from .padding import pad
 from .slicing import reverse, strided_slice
+
+if TYPE_CHECKING:
+    from ..values.annotations import ShapeLike, TensorLike
 
 _INTEGERS = ("int8", "int16", "int32", "uint8", "uint16")  # exact in float64
 
 
-def _parse_spatial_pair(values: Any, name: str, op: str) -> tuple[int, ...]:
+def _parse_spatial_pair(values: ShapeLike, name: str, op: str) -> tuple[int, ...]:
     numbers = movement.to_shape(values)
     require(len(numbers) == 4, op, f"{name} must have four elements, got {numbers}")
     if numbers[0] != 1 or numbers[3] != 1:
@@ -28,7 +31,9 @@ def _parse_spatial_pair(values: Any, name: str, op: str) -> tuple[int, ...]:
     return numbers[1:3]
 
 
-def _as_operands(images: Any, filters: Any, data_format: Any, op: str) -> tuple[Tensor, Tensor]:
+def _as_operands(
+    images: TensorLike, filters: TensorLike, data_format: str, op: str
+) -> tuple[Tensor, Tensor]:
     if data_format != "NHWC":
         raise ValueError(
             f"`data_format` values other than 'NHWC' are not supported. Received: "
@@ -52,12 +57,12 @@ def _as_operands(images: Any, filters: Any, data_format: Any, op: str) -> tuple[
 
 
 def dilation2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: ShapeLike,
     padding: str,
     data_format: str,
-    dilations: Any,
+    dilations: ShapeLike,
     name: str | None = None,
 ) -> Tensor:
     """Dilate images: the maximum of the sums of a filter's elements and the image's under it.
@@ -90,7 +95,9 @@ def dilation2d(
     return _dilate(x, f, strides, padding, dilations, "Dilation2D")
 
 
-def _dilate(x: Tensor, f: Tensor, strides: Any, padding: Any, dilations: Any, op: str) -> Tensor:
+def _dilate(
+    x: Tensor, f: Tensor, strides: ShapeLike, padding: str, dilations: ShapeLike, op: str
+) -> Tensor:
     require(
         padding in ("SAME", "VALID"),
         op,
@@ -103,7 +110,7 @@ def _dilate(x: Tensor, f: Tensor, strides: Any, padding: Any, dilations: Any, op
     )
     kernel = (int(f.shape[0]), int(f.shape[1]))
     image_size = (int(x.shape[1]), int(x.shape[2]))
-    windows = geometry(image_size, kernel, steps, rates, padding, None, 1, op)
+    windows = make_geometry(image_size, kernel, steps, rates, padding, None, 1, op)
     pad_widths = []
     for n, o, k, s, d, before in zip(
         image_size, windows.outer, kernel, steps, rates, windows.before, strict=True
@@ -138,12 +145,12 @@ def _strided_range(start: int, count: int, step: int) -> tuple[int, int, int]:
 
 
 def erosion2d(
-    value: Any,
-    filters: Any,
-    strides: Any,
+    value: TensorLike,
+    filters: TensorLike,
+    strides: ShapeLike,
     padding: str,
     data_format: str,
-    dilations: Any,
+    dilations: ShapeLike,
     name: str | None = None,
 ) -> Tensor:
     """Erode images: the minimum of the image's elements minus those of a filter over them.

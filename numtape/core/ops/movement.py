@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,10 @@ from ..values.intern_table import clearable_cache
 from ..values.spec import MAX_DIM, Spec, check_axis, intern
 from ..values.tensor import Tensor
 from . import rules
-from .define import name_of, unary_op
+from .define import name_functions, unary_op
+
+if TYPE_CHECKING:
+    from ..values.annotations import AxisLike, IntLike, ShapeLike, TensorLike
 
 conjugate: Recorder = unary(
     defop(
@@ -37,16 +40,18 @@ Array = np.ndarray[Any, Any]
 
 MAX_CACHED = 1024  # entries of a cache of plans: a program may use any number of shapes
 _INT = frozenset({int})
+_Key = TypeVar("_Key")
+_Plan = TypeVar("_Plan")
 
 
-def store_plan(plans: dict[Any, Any], key: Any, plan: Any) -> None:
+def store_plan(plans: dict[_Key, _Plan], key: _Key, plan: _Plan) -> None:
     """Cache the plan for a spec and arguments; clear the cache first if it is full."""
     if len(plans) >= MAX_CACHED:
         plans.clear()
     plans[key] = plan
 
 
-def to_ints(value: Any) -> Any:
+def to_ints(value: TensorLike) -> Any:
     """Convert a shape-like argument (a tensor, array, int or nest of them) to Python ints."""
     if type(value) is int:
         if not -MAX_DIM <= value <= MAX_DIM:
@@ -62,7 +67,7 @@ def to_ints(value: Any) -> Any:
     return array.tolist() if not array.ndim else tuple(array.tolist())
 
 
-def to_shape(value: Any) -> tuple[int, ...]:
+def to_shape(value: ShapeLike) -> tuple[int, ...]:
     """Convert a shape argument to a tuple of ints."""
     sizes = to_ints(value)
     if isinstance(sizes, int):
@@ -76,7 +81,7 @@ identity = unary_op(
     "Identity",
     "x",
     lambda g, y, x: (g,),
-    rules.same,
+    rules.same_dtype,
     "input",
     doc="""
     Return a new tensor with the value of ``input``, recorded as a separate row.
@@ -110,7 +115,7 @@ RESHAPE = defop(
 _reshape_plans: dict[tuple[Spec, tuple[int, ...]], tuple[OpCode, Spec]] = clearable_cache()
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Reshape a tensor. The elements keep their order, with the last axis varying fastest.
 
     Nothing is copied.
@@ -133,13 +138,14 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
              [5, 6]], dtype=int32)
     """
     x = tensor if type(tensor) is Tensor else as_tensor(tensor)
-    is_plain = isinstance(shape, list | tuple) and set(map(type, shape)) <= _INT
-    sizes = (*shape,) if is_plain else ()
-    plan = _reshape_plans.get((x._spec, sizes)) if is_plain else None
+    sizes: Any = (
+        (*shape,) if isinstance(shape, list | tuple) and set(map(type, shape)) <= _INT else None
+    )
+    plan = None if sizes is None else _reshape_plans.get((x._spec, sizes))
     if plan is None:
         new_shape = _resolve_shape(x, to_shape(shape))
         plan = RESHAPE.with_attributes({"shape": new_shape}), intern(new_shape, x.dtype)
-        if is_plain:
+        if sizes is not None:
             store_plan(_reshape_plans, (x._spec, sizes), plan)
     return append(*plan, x, RESHAPE)
 
@@ -178,7 +184,7 @@ def _resolve_shape(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def resolve_axis(axis: Any, rank: int, op: str) -> int:
+def resolve_axis(axis: IntLike, rank: int, op: str) -> int:
     """Return one axis counted from 0, for a rank that may include a new axis."""
     axes = to_shape(axis)
     if len(axes) != 1:
@@ -188,7 +194,7 @@ def resolve_axis(axis: Any, rank: int, op: str) -> int:
 
 
 @suggest_keywords
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+def expand_dims(input: TensorLike, axis: IntLike, name: str | None = None) -> Tensor:
     """Insert a new axis of size 1.
 
     Args:
@@ -215,7 +221,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 @suggest_keywords
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze(input: TensorLike, axis: AxisLike = None, name: str | None = None) -> Tensor:
     """Remove axes of size 1.
 
     Args:
@@ -313,7 +319,9 @@ _transpose_plans: dict[tuple[Spec, tuple[int, ...] | None], tuple[OpCode, Spec]]
 
 
 @suggest_keywords
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
+def transpose(
+    a: TensorLike, perm: ShapeLike | None = None, conjugate: bool = False, name: str = "transpose"
+) -> Tensor:
     """Permute the axes of a tensor.
 
     Args:
@@ -337,7 +345,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
       TensorShape([3, 2, 4])
     """
     x = a if type(a) is Tensor else as_tensor(a)
-    axes = (*perm,) if type(perm) is list else perm
+    axes: Any = (*perm,) if type(perm) is list else perm
     is_plain = axes is None or (type(axes) is tuple and set(map(type, axes)) <= _INT)
     plan = _transpose_plans.get((x._spec, axes)) if is_plain and not conjugate else None
     if plan is not None:
@@ -385,7 +393,7 @@ BROADCAST = defop(
 )
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Broadcast to a shape: repeat elements along axes of size 1 and along new leading axes.
 
     The gradient is the sum over the repeated elements.
@@ -411,4 +419,4 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return identity(x) if new_shape == x.shape else record(BROADCAST, (x,), shape=new_shape)
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)

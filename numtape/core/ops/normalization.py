@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from . import arithmetic, elementwise, matrix_products, movement, rules
 from .creation import convert_to_tensor
 from .elementwise import negative
 from .reduction import reduce_mean
+
+if TYPE_CHECKING:
+    from ..values.annotations import NumberLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -86,7 +89,7 @@ NORMALIZE_GRAD: Op = defop(
 )
 
 
-def normalize(x: Any, epsilon: float) -> Tensor:
+def normalize(x: TensorLike, epsilon: float) -> Tensor:
     """Return ``(x - mean) / sqrt(variance + epsilon)`` over the last axis.
 
     See Ba, Kiros and Hinton, "Layer Normalization" (2016).
@@ -95,12 +98,12 @@ def normalize(x: Any, epsilon: float) -> Tensor:
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: Any,
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike | None,
+    scale: TensorLike | None,
+    variance_epsilon: NumberLike,
     name: str | None = None,
 ) -> Tensor:
     """Return ``scale * (x - mean) / sqrt(variance + variance_epsilon) + offset``.
@@ -140,7 +143,7 @@ def batch_normalization(
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -22,28 +22,37 @@ from .complex import conj, real
 from .decompositions import SVD
 from .reduction import reduce_sum
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def _slices(value: Any) -> bool:
-    """Whether a value is IndexedSlices."""
+    from ..values.annotations import AxisLike, DTypeLike, IntLike, NumberLike, TensorLike
+    from ..values.indexed_slices import IndexedSlices
+
+    # "euclidean", "fro", or the number p of a p-norm.
+    NormOrder: TypeAlias = str | float | np.number[Any] | NDArray[Any]
+
+
+def _is_indexed_slices(value: object) -> TypeGuard[IndexedSlices]:
+    """Return whether a value is `IndexedSlices`."""
     return hasattr(value, "dense_shape") and hasattr(value, "indices")
 
 
-def _dense(value: Any) -> Tensor:
-    """A tensor; IndexedSlices become one."""
+def _to_dense(value: TensorLike) -> Tensor:
+    """Convert to a tensor, also `IndexedSlices`."""
     from .creation import convert_to_tensor
 
-    return convert_to_tensor(value) if _slices(value) else as_tensor(value)
+    return convert_to_tensor(value) if _is_indexed_slices(value) else as_tensor(value)
 
 
-def _like(value: Any, values: Tensor) -> Any:
-    """IndexedSlices with other values, or these."""
-    if _slices(value):
+def _with_values(value: object, values: Tensor) -> Any:
+    """Return ``values``, as `IndexedSlices` of the same indices if ``value`` is `IndexedSlices`."""
+    if _is_indexed_slices(value):
         return type(value)(values, value.indices, value.dense_shape)
     return values
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of several tensors, added in their order.
+def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
+    """Add several tensors, in order.
 
     Args:
       inputs: A list of tensors of one shape and dtype.
@@ -53,8 +62,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
       A tensor of that shape and dtype.
 
     Raises:
-      ValueError: If there are no such values.
-      TypeError: If ``inputs`` is not a list.
+      ValueError: If ``inputs`` is empty.
+      TypeError: If ``inputs`` is not iterable.
       InvalidArgumentError: If shapes or dtypes differ, or the elements are bools.
 
     Example:
@@ -67,7 +76,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype "
             "and shape."
         )
-    tensors = [_dense(x) for x in provided]
+    tensors = [_to_dense(x) for x in provided]
     first = tensors[0]
     for k, x in enumerate(tensors):
         if x.dtype is not first.dtype:
@@ -87,22 +96,25 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 def accumulate_n(
-    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: Sequence[TensorLike],
+    shape: Sequence[int] | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
-    """The sum of several tensors, as `add_n` gives it.
+    """Add several tensors, in order; see `add_n`.
 
     Args:
       inputs: A list of tensors of one shape and dtype.
-      shape: The shape that they have to have; None is that of the first.
-      tensor_dtype: The dtype that they have to have; None is that of the first.
+      shape: The expected shape; None for the shape of the first.
+      tensor_dtype: The expected dtype; None for the dtype of the first.
       name: Not used.
 
     Returns:
       A tensor of that shape and dtype.
 
     Raises:
-      ValueError: If there are no such values, or their shape is another one.
-      TypeError: If their dtype is another one.
+      ValueError: If ``inputs`` is not a list of tensors of this shape and of one dtype.
+      TypeError: If their dtype is not ``tensor_dtype``.
 
     Example:
       >>> tf.math.accumulate_n([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
@@ -128,11 +140,11 @@ def accumulate_n(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over axes.
+    """Compute the square root of the sum of squares over axes.
 
-    Where all elements are 0 it has no derivative: the gradient there is 0, a subgradient.
+    Where all elements are 0 it is not differentiable: the gradient there is 0, a subgradient.
 
     Args:
       input_tensor: A tensor of numbers.
@@ -141,7 +153,7 @@ def reduce_euclidean_norm(
       name: Not used.
 
     Returns:
-      A tensor of the same dtype: of integers, rounded towards 0.
+      A tensor of the same dtype; for integers, rounded towards 0.
 
     Raises:
       InvalidArgumentError: If an axis is out of range or named twice, or the elements are bools.
@@ -162,14 +174,18 @@ def reduce_euclidean_norm(
 
 @suggest_keywords
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: AxisLike = None,
+    epsilon: NumberLike = 1e-12,
+    name: str | None = None,
+    dim: AxisLike = None,
 ) -> Tensor:
-    """``x`` divided by its Euclidean length over axes, and by no less than ``sqrt(epsilon)``.
+    """Divide ``x`` by its Euclidean norm over axes, or by ``sqrt(epsilon)`` if the norm is smaller.
 
     Args:
       x: A tensor of floats.
-      axis: The axes over which it has length 1 afterwards: an int, a list, or None for all.
-      epsilon: The least square of the length to divide by.
+      axis: The axes of the norm: an int, a list of ints, or None for all.
+      epsilon: The lower bound of the squared norm.
       name: Not used.
       dim: The former name of ``axis``.
 
@@ -200,17 +216,19 @@ def l2_normalize(
     return result * elementwise.rsqrt(elementwise.maximum(square, epsilon))
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """A tensor, shortened to a Euclidean length over axes if it is longer.
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
+) -> Any:
+    """Scale a tensor down to a Euclidean norm over axes if its norm is larger.
 
     Args:
       t: A tensor of floats, or IndexedSlices.
-      clip_norm: The largest length, cast to the dtype of ``t``; a negative one counts as 0.
-      axes: The axes over which lengths are taken: an int, a list, or None for all.
+      clip_norm: The largest norm, cast to the dtype of ``t``; a negative value counts as 0.
+      axes: The axes of the norm: an int, a list of ints, or None for all.
       name: Not used.
 
     Returns:
-      A tensor of the shape and dtype of ``t``; IndexedSlices of IndexedSlices.
+      A tensor of the shape and dtype of ``t``; `IndexedSlices` if ``t`` is.
 
     Raises:
       InvalidArgumentError: If the elements are not floats, an axis is out of range, or the shape of
@@ -220,7 +238,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
       >>> tf.clip_by_norm([3.0, 4.0], 2.0).numpy()
       array([1.2, 1.6], dtype=float32)
     """
-    values = as_tensor(t.values if _slices(t) else t)
+    values = as_tensor(t.values if _is_indexed_slices(t) else t)
     total = reduce_sum(values * values, axes, True)
     some = total > 0
     length = elementwise.select(some, elementwise.sqrt(elementwise.select(some, total, 1)), total)
@@ -232,16 +250,18 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         "ClipByNorm",
         f"clip_norm does not broadcast to the shape {values.shape} of the tensor",
     )
-    return _like(t, clipped)
+    return _with_values(t, clipped)
 
 
-def _as_list(t_list: Any) -> list[Any]:
+def _to_tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
-    return [None if x is None else as_tensor(x.values if _slices(x) else x) for x in t_list]
+    return [
+        None if x is None else as_tensor(x.values if _is_indexed_slices(x) else x) for x in t_list
+    ]
 
 
-def _length(tensors: list[Any]) -> Tensor:
+def _joint_norm(tensors: list[Any]) -> Tensor:
     provided = [x for x in tensors if x is not None]
     for x in provided:
         if not x._spec.is_float:
@@ -259,46 +279,48 @@ def _length(tensors: list[Any]) -> Tensor:
     return elementwise.sqrt(add_n([reduce_sum(elementwise.square(x)) for x in provided]))
 
 
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """The Euclidean length of all tensors of a list together.
+def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
+    """Compute the Euclidean norm of all tensors of a list together.
 
     Args:
-      t_list: A list of tensors of floats, IndexedSlices and None, which counts nothing.
+      t_list: A list of tensors of floats, `IndexedSlices` and None, which is ignored.
       name: Not used.
 
     Returns:
-      A scalar, of the widest dtype if these differ.
+      A scalar, of the widest dtype if the dtypes differ.
 
     Raises:
-      TypeError: If it is not a list or tuple.
+      TypeError: If ``t_list`` is not a list or tuple.
       InvalidArgumentError: If elements are not floats.
 
     Example:
       >>> tf.linalg.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]).numpy()
       np.float32(5.0)
     """
-    return _length(_as_list(t_list))
+    return _joint_norm(_to_tensors(t_list))
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Sequence[TensorLike | None],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[list[Any], Tensor]:
-    """Tensors, made shorter by one factor if all of them together are longer than a length.
+    """Scale tensors down by one factor if their joint Euclidean norm exceeds a bound.
 
-    Where that is infinite or NaN, all elements become NaN.
+    If the norm is infinite or NaN, all elements become NaN.
 
     Args:
-      t_list: A list of tensors of floats, IndexedSlices and None, which stays None.
-      clip_norm: The largest length.
-      use_norm: The length, if it is known; None to take `global_norm`.
+      t_list: A list of tensors of floats, `IndexedSlices` and None, which stays None.
+      clip_norm: The largest norm.
+      use_norm: The norm, if it is known; None to compute `global_norm`.
       name: Not used.
 
     Returns:
-      The list of shortened tensors, each with its dtype, and the length before, which has
-      the widest dtype.
+      The list of scaled tensors, each with its dtype, and their norm before, of the widest dtype.
 
     Raises:
-      TypeError: If it is not a list or tuple.
+      TypeError: If ``t_list`` is not a list or tuple.
       InvalidArgumentError: If elements are not floats.
 
     Example:
@@ -306,13 +328,13 @@ def clip_by_global_norm(
       >>> clipped[0].numpy(), length.numpy()
       (array([0.6], dtype=float32), np.float32(5.0))
     """
-    tensors = _as_list(t_list)
-    length = _length(tensors) if use_norm is None else as_tensor(use_norm)
+    tensors = _to_tensors(t_list)
+    length = _joint_norm(tensors) if use_norm is None else as_tensor(use_norm)
     limit = as_tensor(clip_norm, length._spec)
     scale = limit * elementwise.minimum(1.0 / length, 1.0 / limit)
     scale = elementwise.select(comparison.is_finite(length), scale, np.nan)
     clipped = [
-        None if x is None else _like(provided, x * elementwise.cast(scale, x.dtype))
+        None if x is None else _with_values(provided, x * elementwise.cast(scale, x.dtype))
         for provided, x in zip(t_list, tensors, strict=True)
     ]
     return clipped, length
@@ -320,9 +342,9 @@ def clip_by_global_norm(
 
 @suggest_keywords
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
+    tensor: TensorLike,
+    ord: NormOrder = "euclidean",
+    axis: AxisLike = None,
     keepdims: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -355,8 +377,9 @@ def norm(
     """
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
-    is_matrix = isinstance(axis, list | tuple)
-    if is_matrix and len(set(axes_of("Norm", axis, x.ndim) if len(axis) == 2 else ())) != 2:
+    matrix_axes = axis if isinstance(axis, list | tuple) else None
+    is_matrix = matrix_axes is not None
+    if matrix_axes is not None and not _are_two_axes(matrix_axes, x.ndim):
         raise ValueError(
             f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
         )
@@ -392,6 +415,10 @@ def norm(
     return elementwise.select(is_zero, 0.0, root)
 
 
+def _are_two_axes(axes: Sequence[IntLike], rank: int) -> bool:
+    return len(axes) == 2 and len(set(axes_of("Norm", axes, rank))) == 2
+
+
 def _largest_singular_value(x: Tensor, row_axis: int, column_axis: int, keepdims: bool) -> Tensor:
     """Return the 2-norm of matrices."""
     batch_axes = tuple(axis for axis in range(x.ndim) if axis not in (row_axis, column_axis))
@@ -411,7 +438,7 @@ def _largest_singular_value(x: Tensor, row_axis: int, column_axis: int, keepdims
 
 
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike, ord: NormOrder = "euclidean", axis: AxisLike = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Divide a tensor by its norm.
 

@@ -1,9 +1,9 @@
-"""Padding: elements around a tensor, constant or mirrored."""
+"""Padding with constant or mirrored elements."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..values.tensor import Tensor
 from .indexing import fold_slices
 from .movement import identity, strided_native, to_ints
 from .slicing import strided_slice
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 Paddings = tuple[tuple[int, int], ...]
 
@@ -38,7 +41,7 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
     if mode == "constant":
         inside = zip(x.shape, paddings, strict=True)
         return (strided_slice(g, tuple((before, before + dim, 1) for dim, (before, _) in inside)),)
-    # Every element of y is an element of x: gather along each axis, add back along each.
+    # Every element of y is an element of x: along each axis, add the adjoints of its copies.
     how: Any = mode
     for axis, (dim, (before, after)) in enumerate(zip(x.shape, paddings, strict=True)):
         origin = tuple(np.pad(np.arange(dim), (before, after), mode=how).tolist())
@@ -47,7 +50,7 @@ def _pad_vjp(g: Tensor, y: Tensor, x: Tensor, paddings: Paddings, mode: str) -> 
 
 
 def _pad_native(out: Spec, x: Spec, paddings: Paddings, mode: str) -> Native | None:
-    """The operand's elements, among zeros."""
+    """Return the kernel call that copies the operand into zeros."""
     if mode != "constant":
         return None
     size = out.dtype.size
@@ -92,21 +95,21 @@ PAD_VALUE = defop(
 
 @suggest_keywords
 def pad(
-    tensor: Any,
-    paddings: Any,
+    tensor: TensorLike,
+    paddings: TensorLike,
     mode: str = "CONSTANT",
-    constant_values: Any = 0,
+    constant_values: TensorLike = 0,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with elements added before and after each axis.
+    """Pad a tensor before and after each axis.
 
     Args:
       tensor: A tensor of numbers or bools.
-      paddings: For each axis two ints: how many before, how many after.
-      mode: "CONSTANT"; "REFLECT", which mirrors at the outermost elements; or "SYMMETRIC", which
-        mirrors at their outer edges, so that they come twice. In any case of letters.
-      constant_values: The scalar that "CONSTANT" adds, of the dtype of ``tensor``. No gradient
-        reaches it.
+      paddings: Two ints for each axis: the numbers of elements to add before and after.
+      mode: "CONSTANT"; "REFLECT", which mirrors without repeating the outermost elements; or
+        "SYMMETRIC", which repeats them. Not case-sensitive.
+      constant_values: The scalar for "CONSTANT", of the dtype of ``tensor``. No gradient reaches
+        it.
       name: Not used.
 
     Returns:

@@ -1,12 +1,12 @@
-"""Parts of a tensor by number, what is put together of them, and permutations.
+"""`dynamic_partition`, `dynamic_stitch`, `unravel_index` and `invert_permutation`.
 
-The partition indices are read at the call.
+Their indices are read at the call.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,28 +19,33 @@ from . import elementwise, movement
 from .indexing import GATHER
 from .joining import as_tensors, concat
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The slices of a tensor, sorted into parts by number.
+    """Partition the slices of a tensor by the number of their part.
 
     Args:
       data: A tensor of any dtype.
-      partitions: Integers from 0 to ``num_partitions`` - 1, of the shape of the first axes of
-        ``data``; their values are read at the call.
-      num_partitions: How many parts there are.
+      partitions: The part of each slice: integers from 0 to ``num_partitions`` - 1, of the shape of
+        the leading axes of ``data``. Their values are read at the call.
+      num_partitions: The number of parts.
       name: Not used.
 
     Returns:
-      A list of tensors: in each the slices with its number, in their order.
+      A list of tensors, the slices of each part in their original order.
 
     Raises:
       InvalidArgumentError: If the shapes do not fit, or a number is out of range.
-      TypeError: If numbers are floats.
-      ValueError: If they are a tensor of another dtype than int32.
+      TypeError: If ``partitions`` are floats.
+      ValueError: If ``partitions`` is a tensor of another dtype than int32.
 
     Example:
       >>> few, many = tf.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
@@ -48,7 +53,7 @@ def dynamic_partition(
       (array([20], dtype=int32), array([10, 30], dtype=int32))
     """
     op = "DynamicPartition"
-    x, value = as_tensor(data), _numbers(partitions, op)
+    x, value = as_tensor(data), _read_int32(partitions, op)
     count = movement.to_ints(num_partitions)
     if not isinstance(count, int) or count < 1:
         raise InvalidArgumentError(
@@ -70,24 +75,26 @@ def dynamic_partition(
     ]
 
 
-def _numbers(value: Any, op: str) -> Array:
+def _read_int32(value: TensorLike, op: str) -> Array:
     result = to_tensor(value, dtypes.int32)._array()
     return result
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """Slices of several tensors, put together by index: ``merged[indices[m][i]] = data[m][i]``.
+def dynamic_stitch(
+    indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
+) -> Tensor:
+    """Merge slices of several tensors by index: ``merged[indices[m][i]] = data[m][i]``.
 
-    Of those with the same index the last one stays, and it alone has a derivative. Where nothing
-    goes there are zeros.
+    If an index is repeated, the last slice is used, and only it gets a gradient. Slices without an
+    index are zero.
 
     Args:
       indices: A list of tensors of int32; their values are read at the call.
-      data: A list of tensors of one dtype, whose first axes are those of the indices.
+      data: A list of tensors of one dtype, whose leading axes are those of the indices.
       name: Not used.
 
     Returns:
-      A tensor with one slice more than the largest index.
+      A tensor whose first size is the largest index plus 1.
 
     Raises:
       InvalidArgumentError: If the shapes or dtypes do not fit, or an index is negative.
@@ -105,7 +112,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
             f"List argument 'data' to 'dynamic_stitch' Op with length {len(data)} must match "
             f"length {len(indices)} of argument 'indices'."
         )
-    provided, value = as_tensors(data, op), [_numbers(x, op) for x in indices]
+    provided, value = as_tensors(data, op), [_read_int32(x, op) for x in indices]
     rest = tuple(provided[0].shape[value[0].ndim :])
     for x, at in zip(provided, value, strict=True):
         require(
@@ -126,8 +133,8 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     return record(GATHER, (concat(parts, 0), from_owned_array(source)), axis=0)
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """Places among all elements as tuples of indices.
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
+    """Convert flat indices to tuples of indices.
 
     Args:
       indices: A scalar or vector of integers.
@@ -135,10 +142,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
       name: Not used.
 
     Returns:
-      A tensor of integers, the tuples as columns.
+      A tensor of integers, whose columns are the tuples.
 
     Raises:
-      InvalidArgumentError: If a place is out of range, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range, or the shapes do not fit.
 
     Example:
       >>> tf.unravel_index([2, 5, 7], dims=[3, 3]).numpy()
@@ -146,8 +153,8 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
              [2, 2, 1]], dtype=int32)
     """
     op = "UnravelIndex"
-    result = _checked_integers(indices, op)
-    sizes = _checked_integers(dims, op)
+    result = _to_integers(indices, op)
+    sizes = _to_integers(dims, op)
     require(result.ndim <= 1, op, f"The indices can only be scalar or vector: {result.shape}")
     require(sizes.ndim == 1, op, f"The dims must be a 1-D tensor, got shape {sizes.shape}")
     if result.dtype is not sizes.dtype:
@@ -159,7 +166,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     return from_owned_array(np.array(np.unravel_index(values, shape), result.dtype.numpy_dtype))
 
 
-def _checked_integers(value: Any, op: str) -> Tensor:
+def _to_integers(value: TensorLike, op: str) -> Tensor:
     result = as_tensor(value)
     require(
         result.dtype in (dtypes.int32, dtypes.int64),
@@ -169,25 +176,26 @@ def _checked_integers(value: Any, op: str) -> Tensor:
     return result
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes another one: ``y[x[i]] = i``.
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the inverse of a permutation: ``y[x[i]] = i``.
 
     Args:
-      x: A vector of int32 or int64 with each of 0 to n - 1 once; its values are read at the call.
+      x: A vector of int32 or int64 that contains each of 0 to n - 1 once. Its values are read at
+        the call.
       name: Not used.
 
     Returns:
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If it is not a permutation.
+      InvalidArgumentError: If ``x`` is not a permutation.
 
     Example:
       >>> tf.math.invert_permutation([3, 4, 0, 2, 1]).numpy()
       array([2, 4, 3, 0, 1], dtype=int32)
     """
     op = "InvertPermutation"
-    result = _checked_integers(x, op)
+    result = _to_integers(x, op)
     require(result.ndim == 1, op, "invert_permutation expects a 1D vector.")
     values = result._array()
     count = values.size

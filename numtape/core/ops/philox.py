@@ -1,15 +1,18 @@
-"""Philox4x32-10, TensorFlow's generator of stateless random numbers, and draws, on NumPy arrays.
+"""Philox4x32-10, TensorFlow's generator of stateless random numbers, on NumPy arrays.
 
-The numbers of a key and a counter are TensorFlow's: integers and uniform ones bit for bit, others
-as near as NumPy's logarithm and sine are to its own. See Salmon, Moraes, Dror and Shaw, "Parallel
-Random Numbers: As Easy as 1, 2, 3", 2011.
+For a key and a counter it draws TensorFlow's numbers: integers and uniform floats bit for bit,
+others up to the rounding of logarithm and sine. See Salmon, Moraes, Dror and Shaw, "Parallel Random
+Numbers: As Easy as 1, 2, 3", 2011.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike as NumpyDTypeLike
 
 Array = np.ndarray[Any, Any]
 
@@ -17,11 +20,11 @@ _WORD = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _WEYL = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
-RESERVED = 256  # blocks that each number of an unknown count of uniform ones has for itself
+RESERVED = 256  # blocks reserved for each number that needs an unknown count of uniform numbers
 
 
 def _blocks(key: int, low: Array, high: Array) -> Array:
-    """Four words for each counter of 128 bits, whose halves are ``low`` and ``high``."""
+    """Return four words for each 128-bit counter, whose halves are ``low`` and ``high``."""
     c = [low & _WORD, low >> _HALF, high & _WORD, high >> _HALF]
     k = [np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32)]
     for _ in range(10):
@@ -35,12 +38,12 @@ class Philox:
     """A key and a counter.
 
     Args:
-      state: Two integers of a stateless seed, or three: the counter's two and the key.
+      state: Two integers, a stateless seed; or three, the counter's two words and the key.
     """
 
     def __init__(self, state: Array) -> None:
         words = [int(x) & (2**64 - 1) for x in state.tolist()]
-        if len(words) == 2:  # as TensorFlow makes a key of a seed
+        if len(words) == 2:  # TensorFlow derives the key and the counter from a seed in this way
             mix = _blocks(0x02461E293EC8F720, *(np.array([x], np.uint64) for x in words))[0]
             low, high, a, b = (int(x) for x in mix)
             words = [0, b << 32 | a, high << 32 | low]
@@ -48,18 +51,18 @@ class Philox:
         self.counter = words[1] << 64 | words[0]
 
     def at(self, places: Array) -> Array:
-        """The blocks so many places behind the counter."""
+        """Return the blocks at these offsets from the counter."""
         low = places.astype(np.uint64) + np.uint64(self.counter & (2**64 - 1))
         high = np.uint64(self.counter >> 64) + (low < places.astype(np.uint64)).astype(np.uint64)
         return _blocks(self.key, low, high)
 
     def words(self, count: int) -> Array:
-        """The first words."""
+        """Return the first ``count`` words."""
         return self.at(np.arange(-(-count // 4))).ravel()[:count]
 
 
-def floats(words: Array, dtype: Any) -> Array:
-    """Numbers from 0 to 1: of each word, or of each two. Half of a word's bits do for a half."""
+def to_floats(words: Array, dtype: NumpyDTypeLike) -> Array:
+    """Return floats in [0, 1), from one word each, or from two for float64."""
     if np.dtype(dtype).itemsize == 2:
         fraction = 10 if dtype == np.float16 else 7
         ends = (words & np.uint32(2**fraction - 1)).astype(np.float32)
@@ -71,56 +74,56 @@ def floats(words: Array, dtype: Any) -> Array:
     return bits.view(np.float64) - 1.0
 
 
-def longs(words: Array) -> Array:
-    """Integers of 64 bits, of two words each."""
+def to_uint64(words: Array) -> Array:
+    """Return 64-bit integers, from two words each."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     return pairs[:, 0] | pairs[:, 1] << _HALF
 
 
-def normals(words: Array, dtype: Any) -> Array:
-    """Normal numbers, by Box and Muller (1958); those of 16 bits are float32's, rounded."""
+def to_normals(words: Array, dtype: NumpyDTypeLike) -> Array:
+    """Return normal numbers (Box and Muller, 1958); 16-bit floats are rounded from float32."""
     if np.dtype(dtype).itemsize == 2:
-        return normals(words, np.float32).astype(dtype)
-    u = floats(words, dtype).reshape(-1, 2)
+        return to_normals(words, np.float32).astype(dtype)
+    u = to_floats(words, dtype).reshape(-1, 2)
     kind = u.dtype.type
     radius = np.sqrt(kind(-2) * np.log(np.maximum(u[:, 0], kind(1e-7))))
     angle = kind(2 * np.pi) * u[:, 1]
     return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], -1).ravel()
 
 
-def _per_number(dtype: Any) -> int:
+def _words_per_number(dtype: NumpyDTypeLike) -> int:
     return 1 if np.dtype(dtype).itemsize <= 4 else 2
 
 
-def uniform(source: Philox, count: int, dtype: Any) -> Array:
-    """Numbers from 0 to 1."""
-    return floats(source.words(count * _per_number(dtype)), dtype)
+def uniform(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+    """Draw floats in [0, 1)."""
+    return to_floats(source.words(count * _words_per_number(dtype)), dtype)
 
 
-def normal(source: Philox, count: int, dtype: Any) -> Array:
-    """Normal numbers."""
-    words = -(-count // 2) * 2 * _per_number(dtype)
-    return normals(source.words(words), dtype)[:count]
+def normal(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+    """Draw normal numbers."""
+    words = -(-count // 2) * 2 * _words_per_number(dtype)
+    return to_normals(source.words(words), dtype)[:count]
 
 
-def integers(source: Philox, count: int, dtype: Any) -> Array:
-    """Integers of all values."""
-    words = source.words(count * _per_number(dtype))
-    result = words if _per_number(dtype) == 1 else longs(words)
+def integers(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+    """Draw integers from the full range of the dtype."""
+    words = source.words(count * _words_per_number(dtype))
+    result = words if _words_per_number(dtype) == 1 else to_uint64(words)
     return result.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
-def truncate(source: Philox, count: int, dtype: Any) -> Array:
-    """Normal numbers between -2 and 2: those beyond are left out of each group's own stream."""
-    per = _per_number(dtype)
-    size = 4 // per  # of a group
+def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+    """Draw normal numbers between -2 and 2; each group of numbers has a separate stream."""
+    per = _words_per_number(dtype)
+    size = 4 // per  # numbers per group
     groups = -(-count // size)
     array = np.empty((groups, size), dtype)
     have = np.zeros(groups, np.intp)
     block, open_ = 0, np.arange(groups)
     while len(open_):
         words = source.at(open_ * (size * RESERVED // 4) + block)
-        numbers = normals(words.ravel(), dtype).reshape(len(open_), -1)
+        numbers = to_normals(words.ravel(), dtype).reshape(len(open_), -1)
         for column in numbers.T:
             here = (np.abs(column) < 2) & (have[open_] < size)
             array[open_[here], have[open_[here]]] = column[here]
@@ -131,36 +134,36 @@ def truncate(source: Philox, count: int, dtype: Any) -> Array:
 
 
 class Streams:
-    """For each of many numbers its own stream, from which normal and uniform ones are taken.
+    """Separate streams of normal and uniform numbers.
 
     Args:
       source: The key and the counter.
-      count: How many streams.
+      count: The number of streams.
     """
 
     def __init__(self, source: Philox, count: int) -> None:
         self.source = source
         self.next = np.arange(count, dtype=np.int64) * RESERVED
-        self.kept = {kind: np.empty((count, 2)) for kind in ("normal", "uniform")}
-        self.left = {kind: np.zeros(count, np.intp) for kind in ("normal", "uniform")}
+        self.buffers = {kind: np.empty((count, 2)) for kind in ("normal", "uniform")}
+        self.remaining = {kind: np.zeros(count, np.intp) for kind in ("normal", "uniform")}
 
     def take(self, kind: str, at: Array) -> Array:
-        """The next number of the streams ``at``: of each block of two the second comes first."""
-        retained, left = self.kept[kind], self.left[kind]
-        empty = at[left[at] == 0]
+        """Return the next number of the streams ``at``; the second number of a pair comes first."""
+        buffer, remaining = self.buffers[kind], self.remaining[kind]
+        empty = at[remaining[at] == 0]
         if len(empty):
             words = self.source.at(self.next[empty]).ravel()
-            created = normals if kind == "normal" else floats
-            retained[empty] = created(words, np.float64).reshape(-1, 2)
-            left[empty] = 2
+            created = to_normals if kind == "normal" else to_floats
+            buffer[empty] = created(words, np.float64).reshape(-1, 2)
+            remaining[empty] = 2
             self.next[empty] += 1
-        left[at] -= 1
-        result: Array = retained[at, left[at]]
+        remaining[at] -= 1
+        result: Array = buffer[at, remaining[at]]
         return result
 
 
 def gamma(source: Philox, alpha: Array, count: int) -> Array:
-    """``count`` numbers for each alpha, along a first axis.
+    """Draw ``count`` gamma numbers for each alpha, along a new first axis.
 
     See Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables", 2000.
     """
@@ -191,11 +194,11 @@ def gamma(source: Philox, alpha: Array, count: int) -> Array:
 
 
 def poisson(source: Philox, rate: Array, count: int) -> Array:
-    """``count`` numbers for each rate, along a first axis.
+    """Draw ``count`` Poisson numbers for each rate, along a new first axis.
 
-    Small rates by Knuth's products, others by transformed rejection: Hörmann, "The transformed
-    rejection method for generating Poisson random variables", 1993. NaN for a rate that is
-    not finite.
+    Small rates use Knuth's products, others transformed rejection: Hörmann, "The transformed
+    rejection method for generating Poisson random variables", 1993. The result is NaN for a rate
+    that is not finite.
     """
     from scipy.special import gammaln
 
@@ -230,7 +233,7 @@ def poisson(source: Philox, rate: Array, count: int) -> Array:
 
 
 def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]) -> Array:
-    """Numbers of successes, by NumPy's generator with a key of four words of the stream."""
+    """Draw binomial numbers from NumPy's generator, seeded by four words."""
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(source.words(4))))
     n, p = np.broadcast_arrays(counts, probs)
     good = (n >= 0) & (p >= 0) & (p <= 1) & np.isfinite(n)
@@ -241,9 +244,9 @@ def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]
 
 
 def categorical(source: Philox, logits: Array, count: int) -> Array:
-    """``count`` classes for each row, each with the probability that its logit says."""
+    """Draw ``count`` classes for each row, with the probabilities given by the logits."""
     rows = len(logits)
-    u = floats(source.words(rows * count * 2), np.float64).reshape(rows, count)
+    u = to_floats(source.words(rows * count * 2), np.float64).reshape(rows, count)
     x = logits.astype(np.float64)
     real = np.isfinite(x)
     largest = np.max(np.where(real, x, -np.inf), -1, keepdims=True, initial=-np.inf)
@@ -256,17 +259,18 @@ def categorical(source: Philox, logits: Array, count: int) -> Array:
     return array
 
 
-# The derivative of a gamma number by alpha, its place in the distribution kept.
+# The derivative of a gamma number by alpha at a fixed quantile.
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _LARGE = 1e6
 
 
 def gamma_slope(alpha: Array, x: Array) -> Array:
-    """Minus the derivative of the distribution function by ``alpha``, over its density.
+    """Return the derivative of a gamma number by ``alpha`` at a fixed quantile.
 
-    Below ``alpha`` by the series in x, above by an integral over the rest of the density, whose
-    integrand does not cancel there; for very large ``alpha`` from the normal approximation.
+    It is minus the derivative of the distribution function by ``alpha``, divided by the density.
+    Uses the series in x up to ``alpha``, and above it an integral over the upper tail, whose
+    integrand does not cancel; for very large ``alpha``, the normal approximation.
     """
     from scipy.special import digamma
 
@@ -293,7 +297,7 @@ def gamma_slope(alpha: Array, x: Array) -> Array:
     array[low] = total
     high = fine & ~large & (x > a)
     b, y = a[high][:, None], x[high][:, None]
-    # From 0 to infinity, s = scale * t / (1 - t).
+    # The substitution s = scale * t / (1 - t) maps [0, 1) to the tail.
     t = (_NODES + 1) / 2
     scale = 1 / (1 - np.minimum((b - 1) / y, 1 - 1 / np.sqrt(y + 1)))
     s = scale * t / (1 - t)

@@ -1,14 +1,14 @@
-"""Pooling of TensorFlow, with argmax, on ops that reduce windows.
+"""TensorFlow's pooling: ops that reduce windows to their maximum, its index, or their mean.
 
-A window's largest element is its first one, in order of memory; NaNs are passed over where there is
-another number. The derivative goes where that element is.
+The maximum of a window is its first largest element in memory order; NaN is ignored unless all
+elements are NaN. The gradient goes to that element.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,18 @@ from ..values.tensor import Tensor
 from . import convolutions, elementwise, movement, rules
 from .convolutions import (
     Geometry,
-    back,
-    both_used,
     channels_first,
-    explicit,
-    in_space,
-    last,
+    check_steps_and_rates,
+    parse_padding,
+    restore_channels,
+    spatial_sizes,
     taps,
+    to_channels_last,
 )
 from .creation import convert_to_tensor
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, IntsLike, PaddingLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -47,12 +50,12 @@ def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
     return _reduce_windows(op, x, geometry=geometry)
 
 
-def _spread(op: Op, g: Spec, geometry: Geometry) -> Spec:
+def _input_spec(op: Op, g: Spec, geometry: Geometry) -> Spec:
     return intern((g.shape[0], *geometry.inner, g.shape[-1]), g.dtype)
 
 
-def _places(x: Array, geometry: Geometry) -> tuple[Array, Array]:
-    """The largest element of each window, and its pixel of the image."""
+def _find_largest(x: Array, geometry: Geometry) -> tuple[Array, Array]:
+    """Return the largest element of each window and the index of its pixel in the image."""
     shape = (len(x), *geometry.outer, x.shape[-1])
     best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
     pixels = np.arange(math.prod(geometry.inner)).reshape(*geometry.inner, 1)
@@ -66,33 +69,33 @@ def _places(x: Array, geometry: Geometry) -> tuple[Array, Array]:
 
 
 def _max(out: Array, x: Array, geometry: Geometry) -> None:
-    out[...] = _places(x, geometry)[0]
+    out[...] = _find_largest(x, geometry)[0]
 
 
 def _max_grad(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
     flat = np.zeros((len(x), math.prod(geometry.inner), x.shape[-1]), x.dtype)
-    where = _places(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
     n, _, c = np.ogrid[: len(x), :1, : x.shape[-1]]
     np.add.at(flat, (n, where, c), g.reshape(where.shape))
     out[...] = flat.reshape(out.shape)
 
 
 def _max_take(out: Array, x: Array, h: Array, geometry: Geometry) -> None:
-    where = _places(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
     flat = h.reshape(len(x), math.prod(geometry.inner), x.shape[-1])
     out[...] = np.take_along_axis(flat, where, 1).reshape(out.shape)
 
 
 def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
-    where = _places(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
+    where = _find_largest(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
     if batched:
         step = math.prod(x.shape[1:])
         where += (np.arange(len(x)) * step).reshape(-1, *[1] * (x.ndim - 1))
     out[...] = where
 
 
-def _counts(geometry: Geometry) -> Array:
-    """How many elements each window has: zeros around the image do not count."""
+def _window_counts(geometry: Geometry) -> Array:
+    """Return the number of elements of each window, without padding."""
     array = np.zeros((*geometry.outer, 1), np.int64)
     for _, _, outputs in taps(geometry):
         array[outputs] += 1
@@ -103,17 +106,17 @@ def _average(out: Array, x: Array, geometry: Geometry) -> None:
     out[...] = 0
     for _, inputs, outputs in taps(geometry):
         out[:, *outputs] += x[:, *inputs]
-    out /= np.maximum(_counts(geometry), 1).astype(x.dtype)
+    out /= np.maximum(_window_counts(geometry), 1).astype(x.dtype)
 
 
 def _average_grad(out: Array, g: Array, geometry: Geometry) -> None:
     out[...] = 0
-    share = g / np.maximum(_counts(geometry), 1).astype(g.dtype)
+    share = g / np.maximum(_window_counts(geometry), 1).astype(g.dtype)
     for _, inputs, outputs in taps(geometry):
         out[:, *inputs] += share[:, *outputs]
 
 
-def _native(name: str, backward: bool) -> Any:
+def _make_native(name: str, backward: bool) -> Any:
     def native(out: Spec, x: Spec, *_: Spec, geometry: Geometry) -> Native | None:
         if not out.is_float or not x.size:
             return None
@@ -121,24 +124,24 @@ def _native(name: str, backward: bool) -> Any:
         count = math.prod(geometry.outer)
         units = n if backward else -(-n * count // CONV_PIXELS)
         work = 2 * n * out.shape[-1] * count * math.prod(geometry.kernel)
-        parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.five())
+        parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.parameters())
         return Native(f"pool.{name}", (out.dtype.name,), parameters, units, work)
 
     return native
 
 
-def max_pool_of(x: Tensor, geometry: Geometry) -> Tensor:
-    """The largest element of each window."""
+def record_max_pool(x: Tensor, geometry: Geometry) -> Tensor:
+    """Record the largest element of each window."""
     return record(MAX_POOL, (x,), geometry=geometry)
 
 
-def argmax_of(x: Tensor, geometry: Geometry, batched: bool) -> Tensor:
-    """Its place, counted in the image, or in the whole batch."""
+def record_argmax(x: Tensor, geometry: Geometry, batched: bool) -> Tensor:
+    """Record the flat index of the largest element, in the image or in the batch."""
     return record(MAX_POOL_PLACE, (x,), geometry=geometry, batched=batched)
 
 
-def average_of(x: Tensor, geometry: Geometry) -> Tensor:
-    """The mean of each window."""
+def record_average(x: Tensor, geometry: Geometry) -> Tensor:
+    """Record the mean of each window."""
     return record(AVG_POOL, (x,), geometry=geometry)
 
 
@@ -148,7 +151,7 @@ MAX_POOL = defop(
     1,
     _reduce_windows,
     compute=_max,
-    native=_native("largest", False),
+    native=_make_native("largest", False),
     vjp=lambda g, y, x, geometry: (record(MAX_POOL_GRAD, (x, g), geometry=geometry),),
 )
 MAX_POOL_GRAD: Op = defop(
@@ -157,7 +160,7 @@ MAX_POOL_GRAD: Op = defop(
     2,
     lambda op, x, g, geometry: x,
     compute=_max_grad,
-    native=_native("largest_spread", True),
+    native=_make_native("largest_spread", True),
     vjp=lambda h, y, x, g, geometry: (
         elementwise.zeros_of(x),
         record(MAX_POOL_TAKE, (x, h), geometry=geometry),
@@ -169,7 +172,7 @@ MAX_POOL_TAKE: Op = defop(
     2,
     _reduce_windows,
     compute=_max_take,
-    native=_native("largest_taken", False),
+    native=_make_native("largest_taken", False),
     vjp=lambda g, y, x, h, geometry: (
         elementwise.zeros_of(x),
         record(MAX_POOL_GRAD, (x, g), geometry=geometry),
@@ -189,62 +192,64 @@ AVG_POOL = defop(
     1,
     _average_spec,
     compute=_average,
-    native=_native("mean", False),
+    native=_make_native("mean", False),
     vjp=lambda g, y, x, geometry: (record(AVG_POOL_GRAD, (g,), geometry=geometry),),
 )
 AVG_POOL_GRAD: Op = defop(
     "AvgPoolGrad",
     ARRAY,
     1,
-    _spread,
+    _input_spec,
     compute=_average_grad,
-    native=_native("mean_spread", True),
+    native=_make_native("mean_spread", True),
     vjp=lambda h, y, g, geometry: (record(AVG_POOL, (h,), geometry=geometry),),
 )
 
 
-def windows_of(
+def parse_windows(
     x: Tensor,
     rank: int,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     first: bool,
     op: str,
-    dilations: Any = 1,
+    dilations: IntsLike = 1,
 ) -> tuple[Tensor, Geometry]:
-    """The operand with its channels behind, and its windows."""
+    """Return the operand with channels last, and the geometry of the windows."""
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
     )
-    kernel = convolutions.sizes(ksize, rank, first, "ksize")
-    steps = convolutions.sizes(strides, rank, first, "strides")
+    kernel = convolutions.parse_sizes(ksize, rank, first, "ksize")
+    steps = convolutions.parse_sizes(strides, rank, first, "strides")
     require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {repr_of(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
-    x = last(x, first)
+    x = to_channels_last(x, first)
     if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
         depth, channels = kernel[-1], int(x.shape[-1])
-        if steps[-1] == depth and channels % depth == 0:  # neighbours among the channels
+        if steps[-1] == depth and channels % depth == 0:  # windows over the channels
             x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
-            result = convolutions.geometry(
+            result = convolutions.make_geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
             return x, result
     if kernel[-1] != 1:
         raise UnimplementedError(f"Non-spatial pooling is not yet supported. [Op:{op}]")
-    pairs = explicit(padding, rank, first, op)
+    pairs = parse_padding(padding, rank, first, op)
     for k, (before, after) in zip(kernel[1:-1], pairs or (), strict=False):
         require(
             max(before, after) < k,
             op,
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
         )
-    rates = in_space(convolutions.sizes(dilations, rank, first, "dilations"), op, "dilations")
-    result = convolutions.geometry(
+    rates = spatial_sizes(
+        convolutions.parse_sizes(dilations, rank, first, "dilations"), op, "dilations"
+    )
+    result = convolutions.make_geometry(
         tuple(x.shape[1:-1]),
         kernel[1:-1],
-        in_space(steps, op, "strides"),
+        spatial_sizes(steps, op, "strides"),
         rates,
         padding,
         pairs,
@@ -263,13 +268,13 @@ def windows_of(
 
 def _pool(
     kind: str,
-    input: Any,
+    input: TensorLike,
     rank: int | None,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    dilations: Any = 1,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
+    data_format: str | None,
+    dilations: IntsLike = 1,
 ) -> Tensor:
     x = as_tensor(input)
     if rank is None:
@@ -282,40 +287,41 @@ def _pool(
     if kind == "AvgPool" and not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     first = channels_first(data_format, rank, kind)
-    before = last(x, first)
-    operand, value = windows_of(x, rank, ksize, strides, padding, first, kind, dilations)
-    y = (max_pool_of if kind == "MaxPool" else average_of)(operand, value)
+    before = to_channels_last(x, first)
+    operand, value = parse_windows(x, rank, ksize, strides, padding, first, kind, dilations)
+    y = (record_max_pool if kind == "MaxPool" else record_average)(operand, value)
     if operand.ndim != before.ndim:
         y = movement.reshape_if_needed(y, (*before.shape[:-1], value.outer[0]))
-    return back(y, first)
+    return restore_channels(y, first)
 
 
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over one to three axes in space.
+    """Compute the maximum of each window that slides over one to three spatial axes.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
-      input: A tensor of numbers, of shape (batch, sizes in space, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      input: A tensor of numbers, of shape (batch, *spatial, channels).
+      ksize: The size of the window: one number, one for each spatial axis, or one for each axis.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: None, or a name such as "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
-      ValueError: If there are too many sizes or strides, or not one to three axes in space.
+      ValueError: If there are too many sizes or strides, or not one to three spatial axes.
 
     Example:
       >>> x = tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 2, 2, 1))
@@ -326,27 +332,29 @@ def max_pool(
 
 
 def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over one axis.
+    """Compute the maximum of each window that slides over one axis.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
       input: A tensor of numbers, of shape (batch, width, channels).
-      ksize: The size of the window: one number, or one in a list, or three for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      ksize: The size of the window: one number, a list of one, or three including batch and
+        channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: "NWC" or "NCW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -362,27 +370,29 @@ def max_pool1d(
 
 @suggest_keywords
 def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over two axes.
+    """Compute the maximum of each window that slides over two axes.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or four.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      ksize: The size of the window: one number, one for each spatial axis, or four including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -393,32 +403,34 @@ def max_pool2d(
       >>> tf.nn.max_pool2d(x, [2, 1], 1, "VALID").numpy().ravel()
       array([2., 5.], dtype=float32)
     """
-    input = convert_to_tensor(input, dtype_hint=float32)  # arrays, too
+    input = convert_to_tensor(input, dtype_hint=float32)  # also converts arrays to float32
     return _pool("MaxPool", input, 2, ksize, strides, padding, data_format)
 
 
 def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window that slides over three axes.
+    """Compute the maximum of each window that slides over three axes.
 
-    The derivative goes to that element, the first one of equals.
+    The gradient goes to the maximum; at a tie, to the first largest element.
 
     Args:
       input: A tensor of numbers, of shape (batch, depth, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or five.
-      strides: How far it goes each time, also.
-      padding: "VALID", "SAME", or pairs of ints: what is around each axis, which never counts.
+      ksize: The size of the window: one number, one for each spatial axis, or five including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID", "SAME", or pairs of ints, the padding before and after each axis. Padding is
+        never the maximum.
       data_format: "NDHWC" or "NCDHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -433,31 +445,31 @@ def max_pool3d(
 
 
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over one to three axes in space.
+    """Compute the mean of each window that slides over one to three spatial axes.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
-      input: A tensor of floats, of shape (batch, sizes in space, channels).
-      ksize: The size of the window: one number, or one for each axis in space, or for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      input: A tensor of floats, of shape (batch, *spatial, channels).
+      ksize: The size of the window: one number, one for each spatial axis, or one for each axis.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: None, or a name such as "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
-      ValueError: If there are too many sizes or strides, or not one to three axes in space.
+      ValueError: If there are too many sizes or strides, or not one to three spatial axes.
       TypeError: If ``padding`` is not a string.
 
     Example:
@@ -469,27 +481,28 @@ def avg_pool(
 
 
 def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over one axis.
+    """Compute the mean of each window that slides over one axis.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
       input: A tensor of floats, of shape (batch, width, channels).
-      ksize: The size of the window: one number, or one in a list, or three for all axes.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      ksize: The size of the window: one number, a list of one, or three including batch and
+        channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: "NWC" or "NCW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -505,27 +518,28 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over two axes.
+    """Compute the mean of each window that slides over two axes.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
       input: A tensor of floats, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or four.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      ksize: The size of the window: one number, one for each spatial axis, or four including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: "NHWC" or "NCHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -541,27 +555,28 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window that slides over three axes.
+    """Compute the mean of each window that slides over three axes.
 
-    The derivative goes to all elements of the window, in equal parts.
+    The gradient is shared evenly by the elements of the window.
 
     Args:
       input: A tensor of floats, of shape (batch, depth, height, width, channels).
-      ksize: The size of the window: one number, one for each axis in space, or five.
-      strides: How far it goes each time, also.
-      padding: "VALID" or "SAME"; what is around the input does not count.
+      ksize: The size of the window: one number, one for each spatial axis, or five including batch
+        and channels.
+      strides: The strides of the window, in the form of ``ksize``.
+      padding: "VALID" or "SAME". Means exclude the padding.
       data_format: "NDHWC" or "NCDHW".
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
@@ -577,33 +592,34 @@ def avg_pool3d(
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: Sequence[IntLike],
     pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool` or `avg_pool`, also of elements that are further apart.
+    """`max_pool` or `avg_pool`, optionally with dilated windows.
 
     Args:
-      input: A tensor of floats, of shape (batch, sizes in space, channels).
-      window_shape: The sizes of the window, one for each axis in space.
+      input: A tensor of floats, of shape (batch, *spatial, channels).
+      window_shape: The sizes of the window, one for each spatial axis.
       pooling_type: "MAX" or "AVG".
-      strides: How far it goes each time, one for each axis in space; None for ones.
-      padding: "VALID" or "SAME"; what is around the input never counts.
+      strides: The strides, one for each spatial axis; None for ones.
+      padding: "VALID" or "SAME". Padding is ignored.
       data_format: None, or a name such as "NHWC" or "NCHW".
-      dilations: How far apart the elements of a window are, one for each axis; None for ones.
+      dilations: The distances between the elements of a window, one for each spatial axis; None for
+        ones.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype, of the new sizes.
+      A tensor of the same dtype with new spatial sizes.
 
     Raises:
-      ValueError: If the type is unknown, the sizes are not those of the axes in space, or strides
-        and dilations are both larger than 1.
+      ValueError: If the type is unknown, the number of sizes differs from that of the spatial axes,
+        or strides and dilations are both larger than 1.
       InvalidArgumentError: If a size or stride is not positive.
 
     Example:
@@ -620,9 +636,9 @@ def pool(
     kinds = {"MAX": "MaxPool", "AVG": "AvgPool"}
     if not isinstance(pooling_type, str) or pooling_type not in kinds:
         raise ValueError(f"{rank}-D {repr_of(pooling_type)} pooling is not supported.")
-    steps = convolutions.sizes(strides, rank, False, "strides")
-    rates = convolutions.sizes(dilations, rank, False, "dilations")
-    both_used(steps, rates)
+    steps = convolutions.parse_sizes(strides, rank, False, "strides")
+    rates = convolutions.parse_sizes(dilations, rank, False, "dilations")
+    check_steps_and_rates(steps, rates)
     return _pool(
         kinds[pooling_type],
         x,
@@ -636,40 +652,41 @@ def pool(
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """The largest elements, and their places."""
+    """The largest elements and their indices."""
 
     output: Tensor
     argmax: Tensor
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
-    output_dtype: Any = int64,
+    output_dtype: DTypeLike = int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> MaxPoolWithArgmax:
-    """`max_pool2d`, and where each of its elements comes from.
+    """`max_pool2d`, together with the index of each maximum.
 
     Args:
       input: A tensor of numbers, of shape (batch, height, width, channels).
-      ksize: The size of the window: one number, two, or four for all axes.
-      strides: How far it goes each time, also.
+      ksize: The size of the window: one number, two, or four including batch and channels.
+      strides: The strides of the window, in the form of ``ksize``.
       padding: "VALID" or "SAME".
       data_format: "NHWC".
-      output_dtype: The places' dtype, int32 or int64.
-      include_batch_in_index: Whether places are counted in the batch, not in each image.
+      output_dtype: The dtype of the indices, int32 or int64.
+      include_batch_in_index: Whether indices count elements of the whole batch instead of each
+        image.
       name: Not used.
 
     Returns:
-      Two tensors: ``output``, and ``argmax``, the places as ``(row * width + column) * channels +
-      channel``.
+      Two tensors: ``output`` and ``argmax``, the indices
+      ``(row * width + column) * channels + channel``.
 
     Raises:
-      ValueError: If the format is another one, or there are too many sizes or strides.
+      ValueError: If the format is not "NHWC", or there are too many sizes or strides.
       InvalidArgumentError: If shapes do not fit, or a size or stride is not positive.
 
     Example:
@@ -684,8 +701,8 @@ def max_pool_with_argmax(
             f"{repr_of(data_format)}"
         )
     op = "MaxPoolWithArgmax"
-    x, value = windows_of(as_tensor(input), 2, ksize, strides, padding, False, op)
-    places = argmax_of(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
+    x, value = parse_windows(as_tensor(input), 2, ksize, strides, padding, False, op)
+    places = record_argmax(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
     return MaxPoolWithArgmax(
-        max_pool_of(x, value), elementwise.cast(places, as_dtype(output_dtype))
+        record_max_pool(x, value), elementwise.cast(places, as_dtype(output_dtype))
     )

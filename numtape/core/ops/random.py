@@ -1,17 +1,17 @@
-"""Random numbers: counter-based streams (Philox4x64-10), one for each draw, and distributions.
+"""Random numbers from counter-based streams (Philox4x64-10), one stream for each draw.
 
-The global seed, an op's own seed and the number of the draw give a key, by NumPy's
-`SeedSequence`. Floats are drawn by the executor, on a GPU where they are used: uniform ones are
-those of NumPy's `Generator` with that key, bit for bit, on each device; normal ones (Box and
-Muller, 1958) agree between devices to a few units in the last place. Integers, truncated normal
-numbers and permutations are NumPy's, drawn on the host.
+NumPy's `SeedSequence` makes the key of a stream from the global seed, the seed of the op and the
+number of the draw. The executor draws floats on its device: uniform floats equal those of NumPy's
+`Generator` with that key on every device; normal floats (Box and Muller, 1958) agree between
+devices to a few units in the last place. NumPy draws integers, truncated normal numbers and
+permutations on the host.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,14 @@ from . import movement, stateless_random
 from .elementwise import without_gradient
 from .indexing import gather
 from .movement import identity, to_shape
-from .stateless_random import checked_shape, operand
+from .stateless_random import parse_shape, to_parameter
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+
+    # Bounds of random integers: an int, or a nest of tuples of ints.
+    Bounds: TypeAlias = "int | tuple[Bounds, ...]"
+
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
@@ -38,7 +45,7 @@ SeedSequence = np.random.SeedSequence
 
 
 class State:
-    """The global seed, and how many draws were made since it was set."""
+    """The global seed, and the number of draws since it was set."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -57,17 +64,16 @@ after_fork_in_child(_renew_lock)
 
 
 def set_seed(seed: int) -> None:
-    """Start the sequence of draws again: the same program then draws the same numbers.
+    """Set the global seed and restart the sequence of draws.
 
-    Without a seed, and without their own seeds, ops draw other numbers in each run. The streams
-    are Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3",
-    2011).
+    Ops without any seed draw different numbers in each run. The streams are Philox4x64-10 (Salmon,
+    Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", 2011).
 
     Args:
       seed: An integer.
 
     Raises:
-      ValueError: If it is none.
+      ValueError: If it is not an integer.
 
     Example:
       >>> tf.random.set_seed(1)
@@ -78,12 +84,12 @@ def set_seed(seed: int) -> None:
     """
     log = local.log
     with STATE.lock:
-        STATE.seed = _integer(seed)
+        STATE.seed = _to_seed(seed)
         STATE.draws = 0
     log.on_seed_set()
 
 
-def _integer(seed: Any) -> int:
+def _to_seed(seed: IntLike) -> int:
     try:
         return int(seed)
     except (OverflowError, TypeError, ValueError):
@@ -99,11 +105,11 @@ class Draw(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the draw has a number, and not fresh entropy."""
+        """Whether the draw is numbered; otherwise it uses fresh entropy."""
         return STATE.seed is not None or self.seed is not None
 
     def array(self, number: int) -> Any:
-        """Draw number ``number`` of the global sequence, where the executor has its values."""
+        """Return the values of draw ``number`` of the global sequence."""
         if self.is_counted:
             key = (STATE.seed or 0, 0 if self.seed is None else self.seed + 1, number)
             source = SeedSequence([k % 2**63 for k in key])
@@ -112,9 +118,9 @@ class Draw(NamedTuple):
         return self.make(source, *self.parameters)
 
 
-def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor:
-    """Call a function of a seed sequence and parameters; each replay draws again."""
-    draw = Draw(make, None if seed is None else _integer(seed), parameters)
+def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> Tensor:
+    """Record a draw: a call of ``make`` with a seed sequence and parameters; replays draw again."""
+    draw = Draw(make, None if seed is None else _to_seed(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
         return result
@@ -135,7 +141,7 @@ def draw(make: Callable[..., Any], seed: int | None, *parameters: Any) -> Tensor
 
 
 def fresh_seed() -> int | None:
-    """A seed drawn from the global sequence; None where no global seed is set."""
+    """Draw a seed from the global sequence; None if no global seed is set."""
     with STATE.lock:
         if STATE.seed is None:
             return None
@@ -145,31 +151,31 @@ def fresh_seed() -> int | None:
     return int(SeedSequence(key).generate_state(1)[0]) % 10**9 + 1
 
 
-def _vector(shape: Any) -> tuple[int, ...]:
+def _parse_shape(shape: ShapeLike) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         raise InvalidArgumentError(f"shape must be a vector of ints, got {shape}")
     return to_shape(shape)
 
 
-def _floats(source: SeedSequence, name: str, spec: Spec) -> Any:
+def _draw_floats(source: SeedSequence, name: str, spec: Spec) -> Any:
     if spec.dtype.size == 2:
-        return _halves(source, name, spec)
-    key = source.generate_state(2, np.uint64).tolist()  # as `numpy.random.Philox` makes it
+        return _draw_half_floats(source, name, spec)
+    key = source.generate_state(2, np.uint64).tolist()  # as in `numpy.random.Philox`
     return executor().draw(name, key, spec)
 
 
-def _halves(source: SeedSequence, name: str, spec: Spec) -> Array:
-    """Floats of 16 bits, drawn on the host: uniform ones are multiples of the last bit below 1."""
+def _draw_half_floats(source: SeedSequence, name: str, spec: Spec) -> Array:
+    """Draw 16-bit floats on the host; uniform floats are multiples of the epsilon below 1."""
     generator, kind = _generator(source), spec.dtype.as_numpy_dtype
     if name == "normal":
         return np.asarray(generator.standard_normal(spec.shape, np.float32)).astype(kind)
-    bits = 10 if spec.dtype is dtypes.float16 else 7  # of the fraction
+    bits = 10 if spec.dtype is dtypes.float16 else 7  # bits of the fraction
     return (generator.integers(0, 2**bits, spec.shape) * np.float32(2.0**-bits)).astype(kind)
 
 
-def _floating(shape: Any, dtype: Any) -> Spec:
-    """The spec of floats to be drawn."""
-    requested, dims = as_dtype(dtype), _vector(shape)
+def _float_spec(shape: ShapeLike, dtype: DTypeLike) -> Spec:
+    """Return the spec of floats to draw."""
+    requested, dims = as_dtype(dtype), _parse_shape(shape)
     if not requested.is_floating:
         raise TypeError(f"Random floats are of a floating dtype, not dtype={requested.name}.")
     if dims and min(dims) < 0:
@@ -183,29 +189,29 @@ def _generator(source: SeedSequence) -> Generator:
 
 @suggest_keywords
 def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from a normal distribution (by Box and Muller, 1958).
+    """Draw from a normal distribution (Box and Muller, 1958).
 
     Args:
       shape: The shape: ints, or a tensor of ints.
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation, also.
+      stddev: The standard deviation; it broadcasts to ``shape``, and gradients reach it.
       dtype: A floating dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: If ``dtype`` is another one.
-      ValueError: If a size is negative, or ``seed`` no integer.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If a size is negative, or ``seed`` is not an integer.
       InvalidArgumentError: If ``shape`` is a number.
 
     Example:
@@ -214,7 +220,7 @@ def normal(
       >>> bool(abs(tf.reduce_mean(x) - 5.0) < 0.5)
       True
     """
-    draws = draw(_floats, seed, "normal", _floating(shape, dtype))
+    draws = draw(_draw_floats, seed, "normal", _float_spec(shape, dtype))
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
     if type(mean) is not float or mean != 0.0:
@@ -222,7 +228,7 @@ def normal(
     return draws
 
 
-def _truncate(source: SeedSequence, spec: Spec) -> Array:
+def _draw_truncated(source: SeedSequence, spec: Spec) -> Array:
     generator = _generator(source)
     dtype = np.float64 if spec.dtype is dtypes.float64 else np.float32
     draws = np.asarray(generator.standard_normal(spec.shape, dtype))
@@ -233,29 +239,29 @@ def _truncate(source: SeedSequence, spec: Spec) -> Array:
 
 @suggest_keywords
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from a normal distribution, those beyond two standard deviations drawn again.
+    """Draw from a normal distribution truncated at two standard deviations.
 
     Args:
       shape: The shape: ints, or a tensor of ints.
       mean: The mean of the distribution; it broadcasts to ``shape``.
-      stddev: Its standard deviation before the tails go (after it, it is 0.8796 times as large).
+      stddev: The standard deviation before truncation. (Truncation multiplies it by 0.8796.)
       dtype: A floating dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: If ``dtype`` is another one.
-      ValueError: If a size is negative, or ``seed`` no integer.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If a size is negative, or ``seed`` is not an integer.
       InvalidArgumentError: If ``shape`` is a number.
 
     Example:
@@ -263,13 +269,13 @@ def truncated_normal(
       >>> bool(tf.reduce_max(abs(x)) <= 2.0)
       True
     """
-    draws = draw(_truncate, seed, _floating(shape, dtype))
+    draws = draw(_draw_truncated, seed, _float_spec(shape, dtype))
     result: Tensor = draws * stddev + mean
     return result
 
 
-def _integers(
-    source: SeedSequence, low: Any, high: Any, shape: tuple[int, ...], dtype: Any
+def _draw_integers(
+    source: SeedSequence, low: Bounds, high: Bounds, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Array:
     bounds = np.array(low), np.array(high)
     if (bounds[0] >= bounds[1]).any():
@@ -284,32 +290,31 @@ def _integers(
 
 @suggest_keywords
 def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from ``minval`` up to, not including, ``maxval``, each as likely as the others.
+    """Draw uniformly from the interval from ``minval`` (included) to ``maxval`` (excluded).
 
     Args:
       shape: The shape: ints, or a tensor of ints.
       minval: The lower bound.
-      maxval: The upper bound; None is 1, for floats.
+      maxval: The upper bound; None for 1, for floats only.
       dtype: A floating or an integer dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and dtype ``dtype``.
 
     Raises:
-      TypeError: If ``dtype`` is another one.
-      ValueError: If ``dtype`` is an integer and ``maxval`` is not given, bounds do not fit, a size
-        is negative, or ``seed`` no integer.
-      InvalidArgumentError: If ``shape`` is a number, or ``maxval`` of integers not above
-        ``minval``.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If ``dtype`` is an integer dtype and ``maxval`` is None, bounds do not fit the
+        dtype, a size is negative, or ``seed`` is not an integer.
+      InvalidArgumentError: If ``shape`` is a number, or integer bounds are not increasing.
 
     Example:
       >>> x = tf.random.uniform((1000,), 1, 7, dtype=tf.int32)
@@ -320,9 +325,9 @@ def uniform(
     if requested.is_integer:
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {requested!r}")
-        low, high = (_bounds(bound) for bound in (minval, maxval))
-        return draw(_integers, seed, low, high, _vector(shape), requested.numpy_dtype)
-    draws = draw(_floats, seed, "uniform", _floating(shape, requested))
+        low, high = (_parse_bounds(bound) for bound in (minval, maxval))
+        return draw(_draw_integers, seed, low, high, _parse_shape(shape), requested.numpy_dtype)
+    draws = draw(_draw_floats, seed, "uniform", _float_spec(shape, requested))
     end: Any = 1.0 if maxval is None else maxval
     minval, end = (
         x if isinstance(x, int | float) else as_tensor(x, intern((), requested), "RandomUniform")
@@ -341,35 +346,35 @@ def uniform(
     return result
 
 
-def _bounds(bound: Any) -> Any:
-    """Bounds of integers, as a parameter of a draw."""
+def _parse_bounds(bound: TensorLike) -> Any:
+    """Convert bounds of integers to a parameter of a draw."""
     result = np.asarray(bound)
     if result.dtype.kind not in "biu":
         raise ValueError(
             f"Bounds of random integers are integers of 64 bits, not {dtypes.repr_of(bound)}."
         )
-    return _nest(result.tolist())
+    return _to_tuples(result.tolist())
 
 
-def _nest(bounds: Any) -> Any:
-    """Lists as tuples: parameters of draws are compared."""
-    return tuple(map(_nest, bounds)) if isinstance(bounds, list) else bounds
+def _to_tuples(bounds: Any) -> Any:
+    """Convert lists to tuples: parameters of draws are compared."""
+    return tuple(map(_to_tuples, bounds)) if isinstance(bounds, list) else bounds
 
 
-LARGE = 1 << 18  # that take so long that interrupts are to be heard meanwhile
+LARGE = 1 << 18  # from this number of elements on, a permutation can be interrupted
 
 
-def _permutation(source: SeedSequence, count: int) -> Array:
+def _draw_permutation(source: SeedSequence, count: int) -> Array:
     draw = _generator(source).permutation
     return np.asarray(heard(lambda: draw(count)) if count > LARGE else draw(count))
 
 
-def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The slices along the first axis in a random order. No gradient flows through.
+def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Shuffle the slices along the first axis. No gradient flows through.
 
     Args:
       value: A tensor of any dtype.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -385,44 +390,44 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
     x = as_tensor(value)
     if not x.ndim:
         return identity(x)
-    return without_gradient(gather(x, draw(_permutation, seed, int(x.shape[0]))))
+    return without_gradient(gather(x, draw(_draw_permutation, seed, int(x.shape[0]))))
 
 
-def _words(source: SeedSequence) -> Any:
+def _draw_state(source: SeedSequence) -> Any:
     return source.generate_state(2, np.uint64).view(np.int64)
 
 
-def _seed(seed: Any) -> Tensor:
-    """Two integers that are others in each draw, and in each replay."""
-    return draw(_words, seed)
+def _record_state(seed: int | None) -> Tensor:
+    """Record a random seed of two integers, different in each draw and each replay."""
+    return draw(_draw_state, seed)
 
 
 def gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from gamma distributions: ``shape`` of each.
+    """Draw from gamma distributions, ``shape`` numbers from each.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
-    Gradients", 2018; of first order alone) and ``beta``.
+    Gradients", 2018; first order only) and ``beta``.
 
     Args:
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       alpha: The shape parameter. A negative one gives NaN.
-      beta: The inverse scale; None is 1. It broadcasts with ``alpha``.
+      beta: The inverse scale; None for 1. It broadcasts with ``alpha``.
       dtype: float16, float32 or float64.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
       A tensor of ``shape``, followed by the shape to which ``alpha`` and ``beta`` broadcast.
 
     Raises:
-      ValueError: If ``dtype`` is another one, or parameters are tensors of another dtype.
+      ValueError: If ``dtype`` is not supported, or parameters are tensors of another dtype.
       InvalidArgumentError: If ``shape`` is not a vector of sizes, or parameters do not broadcast.
 
     Example:
@@ -438,35 +443,37 @@ def gamma(
     if not requested.is_floating or requested is dtypes.bfloat16:
         raise ValueError(f"{requested.name} is none of float16, float32 and float64.")
     op = "RandomGamma"
-    a = operand(alpha, requested, op)
-    b = operand(1 if beta is None else beta, requested, op)
-    common = stateless_random.ending_of([a, b], op)
-    dims = (*checked_shape(shape, op), *common)
-    return stateless_random.gamma(_seed(seed), dims, movement.broadcast_to(a, common), b, op)
+    a = to_parameter(alpha, requested, op)
+    b = to_parameter(1 if beta is None else beta, requested, op)
+    common = stateless_random.broadcast_parameters([a, b], op)
+    dims = (*parse_shape(shape, op), *common)
+    return stateless_random.gamma(
+        _record_state(seed), dims, movement.broadcast_to(a, common), b, op
+    )
 
 
 def poisson(
-    shape: Any,
-    lam: Any,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from Poisson distributions: ``shape`` of each. It has no gradient.
+    """Draw from Poisson distributions, ``shape`` numbers from each. It has no gradient.
 
     Args:
       shape: The shape of the draws from each distribution: ints, or a tensor of ints.
       lam: The rate, which is the mean.
       dtype: float16, float32, float64, int32 or int64.
-      seed: its own seed, beside the global one.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
-      A tensor of ``shape``, followed by that of ``lam``. A negative rate gives 0; one that is not
-      finite NaN, among integers 0.
+      A tensor of ``shape``, followed by the shape of ``lam``. A negative rate gives 0; a rate that
+      is not finite gives NaN, or 0 for integer dtypes.
 
     Raises:
-      InvalidArgumentError: If ``dtype`` is another one, or ``shape`` is not a vector of sizes.
+      InvalidArgumentError: If ``dtype`` is not supported, or ``shape`` is not a vector of sizes.
 
     Example:
       >>> tf.random.set_seed(0)
@@ -475,24 +482,26 @@ def poisson(
       (TensorShape([1000, 2]), True)
     """
     rate = as_tensor(lam)
-    dims = (*checked_shape(shape, "RandomPoissonV2"), *rate.shape)
-    return stateless_random.poisson(stateless_random.POISSON_DRAWN, _seed(seed), dims, rate, dtype)
+    dims = (*parse_shape(shape, "RandomPoissonV2"), *rate.shape)
+    return stateless_random.poisson(
+        stateless_random.POISSON_DRAWN, _record_state(seed), dims, rate, dtype
+    )
 
 
 def categorical(
-    logits: Any,
-    num_samples: Any,
-    dtype: Any = None,
+    logits: TensorLike,
+    num_samples: IntLike,
+    dtype: DTypeLike | None = None,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws of classes by their logits. No gradient flows through.
+    """Draw classes with probabilities given by logits. No gradient flows through.
 
     Args:
       logits: Unnormalized logarithms of probabilities: a tensor of shape (rows, classes).
-      num_samples: How many draws for each row.
-      dtype: int64 or int32; None is int64.
-      seed: its own seed, beside the global one.
+      num_samples: The number of draws for each row.
+      dtype: int64 or int32; None for int64.
+      seed: The seed of this op, combined with the global seed.
       name: Not used.
 
     Returns:
@@ -500,11 +509,11 @@ def categorical(
 
     Raises:
       InvalidArgumentError: If ``logits`` is not a matrix, or ``num_samples`` is negative.
-      ValueError: If ``dtype`` is another one.
+      ValueError: If ``dtype`` is not supported.
 
     Example:
       >>> logits = tf.math.log([[0.0, 1.0, 0.0]])
       >>> tf.random.categorical(logits, 3).numpy()
       array([[1, 1, 1]])
     """
-    return stateless_random.categorical(_seed(seed), logits, num_samples, dtype)
+    return stateless_random.categorical(_record_state(seed), logits, num_samples, dtype)

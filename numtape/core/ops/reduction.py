@@ -1,4 +1,4 @@
-"""Reductions over axes, and moments."""
+"""Reductions over axes: sums, products, extremes, means, variances and moments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Axes = tuple[int, ...]
 
 
 def _keep_axes(x: Spec | Tensor, axes: Axes) -> tuple[int, ...]:
-    """The shape with the reduced axes kept as 1."""
+    """Return the shape with reduced axes of size 1."""
     return tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
 
 
@@ -59,14 +59,14 @@ def _boolean(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     return _reduce_values(op, x, axes, keepdims)
 
 
-def _spread(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
-    """A result's adjoint, broadcast to the operand's shape."""
+def _spread_adjoint(g: Tensor, x: Tensor, axes: Axes) -> Tensor:
+    """Broadcast the adjoint of the result to the shape of the operand."""
     if g.ndim:
         g = movement.reshape_if_needed(g, _keep_axes(x, axes))
     return movement.broadcast_to(g, tuple(x.shape))
 
 
-def _count(x: Tensor | Spec, axes: Axes) -> int:
+def _count_elements(x: Tensor | Spec, axes: Axes) -> int:
     count = 1
     for axis in axes:
         count *= x.shape[axis]
@@ -74,7 +74,7 @@ def _count(x: Tensor | Spec, axes: Axes) -> int:
 
 
 def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
-    """The mean of integers, rounded towards 0; the sum itself may not fit the dtype."""
+    """Compute the mean of integers, rounded towards 0; their sum may not fit the dtype."""
     unsigned = x.dtype.kind == "u"
     total = np.sum(x, axes, np.uint64 if unsigned else np.int64, keepdims=keepdims)
     count = total.dtype.type(max(x.size // max(out.size, 1), 1))
@@ -82,8 +82,8 @@ def _mean(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
     np.copyto(out, value, casting="unsafe")
 
 
-def _native(name: str) -> Any:
-    """The jitted kernel for neighbouring axes."""
+def _make_native(name: str) -> Any:
+    """Return the function that describes the jitted kernel for adjacent axes."""
 
     def native(out: Spec, x: Spec, axes: Axes, keepdims: bool) -> Native | None:
         first, last = axes[0], axes[-1]
@@ -92,21 +92,21 @@ def _native(name: str) -> Any:
             return None
         outer = math.prod(x.shape[:first])
         panels = 1 if inner == 1 else -(-inner // PANEL)
-        kind = "uint8" if x.dtype.is_bool else x.dtype.name  # of which each is 0 or 1
+        kind = "uint8" if x.dtype.is_bool else x.dtype.name  # bools are stored as 0 or 1
         return Native(name, (kind,), (n, inner), outer * panels, x.size)
 
     return native
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
-    """The adjoint goes to the extreme element; several of them share it evenly."""
+    """Return the adjoint of ``x``, which the extreme elements share evenly."""
     here = x == movement.reshape_if_needed(y, _keep_axes(x, axes))
     number = reduce_sum(elementwise.cast(here, x.dtype), axes, True)
     share = movement.reshape_if_needed(g, _keep_axes(x, axes)) / number
     return (elementwise.select(here, share, share * 0),)
 
 
-def _ufunc(ufunc: Any, start: str | None = None) -> Any:
+def _make_compute(ufunc: np.ufunc, start: str | None = None) -> Any:
     def compute(out: Array, x: Array, axes: Axes, keepdims: bool) -> None:
         if start is not None and not x.size:
             limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
@@ -124,9 +124,9 @@ SUM = defop(
     1,
     _numeric,
     body="sum",
-    compute=_ufunc(np.add),
-    native=_native("sum"),
-    vjp=lambda g, y, x, axes, keepdims: (_spread(g, x, axes),),
+    compute=_make_compute(np.add),
+    native=_make_native("sum"),
+    vjp=lambda g, y, x, axes, keepdims: (_spread_adjoint(g, x, axes),),
 )
 # The mean of floats is a sum and a quotient.
 MEAN = defop("Mean", ARRAY, 1, _numeric, compute=_mean, gradient=STOP)
@@ -136,8 +136,8 @@ MAX = defop(
     1,
     _real,
     body="max",
-    compute=_ufunc(np.maximum, "min"),
-    native=_native("max"),
+    compute=_make_compute(np.maximum, "min"),
+    native=_make_native("max"),
     vjp=_extreme_vjp,
 )
 MIN = defop(
@@ -146,15 +146,27 @@ MIN = defop(
     1,
     _real,
     body="min",
-    compute=_ufunc(np.minimum, "max"),
-    native=_native("min"),
+    compute=_make_compute(np.minimum, "max"),
+    native=_make_native("min"),
     vjp=_extreme_vjp,
 )
 ALL = defop(
-    "All", ARRAY, 1, _boolean, compute=_ufunc(np.logical_and), native=_native("min"), gradient=STOP
+    "All",
+    ARRAY,
+    1,
+    _boolean,
+    compute=_make_compute(np.logical_and),
+    native=_make_native("min"),
+    gradient=STOP,
 )
 ANY = defop(
-    "Any", ARRAY, 1, _boolean, compute=_ufunc(np.logical_or), native=_native("max"), gradient=STOP
+    "Any",
+    ARRAY,
+    1,
+    _boolean,
+    compute=_make_compute(np.logical_or),
+    native=_make_native("max"),
+    gradient=STOP,
 )
 
 
@@ -166,19 +178,19 @@ def _reduce(op: Op, x: TensorLike, axis: AxisLike, keepdims: bool) -> Tensor:
         x = as_tensor(x)
     if type(keepdims) is not bool:
         keepdims = bool(keepdims)
-    fixed = axis is None or type(axis) is int
-    key = (op.index, axis, keepdims, x._spec.rank) if fixed else None
+    is_static = axis is None or type(axis) is int
+    key = (op.index, axis, keepdims, x._spec.rank) if is_static else None
     recorder = _recorders.get(key)
     if recorder is None:
         axes = tuple(sorted(axes_of(op.name, axis, x.ndim)))
         if not axes:
-            op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # refuses dtypes
+            op.spec(op, x._spec, axes=axes, keepdims=keepdims)  # rejects unsupported dtypes
             return movement.identity(x)
-        same = op.index, axes, keepdims
-        recorder = _recorders.get(same)
+        axes_key = op.index, axes, keepdims
+        recorder = _recorders.get(axes_key)
         if recorder is None:
-            recorder = _recorders.setdefault(same, unary(op, axes=axes, keepdims=keepdims))
-        if fixed:
+            recorder = _recorders.setdefault(axes_key, unary(op, axes=axes, keepdims=keepdims))
+        if is_static:
             _recorders[key] = recorder
     return recorder(x)
 
@@ -199,14 +211,14 @@ def reduce_sum(
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all; negative ones count from
         the end.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If an axis is out of range (as AxisError, which is a ValueError, too) or
+      InvalidArgumentError: If an axis is out of range (as AxisError, which is also a ValueError) or
         named twice, or the elements are bools.
 
     Example:
@@ -229,13 +241,13 @@ def reduce_mean(
 ) -> Tensor:
     """The mean of elements over axes.
 
-    That of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them first for
-    another. The mean of nothing is NaN.
+    The mean of integers is an integer, rounded towards 0, as in TensorFlow: `cast` them to floats
+    to avoid rounding. The mean of an empty tensor is NaN.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -254,7 +266,7 @@ def reduce_mean(
     if not x._spec.inexact:
         return _reduce(MEAN, x, axis, keepdims)
     total = _reduce(SUM, x, axis, keepdims)
-    count = x._spec.size // max(total._spec.size, 1)  # 0 for the mean of nothing, which is NaN
+    count = x._spec.size // max(total._spec.size, 1)  # 0 for an empty tensor, whose mean is NaN
     return elementwise.real_divide(total, float(count))
 
 
@@ -267,13 +279,13 @@ def reduce_max(
 ) -> Tensor:
     """The largest element over axes; NaN if one is NaN.
 
-    At a tie the gradient is shared evenly. The maximum of nothing is minus infinity, or the
+    At a tie the gradient is shared evenly. The maximum of an empty tensor is minus infinity, or the
     smallest integer.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -298,13 +310,13 @@ def reduce_min(
 ) -> Tensor:
     """The smallest element over axes; NaN if one is NaN.
 
-    At a tie the gradient is shared evenly. The minimum of nothing is infinity, or the largest
-    integer.
+    At a tie the gradient is shared evenly. The minimum of an empty tensor is infinity, or the
+    largest integer.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -327,12 +339,12 @@ def reduce_all(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Whether all elements over axes are true; true of nothing. No gradient flows through.
+    """Whether all elements over axes are true; True for an empty tensor. No gradient flows through.
 
     Args:
       input_tensor: A tensor of bools.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -345,7 +357,7 @@ def reduce_all(
       >>> tf.reduce_all([[True, False], [True, True]], axis=1).numpy()
       array([False,  True])
     """
-    return _reduce(ALL, _truths(input_tensor), axis, keepdims)
+    return _reduce(ALL, _to_bools(input_tensor), axis, keepdims)
 
 
 @suggest_keywords
@@ -355,12 +367,12 @@ def reduce_any(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Whether any element over axes is true; false of nothing. No gradient flows through.
+    """Whether any element over axes is true; False for an empty tensor. No gradient flows through.
 
     Args:
       input_tensor: A tensor of bools.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -373,11 +385,11 @@ def reduce_any(
       >>> tf.reduce_any([[True, False], [False, False]], axis=1).numpy()
       array([ True, False])
     """
-    return _reduce(ANY, _truths(input_tensor), axis, keepdims)
+    return _reduce(ANY, _to_bools(input_tensor), axis, keepdims)
 
 
-def _truths(value: Any) -> Any:
-    """An operand of bools; NumPy's numbers become such."""
+def _to_bools(value: TensorLike) -> Any:
+    """Convert to a tensor of bools, including NumPy's numbers."""
     return value if spec_of(value) is not None else to_tensor(value, bool_)
 
 
@@ -388,15 +400,15 @@ def reduce_prod(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of elements over axes; 1 of nothing.
+    """The product of elements over axes; 1 for an empty tensor.
 
-    Multiplied pairwise in log2(n) rounds, so that derivatives of every order are right where
-    elements are 0 as well.
+    Elements are multiplied pairwise in log2(n) rounds, so that derivatives of every order are also
+    correct where elements are 0.
 
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -414,14 +426,14 @@ def reduce_prod(
       array([ 0., 10.,  0.], dtype=float32)
     """
     x = as_tensor(input_tensor)
-    if x.dtype in (float16, bfloat16):  # rounded once
+    if x.dtype in (float16, bfloat16):  # computed in float32 and rounded once
         result = reduce_prod(elementwise.cast(x, float32), axis, keepdims)
         return elementwise.cast(result, x.dtype)
     axes = tuple(sorted(axes_of("Prod", axis, x.ndim)))
     shape = tuple(dim for at, dim in enumerate(x.shape) if at not in axes)
     retained = _keep_axes(x, axes)
     last = tuple(at for at in range(x.ndim) if at not in axes) + axes
-    x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count(x, axes)))
+    x = movement.reshape(movement.transpose_if_needed(x, last), (*shape, _count_elements(x, axes)))
     if not x.shape[-1]:
         ones = elementwise.add(reduce_sum(x, -1), 1)
         return movement.reshape_if_needed(ones, retained if keepdims else shape)
@@ -444,18 +456,18 @@ def reduce_variance(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean squared distance from the mean over axes: divided by n, not by n - 1.
+    """The variance over axes: the mean squared distance from the mean, divided by n, not by n - 1.
 
     The mean is subtracted first, in a separate pass, so that a large mean does not cancel digits.
 
     Args:
       input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype; for complex numbers, of their parts' dtype.
+      A tensor of the same dtype; for complex numbers, the dtype of their parts.
 
     Raises:
       DtypeError: If the elements are neither floats nor complex numbers.
@@ -485,16 +497,16 @@ def reduce_std(
 ) -> Tensor:
     """The standard deviation over axes: the square root of `reduce_variance`.
 
-    Where all elements are equal it has no derivative: the gradient there is 0, a subgradient.
+    Where all elements are equal it is not differentiable: the gradient there is 0, a subgradient.
 
     Args:
       input_tensor: A tensor of floats or complex numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
-      A tensor of the same dtype; for complex numbers, of their parts' dtype.
+      A tensor of the same dtype; for complex numbers, the dtype of their parts.
 
     Raises:
       DtypeError: If the elements are neither floats nor complex numbers.
@@ -514,7 +526,7 @@ def reduce_logsumexp(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``log(sum(exp(x)))`` over axes, without overflow: the largest element is taken off before.
+    """``log(sum(exp(x)))`` over axes, without overflow: the largest element is subtracted first.
 
     See Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax functions"
     (2021). Its derivative is `softmax`.
@@ -522,14 +534,14 @@ def reduce_logsumexp(
     Args:
       input_tensor: A tensor of floats.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If an axis is out of range or named twice, or the elements are no
+      InvalidArgumentError: If an axis is out of range or named twice, or the elements are not
         floats.
 
     Example:
@@ -545,17 +557,21 @@ def reduce_logsumexp(
 
 @suggest_keywords
 def moments(
-    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance over axes: the mean squared distance from the mean.
 
-    The second derivative is right, unlike TensorFlow's.
+    The second derivative is correct, unlike in TensorFlow.
 
     Args:
       x: A tensor of floats.
       axes: The axes to reduce: an int or a list of them.
-      shift: Accepted for TensorFlow's sake.
-      keepdims: Whether reduced axes stay, with size 1.
+      shift: Accepted for compatibility with TensorFlow.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -575,20 +591,24 @@ def moments(
     return (mean if keepdims else movement.squeeze(mean, axes)), variance
 
 
-def _axes(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
+def _parse_axes(x: Tensor, axes: AxisLike, op: str) -> tuple[int, ...]:
     return tuple(sorted(axes_of(op, axes, x.ndim)))
 
 
 def sufficient_statistics(
-    x: TensorLike, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """Sums from which `normalize_moments` computes mean and variance over axes.
+    """Compute sums over axes, from which `normalize_moments` computes mean and variance.
 
     Args:
       x: A tensor of numbers.
       axes: The axes to reduce.
-      shift: A number near the mean, which is subtracted first; None for 0.
-      keepdims: Whether reduced axes stay, with size 1.
+      shift: A number near the mean that is subtracted first; None for 0.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -604,29 +624,33 @@ def sufficient_statistics(
     """
     result = as_tensor(x)
     number = 1
-    for axis in _axes(result, axes, "SufficientStatistics"):
+    for axis in _parse_axes(result, axes, "SufficientStatistics"):
         number *= result.shape[axis]
     count = as_tensor(result.dtype.as_numpy_dtype(number))
     if shift is None:
-        return count, reduce_sum(result, axes, keepdims), _squares(result, axes, keepdims), None
+        return count, reduce_sum(result, axes, keepdims), _sum_squares(result, axes, keepdims), None
     shift = as_tensor(shift, result._spec)
     distance = result - shift
     squares = reduce_sum(elementwise.squared_difference(result, shift), axes, keepdims)
     return count, reduce_sum(distance, axes, keepdims), squares, shift
 
 
-def _squares(x: Tensor, axes: Any, keepdims: bool) -> Tensor:
+def _sum_squares(x: Tensor, axes: AxisLike, keepdims: bool) -> Tensor:
     return reduce_sum(elementwise.square(x), axes, keepdims)
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what `sufficient_statistics` gives.
+    """Compute mean and variance from the results of `sufficient_statistics`.
 
     Args:
       counts: The number of elements, as a float.
-      mean_ss: Their sum.
+      mean_ss: The sum of the elements.
       variance_ss: The sum of their squares.
       shift: The number that was subtracted first, or None.
       name: Not used.
@@ -635,7 +659,7 @@ def normalize_moments(
       The mean and the variance.
 
     Raises:
-      InvalidArgumentError: If they are not floats, dtypes differ, or shapes do not broadcast.
+      InvalidArgumentError: If the sums are not floats, dtypes differ, or shapes do not broadcast.
 
     Example:
       >>> mean, variance = tf.nn.normalize_moments(3.0, 6.0, 15.0, None)
@@ -652,20 +676,20 @@ def normalize_moments(
 
 def weighted_moments(
     x: TensorLike,
-    axes: Any,
-    frequency_weights: Any,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
     keepdims: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over axes of elements that count differently.
+    """Compute the weighted mean and variance over axes.
 
     Both are 0 where the weights add up to 0.
 
     Args:
       x: A tensor of floats.
       axes: The axes to reduce.
-      frequency_weights: How often each element counts: of a shape that broadcasts with ``x``.
-      keepdims: Whether reduced axes stay, with size 1.
+      frequency_weights: The weight of each element; it broadcasts with ``x``.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -688,6 +712,6 @@ def weighted_moments(
     variance = elementwise.real_divide_no_nan(reduce_sum(distance, axes, True), total)
     if keepdims:
         return mean, variance
-    removed = _axes(mean, axes, "WeightedMoments")
+    removed = _parse_axes(mean, axes, "WeightedMoments")
     shape = tuple(dim for at, dim in enumerate(mean.shape) if at not in removed)
     return movement.reshape(mean, shape), movement.reshape(variance, shape)

@@ -1,4 +1,4 @@
-"""Shape and dtype rules that ops share, and checks of values at the call."""
+"""Shape and dtype rules that ops share, and a check of values at the call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ..values.tensor import Tensor
 Rule = TypeVar("Rule", bound=Callable[..., Spec])
 
 
-def _is_allowed(op: Op, dtype: DType, allowed: str) -> None:
+def refuse_dtype(op: Op, dtype: DType, allowed: str) -> None:
+    """Raise DtypeError: the op does not accept the dtype."""
     raise DtypeError(
         f"Value for attr 'T' of {dtype.name} is not in the list of allowed values: {allowed} "
         f"[Op:{op.name}]. Use `cast`."
@@ -23,7 +24,7 @@ def _is_allowed(op: Op, dtype: DType, allowed: str) -> None:
 
 
 def of_complex(kind: str) -> Callable[[Rule], Rule]:
-    """Extend a rule for dtypes to complex numbers; see `defop`."""
+    """Return a decorator that sets how a rule treats complex numbers; see `defop`."""
 
     def mark(rule: Rule) -> Rule:
         rule.of_complex = kind  # type: ignore[attr-defined]
@@ -33,8 +34,8 @@ def of_complex(kind: str) -> Callable[[Rule], Rule]:
 
 
 @of_complex("analytic")
-def same(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Any one dtype; the operands broadcast."""
+def same_dtype(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Accept any dtype, the same for all operands, which broadcast."""
     first = specs[0]
     for j, spec in enumerate(specs[1:], 1):
         if spec.dtype is not first.dtype:
@@ -44,104 +45,104 @@ def same(op: Op, *specs: Spec, **_: Any) -> Spec:
     return intern(broadcast(op.name, *specs), first.dtype)
 
 
-def real(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for integers and floats."""
+def real(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for integers and floats."""
     if specs[0].dtype.is_bool or specs[0].dtype.is_complex:
-        _is_allowed(
+        refuse_dtype(
             op,
             specs[0].dtype,
             "bfloat16, half, float, double, uint8, uint16, uint32, "
             "uint64, int8, int16, int32, int64",
         )
-    return same(op, *specs)
+    return same_dtype(op, *specs)
 
 
 @of_complex("analytic")
-def number(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for every dtype but bool, of an analytic function."""
+def number(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for every dtype but bool; the function is analytic."""
     if specs[0].dtype.is_bool:
-        _is_allowed(
+        refuse_dtype(
             op,
             specs[0].dtype,
             "bfloat16, half, float, double, uint8, uint16, uint32, "
             "uint64, int8, int16, int32, int64, complex64, complex128",
         )
-    return same(op, *specs)
+    return same_dtype(op, *specs)
 
 
-def floating(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for float dtypes."""
+def floating(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for float dtypes."""
     if not specs[0].is_float:
-        _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "bfloat16, half, float, double")
+    return same_dtype(op, *specs)
 
 
 @of_complex("analytic")
-def analytic(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for floats and complex numbers, of an analytic function."""
+def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for floats and complex numbers; the function is analytic."""
     if not specs[0].inexact:
-        _is_allowed(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "bfloat16, half, float, double, complex64, complex128")
+    return same_dtype(op, *specs)
 
 
 @of_complex("other")
-def complex_only(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for complex numbers; the adjoint is the rule's own."""
+def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for complex numbers; the op's rule handles their adjoints."""
     if not specs[0].dtype.is_complex:
-        _is_allowed(op, specs[0].dtype, "complex64, complex128")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "complex64, complex128")
+    return same_dtype(op, *specs)
 
 
 @of_complex("other")
-def part(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """A complex operand, the result of the dtype of its parts."""
+def part(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Accept a complex operand; the result has the dtype of its parts."""
     return intern(tuple(complex_only(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
-def integer(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for integer dtypes."""
+def integer(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for integer dtypes."""
     if not specs[0].dtype.is_integer:
-        _is_allowed(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
-    return same(op, *specs)
+        refuse_dtype(op, specs[0].dtype, "int8, int16, int32, int64, uint8, uint16, uint32, uint64")
+    return same_dtype(op, *specs)
 
 
-def boolean(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `same`, for bools."""
+def boolean(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `same_dtype`, for bools."""
     if not specs[0].dtype.is_bool:
         raise mismatch_error(op.name, 0, bool_, specs[0].dtype)
-    return same(op, *specs)
+    return same_dtype(op, *specs)
 
 
 @of_complex("other")
-def size(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Like `number`; what complex numbers give is real."""
+def magnitude(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Like `number`; the result for complex numbers is real."""
     return intern(tuple(number(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
 @of_complex("analytic")
-def compare(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Operands as for `same`, the result a bool."""
-    return intern(tuple(same(op, *specs).shape), bool_)
+def compare(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Accept operands like `same_dtype`; the result is bool."""
+    return intern(tuple(same_dtype(op, *specs).shape), bool_)
 
 
-def order(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """Operands as for `real`, the result a bool."""
+def order(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Accept operands like `real`; the result is bool."""
     return intern(tuple(real(op, *specs).shape), bool_)
 
 
-def test(op: Op, *specs: Spec, **_: Any) -> Spec:
-    """A float operand, the result a bool."""
+def float_test(op: Op, *specs: Spec, **_: object) -> Spec:
+    """Accept a float operand; the result is bool."""
     return intern(tuple(floating(op, *specs).shape), bool_)
 
 
 def every(
     x: Tensor, on_array: Callable[[Any], Any], on_tensor: Callable[[Any], Tensor], message: str
 ) -> bool:
-    """Whether a condition holds for all elements of ``x``.
+    """Return whether a condition holds for all elements of ``x``.
 
-    It is given twice, for a NumPy array and for a tensor. While a call is traced, rows compute
-    it, and the guard is on what they find, not on the elements. ``said`` is the error's message
-    where a GPU tells later that it does not hold in a replay.
+    ``on_array`` computes the condition for a NumPy array, ``on_tensor`` for a tensor. In a traced
+    call, rows compute it, and only its result is guarded, not the elements. ``message`` is the
+    message of the error if a replay on a GPU later finds that it does not hold.
     """
     result: bool = local.log.holds_for_all(x, on_array, on_tensor, message)
     return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,19 +21,22 @@ from .joining import concat
 from .reduction import reduce_sum
 from .rules import every
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, ShapeLike, TensorLike
+
 Shape = tuple[int, ...]
 
 
-def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
-    """Tuples of indices into axes of these sizes as places among all of their elements.
+def flatten_indices(indices: Tensor, lead: Shape, op: str) -> Tensor:
+    """Convert tuples of indices to flat indices.
 
     Args:
-      indices: Integers; the last axis runs through a tuple.
-      lead: The sizes.
-      op: The name for errors.
+      indices: Integers; the last axis is the tuple.
+      lead: The sizes of the indexed axes.
+      op: The name of the op, for errors.
 
     Returns:
-      An integer vector, a place for each tuple.
+      An integer vector, a flat index for each tuple.
 
     Raises:
       InvalidArgumentError: If an index is out of range.
@@ -63,8 +66,8 @@ def places(indices: Tensor, lead: Shape, op: str) -> Tensor:
     return movement.reshape(reduce_sum(wide, -1), (-1,))
 
 
-def of_integers(indices: Any, op: str) -> Tensor:
-    """Tuples of indices: a tensor of integers."""
+def to_index_tuples(indices: TensorLike, op: str) -> Tensor:
+    """Convert tuples of indices to a tensor of integers."""
     result = as_tensor(indices)
     require(result.dtype.is_integer, op, f"indices must be integers, got {result.dtype.name}")
     require(result.ndim > 0, op, "indices must be at least a vector")
@@ -72,28 +75,28 @@ def of_integers(indices: Any, op: str) -> Tensor:
 
 
 def gather_nd(
-    params: Any,
-    indices: Any,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    batch_dims: IntLike = 0,
     name: str | None = None,
     bad_indices_policy: str = "",
 ) -> Tensor:
-    """The elements at index tuples, or slices if the tuples are shorter.
+    """Gather the elements at tuples of indices, or slices if the tuples are shorter than the rank.
 
     Args:
       params: A tensor of any dtype.
-      indices: Integers from 0 on; the last axis runs through a tuple, an index for each of the
-        first axes of ``params``.
-      batch_dims: How many leading axes both have in common.
+      indices: Non-negative integers; the last axis is the tuple, an index for each of the leading
+        axes of ``params``.
+      batch_dims: The number of leading batch axes that both share.
       name: Not used.
-      bad_indices_policy: "IGNORE": an index out of range gives zeros; else it is an error.
+      bad_indices_policy: "IGNORE" to return zeros for an index out of range; else it is an error.
 
     Returns:
       A tensor of the dtype of ``params``, of shape indices.shape[:-1] + params.shape[k:] for tuples
       of length k.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 
     Example:
       >>> tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).numpy()
@@ -101,14 +104,14 @@ def gather_nd(
       >>> tf.gather_nd([[1, 2], [3, 4]], [[1]]).numpy()
       array([[3, 4]], dtype=int32)
     """
-    ignore = is_lenient(bad_indices_policy, "GatherNd")
-    x, value = as_tensor(params), of_integers(indices, "GatherNd")
+    ignore = ignores_bad_indices(bad_indices_policy, "GatherNd")
+    x, value = as_tensor(params), to_index_tuples(indices, "GatherNd")
     lead = movement.to_ints(batch_dims)
     if not isinstance(lead, int) or not 0 <= lead < value.ndim:
         raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {value.ndim}).")
     require(x.ndim > 0, "GatherNd", "params must be at least a vector")
     if lead:
-        value = _with_batch(x, value, lead)
+        value = _prepend_batch_indices(x, value, lead)
     depth = value.shape[-1]
     require(
         depth <= x.ndim,
@@ -124,9 +127,9 @@ def gather_nd(
     )
     inside = None
     if ignore:
-        value, inside = clip(value, sizes)
-    at = places(value, sizes, "GatherNd")
-    if depth == 1 and value.ndim == 2 and inside is None:  # its derivative is slices
+        value, inside = clip_indices(value, sizes)
+    at = flatten_indices(value, sizes, "GatherNd")
+    if depth == 1 and value.ndim == 2 and inside is None:  # the gradient is `IndexedSlices`
         return record(GATHER, (x, at), axis=0)
     flat = movement.reshape(x, (math.prod(sizes), *rest))
     taken = movement.reshape(record(GATHER, (flat, at), axis=0), shape)
@@ -136,8 +139,8 @@ def gather_nd(
     return elementwise.select(here, taken, elementwise.cast(0, taken.dtype))
 
 
-def _with_batch(x: Tensor, indices: Tensor, lead: int) -> Tensor:
-    """Tuples that begin with the numbers of the batches that they are in."""
+def _prepend_batch_indices(x: Tensor, indices: Tensor, lead: int) -> Tensor:
+    """Prepend the batch indices to tuples of indices."""
     shape = tuple(indices.shape)
     message = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
     require(shape[:lead] == tuple(x.shape[:lead]), "GatherNd", message)
@@ -145,8 +148,8 @@ def _with_batch(x: Tensor, indices: Tensor, lead: int) -> Tensor:
     return concat([as_tensor(numbers), elementwise.cast(indices, dtypes.int64)], -1)
 
 
-def is_lenient(policy: str, op: str) -> bool:
-    """Whether indices out of range are left out."""
+def ignores_bad_indices(policy: str, op: str) -> bool:
+    """Return whether indices out of range are ignored."""
     if policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
         raise InvalidArgumentError(
             f"bad_indices_policy is ERROR or IGNORE, got {policy!r} [Op:{op}]"
@@ -154,32 +157,32 @@ def is_lenient(policy: str, op: str) -> bool:
     return policy == "IGNORE"
 
 
-def clip(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
-    """Indices that are all in range, and which tuples were."""
+def clip_indices(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
+    """Clip indices to their range; also return which tuples were in range."""
     wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
     good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))
-    same = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
-    return good, comparison.equal(reduce_sum(same, -1), len(sizes))
+    in_range = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
+    return good, comparison.equal(reduce_sum(in_range, -1), len(sizes))
 
 
 Array = np.ndarray[Any, Any]
 
 
-def _parts(
-    indices: Any,
-    updates: Any,
+def _parse_updates(
+    indices: TensorLike,
+    updates: TensorLike,
     shape: Shape,
     like: Spec | None,
     op: str,
     policy: str = "",
     vector: bool = False,
 ) -> tuple[Tensor, Tensor, int, Shape]:
-    """Flat places, updates in a row of slices, how many slices there are, and their shape.
+    """Return flat indices, a vector of updates, the number of slices and the shape of a slice.
 
-    With ``vector``, each number in a vector of indices is a tuple of one.
+    With ``vector``, indices of rank 1 are tuples of length 1.
     """
-    ignore = is_lenient(policy, op)
-    result, provided = of_integers(indices, op), as_tensor(updates, like, op)
+    ignore = ignores_bad_indices(policy, op)
+    result, provided = to_index_tuples(indices, op), as_tensor(updates, like, op)
     require(
         result.ndim > 1 or vector,
         op,
@@ -203,29 +206,33 @@ def _parts(
     count = math.prod(result.shape[:-1])
     provided = movement.reshape(provided, (count, *rest))
     if ignore:
-        inside = movement.reshape(clip(result, sizes)[1], (-1,))
+        inside = movement.reshape(clip_indices(result, sizes)[1], (-1,))
         result = boolean_mask(movement.reshape(result, (count, depth)), inside)
         provided = boolean_mask(provided, inside)
-    return places(result, sizes, op), provided, math.prod(sizes), rest
+    return flatten_indices(result, sizes, op), provided, math.prod(sizes), rest
 
 
 def scatter_nd(
-    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+    indices: TensorLike,
+    updates: TensorLike,
+    shape: ShapeLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
-    """Zeros, but for updates at tuples of indices; what goes to the same place is added up.
+    """Scatter updates into zeros at tuples of indices; updates at the same indices add up.
 
     Args:
-      indices: Integers from 0 on; the last axis runs through a tuple.
+      indices: Non-negative integers; the last axis is the tuple.
       updates: An element or slice for each tuple.
       shape: The shape of the result.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
+      bad_indices_policy: "IGNORE" to ignore indices out of range; else they are an error.
       name: Not used.
 
     Returns:
       A tensor of shape ``shape`` and the dtype of ``updates``.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 
     Example:
       >>> tf.scatter_nd([[3], [1], [3]], [9, 10, 1], shape=[5]).numpy()
@@ -234,20 +241,22 @@ def scatter_nd(
     require(not isinstance(movement.to_ints(shape), int), "ScatterNd", "Shape must be a vector")
     full = movement.to_shape(shape)
     require(min(full, default=0) >= 0, "ScatterNd", f"shape must be >= 0, got {full}")
-    at, provided, size, _ = _parts(indices, updates, full, None, "ScatterNd", bad_indices_policy)
+    at, provided, size, _ = _parse_updates(
+        indices, updates, full, None, "ScatterNd", bad_indices_policy
+    )
     return movement.reshape(record(SCATTER_ADD, (provided, at), axis=0, size=size), full)
 
 
-# Slices of the first axis put into a tensor, in the order in which they come.
+# Updates of slices along the first axis, applied in order.
 
 
-def _into_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
+def _update_spec(op: Op, x: Spec, at: Spec, updates: Spec, how: str) -> Spec:
     if updates.dtype is not x.dtype:
         raise dtypes.mismatch_error(op.name, 2, x.dtype, updates.dtype)
     return intern(tuple(x.shape), x.dtype)
 
 
-_HOW: dict[str, Any] = {
+_UFUNCS: dict[str, Any] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -257,36 +266,36 @@ _HOW: dict[str, Any] = {
 }
 
 
-def _into(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
+def _update(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
     out[...] = x
     if how == "update":
         last = np.full(len(x), -1)
-        last[at] = np.arange(at.size)  # of those to one place the last one stays
+        last[at] = np.arange(at.size)  # the last update of a slice is used
         here = np.flatnonzero(last >= 0)
         out[here] = updates[last[here]]
         return
-    ufunc = _HOW[how]
+    ufunc = _UFUNCS[how]
     if how == "div" and x.dtype.kind in "iu":  # towards 0
         for k, u in zip(at, updates, strict=True):
             signs = np.sign(out[k]) * np.sign(u)
             out[k] = np.abs(out[k]) // np.abs(u) * signs
         return
-    if how in ("max", "min") and x.dtype.kind == "f":  # as TensorFlow: NaN replaces nothing
+    if how in ("max", "min") and x.dtype.kind == "f":  # as in TensorFlow, NaN replaces nothing
         updates = np.where(np.isnan(updates), -np.inf if how == "max" else np.inf, updates)
     with np.errstate(all="ignore"):
         ufunc.at(out, at, updates)
 
 
-def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how: str) -> Any:
+def _update_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how: str) -> Any:
     if how in ("add", "sub"):
         taken = record(GATHER, (g, at), axis=0)
         return g, None, taken if how == "add" else elementwise.negative(taken)
     if how == "update":
         zero = elementwise.zeros_of(updates)
-        return record(INTO, (g, at, zero), how="update"), None, record(GATHER, (g, at), axis=0)
+        return record(UPDATE, (g, at, zero), how="update"), None, record(GATHER, (g, at), axis=0)
     if how not in ("max", "min"):
         raise LookupError(f"gradient registry has no entry for: ResourceScatter{how.capitalize()}")
-    # As TensorFlow: shared evenly among all that are the extreme value.
+    # As in TensorFlow, all extreme values share the adjoint evenly.
     own = elementwise.cast(comparison.equal(x, y), g.dtype)
     reference = elementwise.cast(
         comparison.equal(updates, record(GATHER, (y, at), axis=0)), g.dtype
@@ -295,28 +304,28 @@ def _into_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how:
     return share * own, None, record(GATHER, (share, at), axis=0) * reference
 
 
-INTO = defop(
+UPDATE = defop(
     "TensorScatter",
     ARRAY,
     3,
-    _into_spec,
-    compute=_into,
-    vjp=_into_vjp,
+    _update_spec,
+    compute=_update,
+    vjp=_update_vjp,
     on_host=True,
     of_complex="analytic",
 )
 
 
 def scatter(
-    tensor: Any,
-    indices: Any,
-    updates: Any,
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
     how: str,
     op: str,
     policy: str = "",
     vector: bool = False,
 ) -> Tensor:
-    """A tensor with updates at tuples of indices. See `_parts` for ``vector``."""
+    """Update a tensor at tuples of indices. See `_parse_updates` for ``vector``."""
     x = as_tensor(tensor, spec_of(updates), op)
     shape = tuple(x.shape)
     require(how == "update" or not x.dtype.is_bool, op, "bools are not added or compared")
@@ -324,34 +333,38 @@ def scatter(
         how not in ("max", "min") or not x.dtype.is_complex, op, "complex numbers have no order"
     )
     require(x.ndim > 0, op, "the tensor must be at least a vector")
-    at, provided, size, rest = _parts(indices, updates, shape, x._spec, op, policy, vector)
+    at, provided, size, rest = _parse_updates(indices, updates, shape, x._spec, op, policy, vector)
     if provided.dtype is not x.dtype:
         raise dtypes.mismatch_error(op, 2, x.dtype, provided.dtype)
     flat = movement.reshape(x, (size, *rest))
-    return movement.reshape(record(INTO, (flat, at, provided), how=how), shape)
+    return movement.reshape(record(UPDATE, (flat, at, provided), how=how), shape)
 
 
 _ARGUMENTS = """
     Args:
       tensor: A tensor of numbers.
-      indices: Integers from 0 on; the last axis runs through a tuple.
+      indices: Non-negative integers; the last axis is the tuple.
       updates: An element or slice for each tuple.
-      bad_indices_policy: "IGNORE" leaves indices out of range out; else they are an error.
+      bad_indices_policy: "IGNORE" to ignore indices out of range; else they are an error.
       name: Not used.
 
     Returns:
       A tensor of the shape and dtype of ``tensor``.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 """
 
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
-    """A tensor with updates added at tuples of indices, one after the other.
+    """Add updates to a tensor at tuples of indices, in order.
 
     <arguments>
 
@@ -364,9 +377,13 @@ def tensor_scatter_nd_add(
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
-    """A tensor with updates subtracted at tuples of indices, one after the other.
+    """Subtract updates from a tensor at tuples of indices, in order.
 
     <arguments>
 
@@ -378,16 +395,16 @@ def tensor_scatter_nd_sub(
 
 
 def tensor_scatter_nd_update(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """A tensor with updates in the place of what was at tuples of indices.
+    """Replace elements or slices of a tensor at tuples of indices.
 
-    Of several updates to one place the last one stays; as in TensorFlow, all of them get its
-    derivative.
+    If indices are repeated, the last update is used; as in TensorFlow, all of them get its
+    gradient.
 
     Args:
       tensor: A tensor of any dtype.
-      indices: Integers from 0 on; the last axis runs through a tuple.
+      indices: Non-negative integers; the last axis is the tuple.
       updates: An element or slice of ``tensor`` for each tuple.
       name: Not used.
 
@@ -395,7 +412,7 @@ def tensor_scatter_nd_update(
       A tensor of the shape and dtype of ``tensor``.
 
     Raises:
-      InvalidArgumentError: If an index is out of range or no integer, or the shapes do not fit.
+      InvalidArgumentError: If an index is out of range or not an integer, or the shapes do not fit.
 
     Example:
       >>> tf.tensor_scatter_nd_update([1, 2, 3], [[2], [0]], [30, 10]).numpy()
@@ -406,11 +423,15 @@ def tensor_scatter_nd_update(
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_max(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
-    """A tensor with the larger of what was at tuples of indices and of updates.
+    """Take the maximum of a tensor and updates at tuples of indices.
 
-    The derivative is shared evenly among all that are the largest.
+    The largest values share the gradient evenly.
 
     <arguments>
 
@@ -423,11 +444,15 @@ def tensor_scatter_nd_max(
 
 @document(_ARGUMENTS)
 def tensor_scatter_nd_min(
-    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    tensor: TensorLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    bad_indices_policy: str = "",
+    name: str | None = None,
 ) -> Tensor:
-    """A tensor with the smaller of what was at tuples of indices and of updates.
+    """Take the minimum of a tensor and updates at tuples of indices.
 
-    The derivative is shared evenly among all that are the smallest.
+    The smallest values share the gradient evenly.
 
     <arguments>
 

@@ -1,9 +1,9 @@
-"""Reductions over segments: slices that have the same id are one result."""
+"""Reductions over segments: slices with the same id are reduced to one result."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .indexing import GATHER, SCATTER_ADD
 from .rules import every
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from ..values.annotations import IntLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
@@ -27,44 +30,44 @@ def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Sp
     return intern((size, *x.shape[1:]), x.dtype)
 
 
-def _combine(ufunc: Any) -> Any:
+def _make_compute(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
-        out[...] = empty  # half floats are computed as float32: `out` does not know their limits
+        out[...] = empty  # half floats are computed in float32, so `empty` is passed in
         here = ids >= 0
         ufunc.at(out, ids[here], x[here])
 
     return compute
 
 
-def _take(x: Tensor, ids: Tensor) -> Tensor:
-    """Of each id its result; of a negative one any: what it meets is left out."""
+def _take_by_id(x: Tensor, ids: Tensor) -> Tensor:
+    """Gather the result of each id; any result for negative ids, which callers ignore."""
     return record(GATHER, (x, elementwise.maximum(ids, 0)), axis=0)
 
 
-def _count(ids: Tensor, like: Tensor) -> Tensor:
-    """Whether ids count, which are not negative, beside the elements of ``like``."""
+def _has_id(ids: Tensor, like: Tensor) -> Tensor:
+    """Return whether ids are not negative, in a shape that broadcasts with ``like``."""
     return movement.reshape(ids >= 0, (*ids.shape, *[1] * (like.ndim - 1)))
 
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty: float) -> Any:
-    """As in `reduce_max`, several extreme elements share the adjoint evenly."""
-    here = comparison.logical_and(x == _take(y, ids), _count(ids, x))
+    """Return the adjoint of ``x``, which the extreme elements share evenly, as for `reduce_max`."""
+    here = comparison.logical_and(x == _take_by_id(y, ids), _has_id(ids, x))
     number = _sum(elementwise.cast(here, x.dtype), ids, size)
     share = elementwise.real_divide_no_nan(g, number)
-    return elementwise.select(here, _take(share, ids), 0.0), None
+    return elementwise.select(here, _take_by_id(share, ids), 0.0), None
 
 
 def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
-    """The product of the others: of those that are not 0, where the element is."""
+    """Return the adjoint of ``x``: the product of the other elements of the segment."""
     zero = comparison.equal(x, 0.0)
-    zeros = _take(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
+    zeros = _take_by_id(_sum(elementwise.cast(zero, x.dtype), ids, size), ids)
     others = record(PROD, (elementwise.select(zero, 1.0, x), ids), size=size)
-    rest = _take(others, ids)
+    rest = _take_by_id(others, ids)
     alone = elementwise.select(zero, rest, rest / elementwise.select(zero, 1.0, x))
-    # No other element is 0, and the id is one.
+    # No other element is 0, and the id is not negative.
     lone = comparison.equal(zeros, elementwise.cast(zero, x.dtype))
-    lone = comparison.logical_and(lone, _count(ids, x))
-    return elementwise.select(lone, _take(g, ids) * alone, 0.0), None
+    lone = comparison.logical_and(lone, _has_id(ids, x))
+    return elementwise.select(lone, _take_by_id(g, ids) * alone, 0.0), None
 
 
 MAX: Op = defop(
@@ -74,7 +77,7 @@ MAX: Op = defop(
     _segment_spec,
     vjp=_extreme_vjp,
     on_host=True,
-    compute=_combine(np.maximum),
+    compute=_make_compute(np.maximum),
 )
 MIN: Op = defop(
     "UnsortedSegmentMin",
@@ -83,7 +86,7 @@ MIN: Op = defop(
     _segment_spec,
     vjp=_extreme_vjp,
     on_host=True,
-    compute=_combine(np.minimum),
+    compute=_make_compute(np.minimum),
 )
 PROD: Op = defop(
     "UnsortedSegmentProd",
@@ -93,12 +96,12 @@ PROD: Op = defop(
     vjp=_prod_vjp,
     on_host=True,
     of_complex="analytic",
-    compute=_combine(np.multiply),
+    compute=_make_compute(np.multiply),
 )
 
 
 def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
-    """Sums; slices whose id is negative go to a place behind the others, which is left out."""
+    """Sum segments. Slices with a negative id are added to an extra segment, which is dropped."""
     if not signed:
         return record(SCATTER_ADD, (x, ids), axis=0, size=size)
     ids = elementwise.select(ids < 0, size, ids)
@@ -106,23 +109,23 @@ def _sum(x: Tensor, ids: Tensor, size: int, signed: bool = True) -> Tensor:
     return strided_slice(result, tuple((0, dim, 1) for dim in (size, *result.shape[1:])))
 
 
-def _largest(x: Tensor, ids: Tensor, size: int) -> Tensor:
-    """The largest of each segment; the lowest finite number of an empty one."""
-    return record(MAX, (x, ids), size=size, empty=_finite(x.dtype.min))
+def _segment_max(x: Tensor, ids: Tensor, size: int) -> Tensor:
+    """Return the maximum of each segment; the lowest finite number for an empty segment."""
+    return record(MAX, (x, ids), size=size, empty=_to_number(x.dtype.min))
 
 
-def _smallest(x: Tensor, ids: Tensor, size: int) -> Tensor:
-    """The smallest of each segment; the highest finite number of an empty one."""
-    return record(MIN, (x, ids), size=size, empty=_finite(x.dtype.max))
+def _segment_min(x: Tensor, ids: Tensor, size: int) -> Tensor:
+    """Return the minimum of each segment; the highest finite number for an empty segment."""
+    return record(MIN, (x, ids), size=size, empty=_to_number(x.dtype.max))
 
 
-def _finite(limit: Any) -> float:
-    """A limit of a dtype as a number of Python's, which attributes are."""
+def _to_number(limit: float | np.integer[Any] | np.floating[Any]) -> float:
+    """Convert a limit of a dtype to a Python number, for use as an attribute."""
     number: float = limit.item() if hasattr(limit, "item") else limit
     return number
 
 
-def _operands(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor]:
+def _to_operands(data: TensorLike, segment_ids: TensorLike, op: str) -> tuple[Tensor, Tensor]:
     x, ids = as_tensor(data), as_tensor(segment_ids)
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op} of a bool tensor: `cast` it first [Op:{op}]")
@@ -133,9 +136,11 @@ def _operands(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor]:
     return x, ids
 
 
-def _of_sorted(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor, Array]:
-    """Checked operands, and how often each id is there."""
-    x, ids = _operands(data, segment_ids, op)
+def _parse_sorted(
+    data: TensorLike, segment_ids: TensorLike, op: str
+) -> tuple[Tensor, Tensor, Array]:
+    """Check operands with sorted ids; return them and the number of slices of each id."""
+    x, ids = _to_operands(data, segment_ids, op)
     require(x.ndim > 0, op, "input must be at least rank 1")
     require(ids.ndim == 1, op, "segment_ids should be a vector.")
     require(
@@ -149,35 +154,36 @@ def _of_sorted(data: Any, segment_ids: Any, op: str) -> tuple[Tensor, Tensor, Ar
     return x, ids, np.bincount(values)
 
 
-def _spread(count: Array, x: Tensor) -> Array:
+def _align_counts(count: Array, x: Tensor) -> Array:
     return count.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def _fill(value: Tensor, count: Array) -> Tensor:
-    """Zeros where there is nothing of an id."""
+def _zero_empty(value: Tensor, count: Array) -> Tensor:
+    """Replace the results of empty segments by 0."""
     if count.all():
         return value
-    return elementwise.select(as_tensor(_spread(count > 0, value)), value, 0)
+    return elementwise.select(as_tensor(_align_counts(count > 0, value)), value, 0)
 
 
 _IDS = """
     Args:
       data: A tensor of numbers, of at least one axis.
-      segment_ids: For each slice along the first axis its id: int32 or int64, from 0 on, sorted.
+      segment_ids: The id of each slice along the first axis: int32 or int64, not negative, sorted.
         Their values are read at the call.
       name: Not used.
 
     Returns:
-      A tensor of the dtype of ``data``, whose first axis has as many slices as the largest id says.
+      A tensor of the dtype of ``data``, whose first size is the largest id plus 1.
 
     Raises:
-      InvalidArgumentError: If ids are not sorted, negative, no integers, or not as many as slices.
+      InvalidArgumentError: If ids are not sorted, negative or not integers, or their number is not
+        that of the slices.
 """
 
 
 @document(_IDS)
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Sums of the slices that have the same id; 0 for an id that is not there.
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Sum the slices with the same id; 0 for an unused id.
 
     <arguments>
 
@@ -185,15 +191,15 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       >>> tf.math.segment_sum([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([3., 0., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentSum")
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentSum")
     return _sum(x, ids, len(count), False)
 
 
 @document(_IDS)
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Means of the slices that have the same id; 0 for an id that is not there.
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Average the slices with the same id; 0 for an unused id.
 
-    Those of integers are rounded towards 0.
+    Means of integers are rounded towards 0.
 
     <arguments>
 
@@ -201,17 +207,17 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
       >>> tf.math.segment_mean([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([1.5, 0. , 3. ], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentMean")
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentMean")
     total = _sum(x, ids, len(count), False)
-    number = as_tensor(_spread(np.maximum(count, 1), x).astype(x.dtype.as_numpy_dtype))
+    number = as_tensor(_align_counts(np.maximum(count, 1), x).astype(x.dtype.as_numpy_dtype))
     if not x.dtype.is_integer:
         return total / number
     return elementwise.sign(total) * (elementwise.abs_(total) // number)
 
 
 @document(_IDS)
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The largest of the slices that have the same id; 0 for an id that is not there.
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Take the maximum of the slices with the same id; 0 for an unused id.
 
     At a tie the gradient is shared evenly.
 
@@ -221,13 +227,13 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       >>> tf.math.segment_max([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([2., 0., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentMax")
-    return _fill(_largest(x, ids, len(count)), count)
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentMax")
+    return _zero_empty(_segment_max(x, ids, len(count)), count)
 
 
 @document(_IDS)
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The smallest of the slices that have the same id; 0 for an id that is not there.
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Take the minimum of the slices with the same id; 0 for an unused id.
 
     At a tie the gradient is shared evenly.
 
@@ -237,13 +243,13 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
       >>> tf.math.segment_min([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([1., 0., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentMin")
-    return _fill(_smallest(x, ids, len(count)), count)
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentMin")
+    return _zero_empty(_segment_min(x, ids, len(count)), count)
 
 
 @document(_IDS)
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Products of the slices that have the same id; 1 for an id that is not there.
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
+    """Multiply the slices with the same id; 1 for an unused id.
 
     <arguments>
 
@@ -251,31 +257,31 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
       >>> tf.math.segment_prod([1.0, 2.0, 3.0], [0, 0, 2]).numpy()
       array([2., 1., 3.], dtype=float32)
     """
-    x, ids, count = _of_sorted(data, segment_ids, "SegmentProd")
+    x, ids, count = _parse_sorted(data, segment_ids, "SegmentProd")
     return record(PROD, (x, ids), size=len(count))
 
 
 _UNSORTED = """
     Args:
       data: A tensor of numbers.
-      segment_ids: Ids, int32 or int64, in any order, for the first axes of ``data``: their shape
-        begins the shape of ``data``. Elements with a negative id are ignored.
-      num_segments: How many results there are.
+      segment_ids: Ids, int32 or int64, in any order. Their shape is a prefix of the shape of
+        ``data``. Elements with a negative id are ignored.
+      num_segments: The number of segments.
       name: Not used.
 
     Returns:
-      A tensor of the dtype of ``data``: ``num_segments`` slices.
+      A tensor of the dtype of ``data``, whose first size is ``num_segments``.
 
     Raises:
       InvalidArgumentError: If an id is not an integer or too large, or the shapes do not fit.
 """
 
 
-def _of_unsorted(
-    data: Any, segment_ids: Any, num_segments: Any, op: str
+def _parse_unsorted(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
 ) -> tuple[Tensor, Tensor, int]:
-    """Operands whose ids are a vector, and how many segments there are."""
-    x, ids = _operands(data, segment_ids, op)
+    """Check operands; return them with a vector of ids, and the number of segments."""
+    x, ids = _to_operands(data, segment_ids, op)
     try:
         size = movement.to_ints(num_segments)
     except TypeError:
@@ -309,9 +315,9 @@ def _of_unsorted(
 
 @document(_UNSORTED)
 def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the slices that have the same id, in any order; 0 for an id that is not there.
+    """Sum the slices with the same id; 0 for an empty segment.
 
     <arguments>
 
@@ -319,14 +325,14 @@ def unsorted_segment_sum(
       >>> tf.math.unsorted_segment_sum([1.0, 2.0, 3.0], [2, 0, 2], 3).numpy()
       array([2., 0., 4.], dtype=float32)
     """
-    return _sum(*_of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentSum"))
+    return _sum(*_parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentSum"))
 
 
 @document(_UNSORTED)
 def unsorted_segment_max(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """The largest of the slices that have the same id; the lowest number for an empty segment.
+    """Take the maximum of the slices with the same id; the lowest number for an empty segment.
 
     At a tie the gradient is shared evenly.
 
@@ -336,15 +342,15 @@ def unsorted_segment_max(
       >>> tf.math.unsorted_segment_max([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 3.], dtype=float32)
     """
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMax")
-    return _largest(x, ids, size)
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMax")
+    return _segment_max(x, ids, size)
 
 
 @document(_UNSORTED)
 def unsorted_segment_min(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """The smallest of the slices that have the same id; the highest number for an empty segment.
+    """Take the minimum of the slices with the same id; the highest number for an empty segment.
 
     At a tie the gradient is shared evenly.
 
@@ -354,15 +360,15 @@ def unsorted_segment_min(
       >>> tf.math.unsorted_segment_min([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 1.], dtype=float32)
     """
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMin")
-    return _smallest(x, ids, size)
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentMin")
+    return _segment_min(x, ids, size)
 
 
 @document(_UNSORTED)
 def unsorted_segment_prod(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Products of the slices that have the same id; 1 for an empty segment.
+    """Multiply the slices with the same id; 1 for an empty segment.
 
     <arguments>
 
@@ -370,13 +376,15 @@ def unsorted_segment_prod(
       >>> tf.math.unsorted_segment_prod([4.0, 2.0, 3.0], [1, 0, 1], 3).numpy()
       array([ 2., 12.,  1.], dtype=float32)
     """
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, "UnsortedSegmentProd")
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentProd")
     return record(PROD, (x, ids), size=size)
 
 
-def _share(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Tensor, Tensor]:
-    """The sums, and how many slices each has, at least 1."""
-    x, ids, size = _of_unsorted(data, segment_ids, num_segments, op)
+def _sums_and_counts(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, op: str
+) -> tuple[Tensor, Tensor]:
+    """Return the sum of each segment, and its number of slices, at least 1."""
+    x, ids, size = _parse_unsorted(data, segment_ids, num_segments, op)
     ones = as_tensor(np.ones(ids.shape, x.dtype.as_numpy_dtype))
     number = elementwise.maximum(_sum(ones, ids, size), 1)
     total = _sum(x, ids, size)
@@ -385,11 +393,11 @@ def _share(data: Any, segment_ids: Any, num_segments: Any, op: str) -> tuple[Ten
 
 @document(_UNSORTED)
 def unsorted_segment_mean(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Means of the slices that have the same id; 0 for an empty segment.
+    """Average the slices with the same id; 0 for an empty segment.
 
-    Those of integers are floats, as quotients are.
+    Means of integers are floats.
 
     <arguments>
 
@@ -397,14 +405,16 @@ def unsorted_segment_mean(
       >>> tf.math.unsorted_segment_mean([1.0, 2.0, 3.0], [1, 0, 1], 2).numpy()
       array([2., 2.], dtype=float32)
     """
-    return arithmetic.divide(*_share(data, segment_ids, num_segments, "UnsortedSegmentMean"))
+    return arithmetic.divide(
+        *_sums_and_counts(data, segment_ids, num_segments, "UnsortedSegmentMean")
+    )
 
 
 @document(_UNSORTED)
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the slices that have the same id, over the square root of their number.
+    """Sum the slices with the same id and divide by the square root of their number.
 
     <arguments>
 
@@ -412,5 +422,5 @@ def unsorted_segment_sqrt_n(
       >>> tf.math.unsorted_segment_sqrt_n([2.0, 2.0, 3.0, 4.0, 5.0], [1, 1, 1, 1, 0], 2).numpy()
       array([5. , 5.5], dtype=float32)
     """
-    total, number = _share(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
+    total, number = _sums_and_counts(data, segment_ids, num_segments, "UnsortedSegmentSqrtN")
     return total / elementwise.sqrt(number)

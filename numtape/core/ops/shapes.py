@@ -1,8 +1,8 @@
-"""Shapes as tensors, shapes that are checked, bits under another dtype, lists of tensors."""
+"""Shapes as tensors, shape checks, bit casts, and identities of lists of tensors."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,18 @@ from . import movement
 from .creation import shape as shape_of
 from .joining import as_tensors, stack
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..values.annotations import DTypeLike, PartialShape, ShapeLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
 
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    """The shapes of several tensors, as tensors.
+def shape_n(
+    input: Sequence[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None
+) -> list[Tensor]:
+    """Return the shapes of several tensors, as tensors.
 
     Args:
       input: A list of tensors.
@@ -32,7 +39,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
       A list of vectors.
 
     Raises:
-      InvalidArgumentError: If they do not exist.
+      InvalidArgumentError: If the list is empty.
 
     Example:
       >>> [shape.numpy().tolist() for shape in tf.shape_n([tf.zeros((2, 3)), tf.zeros(4)])]
@@ -42,19 +49,19 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     return [shape_of(x, out_type) for x in input]
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor itself, if its shape is the expected one.
+def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | None = None) -> Tensor:
+    """Check the shape of a tensor and return its value as a new tensor.
 
     Args:
       x: A tensor.
-      shape: The shape; None in it stands for any size.
+      shape: The expected shape; None in it stands for any size.
       name: Not used.
 
     Returns:
       A tensor with the value of ``x``.
 
     Raises:
-      InvalidArgumentError: If the shape is another one.
+      InvalidArgumentError: If the shape does not match.
 
     Example:
       >>> tf.ensure_shape(tf.zeros((2, 3)), (None, 3)).shape
@@ -75,18 +82,18 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return movement.identity(tensor)
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
-    """A list of new tensors with the same values.
+def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
+    """Return a list of new tensors with the same values.
 
     Args:
-      input: A list of tensors, or what becomes one.
+      input: A list of tensors, or a value that converts to one.
       name: Not used.
 
     Returns:
       A list of tensors.
 
     Raises:
-      InvalidArgumentError: If they do not exist.
+      InvalidArgumentError: If the list is empty.
 
     Example:
       >>> [x.numpy() for x in tf.identity_n([1.0, 2])]
@@ -96,8 +103,8 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     return [movement.identity(x) for x in input]
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """The value of ``input``: TensorFlow's promise that it does not change, which is not needed.
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return the value of ``input`` as a new tensor.
 
     Args:
       input: A tensor of any dtype.
@@ -123,18 +130,18 @@ CONST = defop(
 )
 
 
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Tensors of one shape joined along a new first axis: `stack`.
+def parallel_stack(values: Sequence[TensorLike], name: str = "parallel_stack") -> Tensor:
+    """Stack tensors of one shape along a new first axis; see `stack`.
 
     Args:
       values: A list of tensors of one shape and dtype.
       name: Not used.
 
     Returns:
-      A tensor with one axis more.
+      A tensor with one more axis.
 
     Raises:
-      InvalidArgumentError: If the shapes or dtypes differ, or they do not exist.
+      InvalidArgumentError: If the shapes or dtypes differ, or the list is empty.
 
     Example:
       >>> tf.parallel_stack([[1, 2], [3, 4]]).numpy()
@@ -145,11 +152,11 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     return stack(as_tensors(values, "ParallelConcat"))
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape to which two broadcast.
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
+    """Return the shape to which two shapes broadcast.
 
     Args:
-      shape_x: A `TensorShape`, or what becomes one.
+      shape_x: A `TensorShape`, or a value that converts to one.
       shape_y: Another one.
 
     Returns:
@@ -192,21 +199,21 @@ def _bitcast(out: Array, x: Array, to: str) -> None:
 BITCAST = defop("Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=True)
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The same bits as another dtype. It has no derivative: to ask for one is a LookupError.
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
+    """Reinterpret the bits as another dtype. No gradient is registered.
 
     Args:
       input: A tensor of numbers.
-      type: The dtype. Of a smaller one there are several to an element: a new last axis. A larger
-        one takes the last axis, of that size.
+      type: The dtype. A smaller dtype adds a last axis with the parts of each element; a larger
+        dtype combines the elements of the last axis into one.
       name: Not used.
 
     Returns:
       A tensor of that dtype.
 
     Raises:
-      InvalidArgumentError: If the last axis has not the size that a larger dtype needs, or one is
-        bool.
+      InvalidArgumentError: If the last axis does not have the size that a larger dtype requires, or
+        a dtype is bool.
 
     Example:
       >>> tf.bitcast(1.0, tf.int32).numpy() == 0x3F800000

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.special
@@ -22,13 +22,19 @@ from .padding import pad
 from .reduction import reduce_sum
 from .slicing import strided_slice
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..values.annotations import DTypeLike, IntLike, NumberLike, TensorLike
+    from ..values.memory import Array
+
 
 def slice_last_axis(x: Tensor, start: int, stop: int) -> Tensor:
     """Return a range of the last axis."""
     return strided_slice(x, (*((0, dim, 1) for dim in x.shape[:-1]), (start, stop, 1)))
 
 
-def pad_last_axis(x: Tensor, count: int, value: Any = 0) -> Tensor:
+def pad_last_axis(x: Tensor, count: int, value: TensorLike = 0) -> Tensor:
     """Append ``count`` elements of ``value`` to the last axis."""
     return pad(x, [*[[0, 0]] * (x.ndim - 1), [0, count]], constant_values=value)
 
@@ -39,11 +45,11 @@ def _move_axis_last(x: Tensor, axis: int) -> Tensor:
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: IntLike | float,
+    frame_step: IntLike | float,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -98,7 +104,9 @@ def frame(
     return transpose_if_needed(frames, tuple(order))
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(
+    signal: TensorLike, frame_step: IntLike | float, name: str | None = None
+) -> Tensor:
     """Add up frames that overlap, each ``frame_step`` samples after the previous one.
 
     This is the transpose of `frame`.
@@ -143,18 +151,18 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     )
 
 
-def _floating(dtype: Any) -> DType:
+def _floating(dtype: DTypeLike) -> DType:
     result = as_dtype(dtype)
     if not result.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {result}")
     return result
 
 
-def _round_value(values: Any, dtype: DType) -> Tensor:
+def _round_value(values: ArrayLike, dtype: DType) -> Tensor:
     return from_owned_array(np.asarray(values, dtype.numpy_dtype))
 
 
-def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
+def _raised_cosine(length: IntLike, periodic: bool | Tensor, dtype: DTypeLike, a: float) -> Tensor:
     value, size = _floating(dtype), int(length)
     if size == 1:
         return _round_value([1.0], value)
@@ -165,7 +173,7 @@ def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float) -> Tensor:
 _LENGTH = """
     Args:
       window_length: The number of elements.
-      periodic: Whether an even window is one period, for spectra, and not symmetric.
+      periodic: Whether a window of even length is periodic, for spectra, instead of symmetric.
 """
 _COMMON = """
       dtype: A float dtype.
@@ -175,16 +183,19 @@ _COMMON = """
       A vector.
 
     Raises:
-      ValueError: If the dtype is not of floats.
+      ValueError: If the dtype is not a float dtype.
 """
 
 
 @document(_LENGTH)
 @document(_COMMON, "<common>")
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: IntLike,
+    periodic: bool | Tensor = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
-    """The window ``0.5 - 0.5 * cos(2 * pi * k / n)`` of von Hann.
+    """Return a Hann window, ``0.5 - 0.5 * cos(2 * pi * k / n)``.
 
     <arguments>
     <common>
@@ -199,9 +210,12 @@ def hann_window(
 @document(_LENGTH)
 @document(_COMMON, "<common>")
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: IntLike,
+    periodic: bool | Tensor = True,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
-    """The window ``0.54 - 0.46 * cos(2 * pi * k / n)`` of Hamming.
+    """Return a Hamming window, ``0.54 - 0.46 * cos(2 * pi * k / n)``.
 
     <arguments>
     <common>
@@ -223,13 +237,13 @@ def _kaiser(size: int, beta: float) -> Any:
 
 @document(_COMMON, "<common>")
 def kaiser_window(
-    window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """The window of Kaiser: a Bessel function of half a circle.
+    """Return a Kaiser window, ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1.
 
     Args:
       window_length: The number of elements.
-      beta: How narrow it is.
+      beta: The shape parameter; larger values give a narrower window.
     <common>
 
     Example:
@@ -241,13 +255,13 @@ def kaiser_window(
 
 @document(_COMMON, "<common>")
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: float = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
-    """Roots of the running sums of a Kaiser window, whose squares half apart add up to 1.
+    """Return a Kaiser-Bessel-derived window, whose squares half a window apart add up to 1.
 
     Args:
-      window_length: The number of elements, which is even.
-      beta: How narrow the Kaiser window is.
+      window_length: The number of elements, an even number.
+      beta: The shape parameter of the Kaiser window.
     <common>
 
     Example:
@@ -261,8 +275,10 @@ def kaiser_bessel_derived_window(
 
 
 @document(_COMMON, "<common>")
-def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """The power complementary window of Vorbis.
+def vorbis_window(
+    window_length: IntLike, dtype: DTypeLike = float32, name: str | None = None
+) -> Tensor:
+    """Return Vorbis's power complementary window.
 
     Args:
       window_length: The number of elements.
@@ -277,28 +293,28 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     return _round_value(np.sin(np.pi / 2 * sine**2), value)
 
 
-def _mel(hertz: Any) -> Any:
-    """The mel scale of HTK."""
+def _mel(hertz: float | Array) -> Any:
+    """Convert frequencies to the mel scale of HTK."""
     return 1127.0 * np.log(1.0 + np.asarray(hertz) / 700.0)
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
+    num_mel_bins: IntLike = 20,
+    num_spectrogram_bins: IntLike = 129,
+    sample_rate: NumberLike = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The matrix that makes mel spectra of linear ones: triangles in the mel scale.
+    """Return the matrix that converts linear spectra to mel spectra, with triangular filters.
 
     Args:
-      num_mel_bins: How many mel bins there are.
-      num_spectrogram_bins: How many bins a spectrum has: ``fft_length // 2 + 1``.
-      sample_rate: Samples a second.
-      lower_edge_hertz: Where the first triangle begins.
-      upper_edge_hertz: Where the last one ends.
+      num_mel_bins: The number of mel bins.
+      num_spectrogram_bins: The number of bins of a linear spectrum, ``fft_length // 2 + 1``.
+      sample_rate: The number of samples per second.
+      lower_edge_hertz: The lower edge of the first triangle.
+      upper_edge_hertz: The upper edge of the last triangle.
       dtype: A float dtype.
       name: Not used.
 
@@ -306,7 +322,7 @@ def linear_to_mel_weight_matrix(
       A matrix of ``num_spectrogram_bins`` rows and ``num_mel_bins`` columns.
 
     Raises:
-      ValueError: If a number is out of its range, or the dtype is not of floats.
+      ValueError: If a number is out of range, or the dtype is not a float dtype.
 
     Example:
       >>> tf.signal.linear_to_mel_weight_matrix(4, 9).shape
@@ -327,7 +343,7 @@ def linear_to_mel_weight_matrix(
             f"upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
             f"Got {high} for sample_rate: {rate}"
         )
-    # The bin of frequency 0 belongs to none, as in HTK.
+    # The bin of frequency 0 is in no triangle, as in HTK.
     bins = _mel(np.linspace(0.0, rate / 2, int(num_spectrogram_bins))[1:])[:, None]
     edges = np.linspace(_mel(low), _mel(high), count + 2)
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,19 +26,23 @@ from .movement import (
     to_shape,
 )
 
+if TYPE_CHECKING:
+    from ..log.variable import Variable
+    from ..values.annotations import IntLike, IntsLike, ShapeLike, TensorLike
+
 Array = np.ndarray[Any, Any]
 
-# Slices: (start, count-defining end, step) for each axis, as range() takes them. Where a slice
-# begins is an operand, counted in elements: programs use many of them. Counts and steps, which
-# mostly repeat, are attributes.
+# Slices: the arguments (start, end, step) of range() for each axis. The flat index of the first
+# element is an operand, because programs use many different ones; counts and steps, which mostly
+# repeat, are attributes.
 
 Cut = tuple[tuple[int, int, int], ...]
 Ints = tuple[int, ...]
 NUMBER = intern((), int64)
 
 
-def slices(cut: Cut) -> tuple[slice, ...]:
-    """NumPy's index of a slice."""
+def to_numpy_slices(cut: Cut) -> tuple[slice, ...]:
+    """Convert to an index of NumPy."""
     # An end before 0 means "through the first element", which a slice spells None.
     return tuple(
         slice(part[0], part[1] if part[1] >= 0 else None, part[2])
@@ -48,24 +52,24 @@ def slices(cut: Cut) -> tuple[slice, ...]:
     )
 
 
-def _place(cut: Cut, shape: Ints) -> int:
-    """The place of a slice's first element among those of the whole."""
+def _flat_begin(cut: Cut, shape: Ints) -> int:
+    """Return the flat index of the first element of a slice."""
     place = 0
     for (start, _, _), dim in zip(cut, shape, strict=True):
         place = place * dim + start
     return 0 if any(not len(range(*part)) for part in cut) else place
 
 
-def _begin(cut: Cut, shape: Ints) -> Tensor:
-    return as_tensor(_place(cut, shape), NUMBER)
+def _record_begin(cut: Cut, shape: Ints) -> Tensor:
+    return as_tensor(_flat_begin(cut, shape), NUMBER)
 
 
-def _steps(cut: Cut) -> Ints:
+def _slice_steps(cut: Cut) -> Ints:
     return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
-def _part(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
-    """The elements of a slice, in place."""
+def _view_slice(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
+    """Return a view of the elements of a slice."""
     if 0 in counts:
         return np.empty(counts, full.dtype)
     strides, stride = [], full.itemsize
@@ -81,13 +85,13 @@ def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec
 
 
 def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> None:
-    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
+    out[...] = _view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
 
 
-def _native(
+def _slice_copy_native(
     kernel: str, full: Spec, counts: Ints, steps: Ints, begin: int | None = None
 ) -> Native | None:
-    """The kernel for a slice of ``counts`` elements. ``begin`` is None if that is an operand."""
+    """Return the kernel call for a slice; ``begin`` is None if it is an operand."""
     strides, stride = [], full.dtype.size
     for dim, step in zip(reversed(full.shape), reversed(steps), strict=True):
         strides.append(stride * step)
@@ -96,11 +100,11 @@ def _native(
 
 
 def _slice_native(out: Spec, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Native | None:
-    return _native("part", x, counts, steps)
+    return _slice_copy_native("part", x, counts, steps)
 
 
 def _zeros_native(out: Spec, g: Spec, begin: Spec, shape: Ints, steps: Ints) -> Native | None:
-    return _native("among_zeros", out, tuple(g.shape), steps)
+    return _slice_copy_native("among_zeros", out, tuple(g.shape), steps)
 
 
 def _slice_vjp(
@@ -123,7 +127,7 @@ SLICE = defop(
 
 def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
     out[...] = 0
-    _part(out, begin, g.shape, steps)[...] = g
+    _view_slice(out, begin, g.shape, steps)[...] = g
 
 
 def _into_zeros_vjp(
@@ -132,7 +136,7 @@ def _into_zeros_vjp(
     return record(SLICE, (g, begin), counts=tuple(x.shape), steps=steps), None
 
 
-# The derivative of a slice: the slice's elements among zeros.
+# The derivative of a slice: places elements into zeros.
 SLICE_INTO_ZEROS = defop(
     "StridedSliceGrad",
     ARRAY,
@@ -145,8 +149,8 @@ SLICE_INTO_ZEROS = defop(
 )
 
 
-# Of small arrays, where a slice begins is an attribute, too, and so is the shape that it gets:
-# there are few such slices, and one row does it.
+# For small arrays the begin of a slice and the shape of the result are attributes as well: there
+# are few such slices, and one row suffices.
 
 
 def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints) -> Spec:
@@ -154,7 +158,9 @@ def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: I
 
 
 def _small(out: Array, x: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
-    out[...] = _part(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(shape)
+    out[...] = _view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(
+        shape
+    )
 
 
 def _small_vjp(
@@ -170,12 +176,12 @@ def _small_vjp(
 def _small_native(
     out: Spec, x: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
 ) -> Native | None:
-    return _native("part", x, counts, steps, begin)
+    return _slice_copy_native("part", x, counts, steps, begin)
 
 
 def _small_zeros(out: Array, g: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
     out[...] = 0
-    _part(out, begin, counts, steps)[...] = g.reshape(counts)
+    _view_slice(out, begin, counts, steps)[...] = g.reshape(counts)
 
 
 def _small_zeros_vjp(
@@ -189,7 +195,7 @@ def _small_zeros_vjp(
 def _small_zeros_native(
     out: Spec, g: Spec, begin: int, counts: Ints, steps: Ints, shape: Ints
 ) -> Native | None:
-    return _native("among_zeros", out, counts, steps, begin)
+    return _slice_copy_native("among_zeros", out, counts, steps, begin)
 
 
 SMALL_SLICE = defop(
@@ -214,34 +220,41 @@ SMALL_INTO_ZEROS = defop(
 )
 
 
-def small(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
-    """The attributes of a slice of a small array."""
+def slice_attributes(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
+    """Return the attributes of a slice."""
     counts = tuple(len(range(*part)) for part in cut)
-    return {"begin": _place(cut, x.shape), "counts": counts, "steps": _steps(cut), "shape": shape}
+    return {
+        "begin": _flat_begin(cut, x.shape),
+        "counts": counts,
+        "steps": _slice_steps(cut),
+        "shape": shape,
+    }
 
 
 def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
-    """A tensor of ``shape`` that is 0 but for ``g`` where a slice would take its elements."""
-    return record(SLICE_INTO_ZEROS, (g, _begin(cut, shape)), shape=shape, steps=_steps(cut))
+    """Return zeros of ``shape`` with ``g`` in place of the elements of a slice."""
+    return record(
+        SLICE_INTO_ZEROS, (g, _record_begin(cut, shape)), shape=shape, steps=_slice_steps(cut)
+    )
 
 
 @suggest_keywords
 def unstack(
-    value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack"
+    value: TensorLike, num: int | None = None, axis: IntLike = 0, name: str = "unstack"
 ) -> list[Tensor]:
-    """The slices along an axis, without it, as a list.
+    """Split a tensor into slices along an axis, without that axis.
 
     Args:
       value: A tensor of any dtype, of at least one axis.
-      num: The number of slices, if it is to be checked.
+      num: The expected number of slices; None for no check.
       axis: The axis.
       name: Not used.
 
     Returns:
-      A list of tensors with one axis less.
+      A list of tensors without the axis.
 
     Raises:
-      InvalidArgumentError: If the axis is out of range, or ``num`` another number.
+      InvalidArgumentError: If the axis is out of range, or ``num`` differs from its size.
 
     Example:
       >>> a, b = tf.unstack([[1, 2], [3, 4]], axis=1)
@@ -266,22 +279,27 @@ def unstack(
 
 @suggest_keywords
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike,
+    num_or_size_splits: IntsLike,
+    axis: IntLike = 0,
+    num: int | None = None,
+    name: str = "split",
 ) -> list[Tensor]:
-    """The parts into which a tensor is cut along an axis, as a list.
+    """Split a tensor into parts along an axis.
 
     Args:
       value: A tensor of any dtype, of at least one axis.
-      num_or_size_splits: An int, for so many equal parts; or their sizes, one of which may be -1.
+      num_or_size_splits: The number of equal parts, an int; or their sizes, one of which may be -1.
       axis: The axis.
-      num: The number of sizes, if it is to be checked.
+      num: The expected number of sizes; None for no check.
       name: Not used.
 
     Returns:
       A list of tensors of the same dtype.
 
     Raises:
-      InvalidArgumentError: If the sizes do not add up to that of the axis, or it is out of range.
+      InvalidArgumentError: If the sizes do not add up to the size of the axis, or the axis is out
+        of range.
 
     Example:
       >>> [part.numpy() for part in tf.split([1, 2, 3, 4, 5], [2, -1])]
@@ -316,91 +334,92 @@ def split(
     for part in sizes:
         cut = [(0, dim, 1) for dim in x.shape]
         cut[at] = (start, start + part, 1)
-        result.append(_new(strided_slice(x, tuple(cut)), x))
+        result.append(_as_new_tensor(strided_slice(x, tuple(cut)), x))
         start += part
     return result
 
 
 class SliceView(NamedTuple):
-    """How a slice is recorded: as one row, and one more if it is seen under another shape.
+    """The plan for recording a slice: one row, and a second row if the result is reshaped.
 
     Attributes:
-      code: The row's op code.
-      spec: The row's shape and dtype.
-      op: Its op.
-      begin: The begin of the slice, if that is an operand.
-      seen: The code and spec under the other shape.
+      code: The op code of the row.
+      spec: The shape and dtype of the row.
+      op: The op.
+      begin: The flat index of the first element and its spec, if that is an operand.
+      reshaped: The code and spec under the other shape.
     """
 
     code: OpCode
     spec: Spec
     op: Op
     begin: tuple[int, Spec] | None
-    seen: tuple[OpCode, Spec] | None
+    reshaped: tuple[OpCode, Spec] | None
 
 
-_known: dict[Any, SliceView] = clearable_cache()
+_plans: dict[Any, SliceView] = clearable_cache()
 
 
-def way_of(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
-    """How a slice is recorded; None where it is all there is."""
+def plan_slice(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
+    """Return the plan for recording a slice; None if the slice is the whole tensor."""
     key = x, cut, shape
-    way = _known.get(key)
+    way = _plans.get(key)
     if way is None and any(part != (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
-        attributes = small(x, cut, shape)
+        attributes = slice_attributes(x, cut, shape)
         if x.size <= FEW:
             code = SMALL_SLICE.with_attributes(attributes)
             way = SliceView(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
         else:
             counts = attributes["counts"]
             code = SLICE.with_attributes({"counts": counts, "steps": attributes["steps"]})
-            visited = None
+            reshaped = None
             if shape != counts:
-                visited = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
+                reshaped = RESHAPE.with_attributes({"shape": shape}), intern(shape, x.dtype)
             begin = attributes["begin"], NUMBER
-            way = SliceView(code, intern(counts, x.dtype), SLICE, begin, visited)
-        store_plan(_known, key, way)
+            way = SliceView(code, intern(counts, x.dtype), SLICE, begin, reshaped)
+        store_plan(_plans, key, way)
     return way
 
 
-def take(x: Any, way: SliceView) -> Tensor:
-    """The slice of a tensor or variable."""
-    code, spec, op, begin, visited = way
+def record_slice(x: Tensor | Variable, way: SliceView) -> Tensor:
+    """Record a slice of a tensor or variable."""
+    code, spec, op, begin, reshaped = way
     result = append(code, spec, x, op, begin)
-    return result if visited is None else append(*visited, result, RESHAPE)
+    return result if reshaped is None else append(*reshaped, result, RESHAPE)
 
 
 def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
-    """The elements range(start, end, step) of each axis; under another shape, if there is one.
+    """Return the elements range(start, end, step) of each axis, reshaped to ``shape`` if given.
 
-    Where these are all, in the shape that ``x`` has, it is ``x`` itself: a tensor or a variable.
+    If the result equals ``x``, it is ``x`` itself, a tensor or a variable.
     """
     if shape is None:
         shape = tuple([len(range(*part)) for part in cut])
-    way = way_of(x._spec, cut, shape)
-    return reshape_if_needed(x, shape) if way is None else take(x, way)
+    way = plan_slice(x._spec, cut, shape)
+    return reshape_if_needed(x, shape) if way is None else record_slice(x, way)
 
 
-def _new(value: Tensor, x: Tensor) -> Tensor:
-    """A function's result; a new tensor if the result is its operand."""
+def _as_new_tensor(value: Tensor, x: Tensor) -> Tensor:
+    """Return ``value``, or a new tensor if it is the operand ``x`` itself."""
     return identity(value) if value is x else value
 
 
-def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """``size`` elements from ``begin`` on along each axis. ``x[1:3, ::2]`` can do more.
+def slice_(
+    input_: TensorLike, begin: ShapeLike, size: ShapeLike, name: str | None = None
+) -> Tensor:
+    """Slice ``size`` elements from ``begin`` along each axis; ``x[1:3, ::2]`` is more general.
 
     Args:
       input_: A tensor of any dtype.
-      begin: Where to begin, an int for each axis.
-      size: How many, an int for each axis; -1: all that are left.
+      begin: The first index, an int for each axis.
+      size: The number of elements, an int for each axis; -1 for all remaining elements.
       name: Not used.
 
     Returns:
       A tensor of the same dtype.
 
     Raises:
-      InvalidArgumentError: If there is not one number for each axis, or the slice does not lie
-        inside.
+      InvalidArgumentError: If there is not one number for each axis, or the slice is out of range.
 
     Example:
       >>> tf.slice([[1, 2, 3], [4, 5, 6]], begin=[0, 1], size=[-1, 2]).numpy()
@@ -423,12 +442,12 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
             f"Expected begin[{start}] and size[{count}] inside [0, {dim}]",
         )
         cut.append((start, end, 1))
-    return _new(strided_slice(x, tuple(cut)), x)
+    return _as_new_tensor(strided_slice(x, tuple(cut)), x)
 
 
 @suggest_keywords
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements in reversed order along axes.
+def reverse(tensor: TensorLike, axis: IntsLike, name: str | None = None) -> Tensor:
+    """Reverse the elements along axes.
 
     Args:
       tensor: A tensor of any dtype.
@@ -449,4 +468,4 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     x = as_tensor(tensor)
     axes = set(axes_of("ReverseV2", to_shape(axis), x.ndim))
     cut = ((dim - 1, -1, -1) if at in axes else (0, dim, 1) for at, dim in enumerate(x.shape))
-    return _new(strided_slice(x, tuple(cut)), x)
+    return _as_new_tensor(strided_slice(x, tuple(cut)), x)

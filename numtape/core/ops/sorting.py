@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..values.spec import Spec, intern, to_axis
 from ..values.tensor import Tensor
 from . import elementwise, movement, rules
 from .indexing import GATHER
+
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -52,8 +55,8 @@ def _sort_indices(x: Tensor, k: int, descending: bool, output: str) -> Tensor:
 
 def _along_last(x: Tensor, indices: Tensor) -> Tensor:
     """``x[..., indices[..., j]]``: one gather from all rows laid end to end."""
-    if x.ndim == 1:
-        return record(GATHER, (movement.reshape(x, (-1,)), indices), axis=0)  # a dense derivative
+    if x.ndim == 1:  # the reshape makes the gradient dense
+        return record(GATHER, (movement.reshape(x, (-1,)), indices), axis=0)
     lead, n = tuple(x.shape[:-1]), x.shape[-1]
     starts = np.arange(math.prod(lead), dtype=np.int64).reshape(*lead, 1) * n
     at = elementwise.cast(indices, dtypes.int64) + starts
@@ -62,10 +65,10 @@ def _along_last(x: Tensor, indices: Tensor) -> Tensor:
 
 @suggest_keywords
 def top_k(
-    input: Any,
-    k: Any = 1,
+    input: TensorLike,
+    k: IntLike = 1,
     sorted: bool = True,
-    index_type: Any = dtypes.int32,
+    index_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> TopKV2:
     """The ``k`` largest elements along the last axis, and their indices.
@@ -74,8 +77,8 @@ def top_k(
 
     Args:
       input: A tensor of numbers, of at least one axis.
-      k: How many.
-      sorted: Accepted for TensorFlow's sake: the results are always in falling order.
+      k: The number of elements.
+      sorted: Accepted for compatibility with TensorFlow: results are always in descending order.
       index_type: The dtype of the indices: int16, int32 or int64.
       name: Not used.
 
@@ -105,7 +108,9 @@ def top_k(
     return TopKV2(_along_last(x, indices), indices)
 
 
-def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any, bool]:
+def _move_axis_last(
+    values: TensorLike, axis: IntLike, direction: str, op: str
+) -> tuple[Tensor, Any, bool]:
     """Return the tensor with the axis last, the permutation, and whether to sort descending."""
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
@@ -127,12 +132,12 @@ def _last(values: Any, axis: Any, direction: str, op: str) -> tuple[Tensor, Any,
 
 @suggest_keywords
 def sort(
-    values: Any,
-    axis: Any = -1,
+    values: TensorLike,
+    axis: IntLike = -1,
     direction: str = "ASCENDING",
     name: str | None = None,
 ) -> Tensor:
-    """The elements sorted along an axis. NaN comes last in both directions.
+    """Sort the elements along an axis. NaN comes last in both directions.
 
     Gradients flow back to the original positions.
 
@@ -147,7 +152,7 @@ def sort(
 
     Raises:
       InvalidArgumentError: If the axis is out of range, or the elements are bools.
-      ValueError: If the axis is None, or ``direction`` is another one.
+      ValueError: If the axis is None, or ``direction`` is unknown.
 
     Example:
       >>> tf.sort([3.0, 1.0, 2.0]).numpy()
@@ -156,26 +161,27 @@ def sort(
       array([[3, 5],
              [2, 1]], dtype=int32)
     """
-    x, order, falling = _last(values, axis, direction, "Sort")
-    indices = _sort_indices(x, x.shape[-1], falling, "int32")
+    x, order, descending = _move_axis_last(values, axis, direction, "Sort")
+    indices = _sort_indices(x, x.shape[-1], descending, "int32")
     return movement.transpose_if_needed(_along_last(x, indices), order)
 
 
 @suggest_keywords
 def argsort(
-    values: Any,
-    axis: Any = -1,
+    values: TensorLike,
+    axis: IntLike = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The indices that sort a tensor along an axis. NaN comes last in both directions.
+    """Return the indices that sort a tensor along an axis. NaN comes last in both directions.
 
     Args:
       values: A tensor of numbers, of at least one axis.
       axis: One axis.
       direction: ``"ASCENDING"`` or ``"DESCENDING"``.
-      stable: Accepted for TensorFlow's sake: equal elements always stay in their order.
+      stable: Accepted for compatibility with TensorFlow: the order of equal elements is always
+        preserved.
       name: Not used.
 
     Returns:
@@ -183,14 +189,14 @@ def argsort(
 
     Raises:
       InvalidArgumentError: If the axis is out of range, or the elements are bools.
-      ValueError: If the axis is None, or ``direction`` is another one.
+      ValueError: If the axis is None, or ``direction`` is unknown.
 
     Example:
       >>> tf.argsort([3.0, 1.0, 2.0]).numpy()
       array([1, 2, 0], dtype=int32)
     """
-    x, order, falling = _last(values, axis, direction, "ArgSort")
-    return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], falling, "int32"), order)
+    x, order, descending = _move_axis_last(values, axis, direction, "ArgSort")
+    return movement.transpose_if_needed(_sort_indices(x, x.shape[-1], descending, "int32"), order)
 
 
 # Top-k membership.
@@ -220,7 +226,9 @@ def _in_top_k(out: Array, predictions: Array, targets: Array, k: int) -> None:
 IN_TOP_K = defop("InTopKV2", ARRAY, 2, _in_top_k_spec, compute=_in_top_k, on_host=True)
 
 
-def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(
+    targets: TensorLike, predictions: TensorLike, k: IntLike, name: str | None = None
+) -> Tensor:
     """Whether the predictions of target classes are among the ``k`` largest of their rows.
 
     Ties with the k-th largest count as members. A row that has a non-finite prediction, or whose
@@ -229,7 +237,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     Args:
       targets: An int32 or int64 tensor of shape (rows,).
       predictions: A float32 tensor of shape (rows, classes).
-      k: How many.
+      k: The number of largest predictions.
       name: Not used.
 
     Returns:
@@ -259,7 +267,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 # Binary search.
 
 
-def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
+def _search_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec:
     if x.dtype is not values.dtype:
         raise mismatch_error(op.name, 1, x.dtype, values.dtype)
     require(x.rank > 0 and values.rank > 0, op, "sorted_sequence and values must have an axis")
@@ -271,8 +279,8 @@ def _bound_spec(op: Op, x: Spec, values: Spec, right: bool, output: str) -> Spec
     return intern(tuple(values.shape), as_dtype(output))
 
 
-def _bind(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
-    """Bisection in all rows at once, by the comparisons of C++'s lower_bound and upper_bound."""
+def _search_sorted(out: Array, x: Array, values: Array, right: bool, output: str) -> None:
+    """Bisect all rows at once, with the comparisons of C++'s lower_bound and upper_bound."""
     rows, n = math.prod(x.shape[:-1]), x.shape[-1]
     if not n or not values.size:
         out[...] = 0
@@ -289,14 +297,16 @@ def _bind(out: Array, x: Array, values: Array, right: bool, output: str) -> None
     np.copyto(out, first.reshape(out.shape), casting="unsafe")
 
 
-BOUND = defop("LowerBound", ARRAY, 2, _bound_spec, compute=_bind, gradient=STOP, on_host=True)
+BOUND = defop(
+    "LowerBound", ARRAY, 2, _search_spec, compute=_search_sorted, gradient=STOP, on_host=True
+)
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
     side: str = "left",
-    out_type: Any = dtypes.int32,
+    out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Indices at which values can be inserted to keep a sequence sorted, row by row.
@@ -312,7 +322,7 @@ def searchsorted(
       A tensor of dtype ``out_type`` and of the shape of ``values``.
 
     Raises:
-      ValueError: If ``side`` is another one.
+      ValueError: If ``side`` is unknown.
       InvalidArgumentError: If dtypes or shapes do not fit.
 
     Example:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..log.record import Recorder, record
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import equal_
-from .define import binary_op, host_op, name_of, unary_op
+from .define import binary_op, host_op, name_functions, unary_op
 from .elementwise import (
     cos,
     exp,
@@ -33,15 +33,21 @@ from .elementwise import (
 )
 from .reduction import reduce_sum
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 Array = np.ndarray[Any, Any]
 
 # Products and quotients that are 0 where the first operand is 0.
 
-_counts = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
+_is_nonzero = unary_op("NonZero", "select(x == 0, 0, 1)", spec=rules.analytic, gradient=STOP)
 xlogy: Recorder = binary_op(
     "Xlogy",
     "select(x == 0, x, x * log(y))",
-    lambda g, z, x, y: (multiply_no_nan(xlogy(_counts(x), y), g), multiply_no_nan(xdivy(x, y), g)),
+    lambda g, z, x, y: (
+        multiply_no_nan(xlogy(_is_nonzero(x), y), g),
+        multiply_no_nan(xdivy(x, y), g),
+    ),
     rules.analytic,
     doc="""
     ``x * log(y)``, but 0 where ``x`` is 0, whatever ``y`` is, elementwise.
@@ -56,7 +62,7 @@ xlog1py: Recorder = binary_op(
     "Xlog1py",
     "select(x == 0, x, x * log1p(y))",
     lambda g, z, x, y: (
-        multiply_no_nan(xlog1py(_counts(x), y), g),
+        multiply_no_nan(xlog1py(_is_nonzero(x), y), g),
         multiply_no_nan(xdivy(x, y + 1.0), g),
     ),
     rules.analytic,
@@ -73,7 +79,7 @@ xdivy: Recorder = binary_op(
     "Xdivy",
     "select(x == 0, x, x / y)",
     lambda g, z, x, y: (
-        multiply_no_nan(xdivy(_counts(x), y), g),
+        multiply_no_nan(xdivy(_is_nonzero(x), y), g),
         multiply_no_nan(negative(xdivy(z, y)), g),
     ),
     rules.analytic,
@@ -98,9 +104,9 @@ nextafter = host_op(
     lambda g, z, x, y: (g, 0.0 * g),
     arguments="x1 x2",
     doc="""
-    The next number after ``x1`` on the way to ``x2``, elementwise.
+    The next representable number after ``x1`` towards ``x2``, elementwise.
 
-    Its derivative by ``x1`` is 1, by ``x2`` it is 0.
+    The derivative by ``x1`` is 1, by ``x2`` 0.
 
     >>> tf.math.nextafter([1.0], [2.0]).numpy()
     array([1.0000001], dtype=float32)
@@ -125,7 +131,7 @@ erfcinv = host_op(
     "scipy.special.erfcinv",
     lambda g, y, x: (multiply_no_nan(-math.sqrt(math.pi) / 2 * exp(square(y)), g),),
     doc="""
-    The inverse of `erfc`, elementwise, with all its digits near 0; infinite at 0 and 2.
+    The inverse of `erfc`, elementwise, with full accuracy near 0; infinite at 0 and 2.
 
     >>> tf.math.erfcinv([1.0, 1e-5]).numpy()
     array([0.       , 3.1234133], dtype=float32)
@@ -213,7 +219,7 @@ fresnel_sin = host_op(
 
 
 def _log_ratio(out: Array, x: Array, order: int) -> None:
-    """The derivative of this order of ``log(x) / (1 - x)``; by its series where x is near 1."""
+    """Write a derivative of ``log(x) / (1 - x)``; near 1 by its series."""
     x = np.asarray(x, np.float64)
     far = np.log(x) / (1 - x)
     for n in range(1, order + 1):
@@ -238,16 +244,16 @@ _LOG_RATIO: Op = defop(
 
 
 def _sinc(out: Array, x: Array, order: int) -> None:
-    """The derivative of this order of ``sin(pi * x) / (pi * x)``; by its series near 0."""
+    """Write a derivative of ``sin(pi * x) / (pi * x)``; near 0 by its series."""
     x = np.asarray(x, np.float64)
     t = np.pi * x
-    turn = np.pi * np.fmod(x, 2.0)  # exact, where t is not
+    turn = np.pi * np.fmod(x, 2.0)  # exact, unlike t
     sine, cosine = np.sin(turn), np.cos(turn)
     turns = sine, cosine, -sine, -cosine
     far = sine / t
     for n in range(1, order + 1):
         far = (turns[n % 4] - n * far) / t
-    limit = order + 2.0  # up to here the series loses less
+    limit = order + 2.0  # up to this bound the series is more accurate
     z = np.where(np.abs(t) < limit, t, 0.0)
     series = np.zeros_like(z)
     for k in range(30 + 2 * order, -1, -1):
@@ -271,10 +277,10 @@ _SINC: Op = defop(
 )
 
 
-def sinc(x: Any, name: str | None = None) -> Tensor:
+def sinc(x: TensorLike, name: str | None = None) -> Tensor:
     """``sin(pi * x) / (pi * x)``, elementwise; 1 where ``x`` is 0, as in NumPy.
 
-    At 0 it has its limits, in derivatives of every order as well.
+    At 0 the function and its derivatives of every order are the limits.
 
     Args:
       x: A tensor of floats.
@@ -300,15 +306,15 @@ spence = host_op(
     doc="""
     Spence's integral, elementwise: of ``log(t) / (1 - t)`` from 1 to ``x``.
 
-    It is the dilogarithm of ``1 - x``. NaN where ``x`` is negative. At 1, where the integrand is a
-    limit, it has all its derivatives.
+    It is the dilogarithm of ``1 - x``. NaN where ``x`` is negative. It has derivatives of every
+    order at 1, where the integrand is a limit.
 
     >>> tf.math.special.spence([0.0, 1.0, 2.0]).numpy()
     array([ 1.6449341,  0.       , -0.8224670], dtype=float32)
 """,
 )
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)
 
 
 _TAIL_EXPONENT = 40.0  # the integral ends where the integrand is exp(-40) times its value at x
@@ -528,7 +534,7 @@ zeta: Recorder = host_op(
 # Incomplete integrals.
 
 
-def _gamma_density(a: Any, x: Any) -> Tensor:
+def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
     """Return ``x ** (a - 1) * exp(-x) / gamma(a)``, the derivative of `igamma` in ``x``."""
     return exp((a - 1.0) * log(x) - x - lgamma(a))
 
@@ -625,12 +631,12 @@ IGAMMA_MOMENT: Op = defop(
 )
 
 
-def igamma_moment(a: Any, x: Any, order: int) -> Tensor:
+def igamma_moment(a: Tensor, x: Tensor, order: int) -> Tensor:
     """Return the moment of this order up to x; order 1 is the derivative of `igamma` in ``a``."""
     return record(IGAMMA_MOMENT, (a, x), order=order)
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the beta function, over the last axis.
 
     It is the sum of `lgamma` of the elements minus `lgamma` of their sum.
@@ -653,14 +659,14 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
     return reduce_sum(lgamma(x), axis=[-1]) - lgamma(reduce_sum(x, axis=[-1]))
 
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)
 
 
 Higher = Callable[[Any, int], Tensor]
 
 
-def _positive(name: str, below: float) -> Callable[[Array], Array]:
-    """One of a positive argument; for a negative one TensorFlow gives the limit at 0."""
+def _make_nonnegative(name: str, below: float) -> Callable[[Array], Array]:
+    """Return a function that gives its limit at 0 for negative numbers, as in TensorFlow."""
 
     def compute(x: Array) -> Array:
         import scipy.special
@@ -671,10 +677,10 @@ def _positive(name: str, below: float) -> Callable[[Array], Array]:
     return compute
 
 
-def _higher(
+def _make_higher_order(
     name: str, function: str | Callable[[int, Array], Array], slope: Callable[..., Tensor]
 ) -> Higher:
-    """Those of order 2 and more of one kind, which only derivatives need."""
+    """Return the recorder of a Bessel function of orders from 2 on, for derivatives."""
 
     def compute(out: Array, x: Array, order: int) -> None:
         import scipy.special
@@ -691,7 +697,7 @@ def _higher(
     return lambda x, order: record(op, (x,), order=order)
 
 
-# Modified, of the first kind.
+# Modified Bessel functions of the first kind.
 
 bessel_i0 = host_op(
     "BesselI0",
@@ -717,7 +723,7 @@ bessel_i1: Recorder = host_op(
     array([0.       , 0.5651591], dtype=float32)
 """,
 )
-_iv: Higher = _higher(
+_iv: Higher = _make_higher_order(
     "BesselIv",
     "iv",
     lambda x, y, n: 0.5 * ((bessel_i1(x) if n == 2 else _iv(x, n - 1)) + _iv(x, n + 1)),
@@ -746,8 +752,8 @@ bessel_i1e: Recorder = host_op(
 )
 
 
-def _scale(order: int, x: Array) -> Array:
-    """SciPy's `ive`, and where that is lost, beyond 1e9, its asymptotic series (9.7.1)."""
+def _scaled_iv(order: int, x: Array) -> Array:
+    """Compute SciPy's `ive`; beyond 1e9, where it fails, the asymptotic series 9.7.1."""
     from scipy.special import i0e, ive
 
     large = np.maximum(np.abs(x), 1e9)
@@ -756,24 +762,24 @@ def _scale(order: int, x: Array) -> Array:
     return np.where(np.abs(x) > 1e9, odd * far, ive(order, x))
 
 
-_ive: Higher = _higher(
+_ive: Higher = _make_higher_order(
     "BesselIve",
-    _scale,
+    _scaled_iv,
     lambda x, y, n: (
         0.5 * ((bessel_i1e(x) if n == 2 else _ive(x, n - 1)) + _ive(x, n + 1)) - sign(x) * y
     ),
 )
 
-# Modified, of the second kind.
+# Modified Bessel functions of the second kind.
 
 bessel_k0 = host_op(
     "BesselK0",
-    _positive("k0", np.inf),
+    _make_nonnegative("k0", np.inf),
     lambda g, y, x: (negative(multiply_no_nan(bessel_k1(x), g)),),
     doc="""
     The modified Bessel function of the second kind of order 0, elementwise.
 
-    It is infinite at 0, and for negative numbers, too.
+    It is infinite at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_k0([1.0, 2.0]).numpy()
     array([0.42102444, 0.11389387], dtype=float32)
@@ -781,12 +787,12 @@ bessel_k0 = host_op(
 )
 bessel_k1: Recorder = host_op(
     "BesselK1",
-    _positive("k1", np.inf),
+    _make_nonnegative("k1", np.inf),
     lambda g, y, x: (negative(multiply_no_nan(bessel_k0(x) + y / x, g)),),
     doc="""
     The modified Bessel function of the second kind of order 1, elementwise.
 
-    It is infinite at 0, and for negative numbers, too.
+    It is infinite at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_k1([1.0, 2.0]).numpy()
     array([0.6019072 , 0.13986588], dtype=float32)
@@ -794,7 +800,7 @@ bessel_k1: Recorder = host_op(
 )
 bessel_k0e = host_op(
     "BesselK0e",
-    _positive("k0e", np.inf),
+    _make_nonnegative("k0e", np.inf),
     lambda g, y, x: (multiply_no_nan(y - bessel_k1e(x), g),),
     doc="""
     ``exp(x) * bessel_k0(x)``, elementwise, without underflow.
@@ -805,7 +811,7 @@ bessel_k0e = host_op(
 )
 bessel_k1e: Recorder = host_op(
     "BesselK1e",
-    _positive("k1e", np.inf),
+    _make_nonnegative("k1e", np.inf),
     lambda g, y, x: (multiply_no_nan(y * (1.0 - reciprocal(x)) - bessel_k0e(x), g),),
     doc="""
     ``exp(x) * bessel_k1(x)``, elementwise, without underflow.
@@ -815,7 +821,7 @@ bessel_k1e: Recorder = host_op(
 """,
 )
 
-# Of the first and of the second kind.
+# Bessel functions of the first and of the second kind.
 
 bessel_j0 = host_op(
     "BesselJ0",
@@ -839,19 +845,19 @@ bessel_j1: Recorder = host_op(
     array([0.        , 0.44005057], dtype=float32)
 """,
 )
-_jv: Higher = _higher(
+_jv: Higher = _make_higher_order(
     "BesselJv",
     "jv",
     lambda x, y, n: 0.5 * ((bessel_j1(x) if n == 2 else _jv(x, n - 1)) - _jv(x, n + 1)),
 )
 bessel_y0 = host_op(
     "BesselY0",
-    _positive("y0", -np.inf),
+    _make_nonnegative("y0", -np.inf),
     lambda g, y, x: (negative(multiply_no_nan(bessel_y1(x), g)),),
     doc="""
     The Bessel function of the second kind of order 0, elementwise.
 
-    It is minus infinity at 0, and for negative numbers, too.
+    It is minus infinity at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_y0([1.0, 2.0]).numpy()
     array([0.08825696, 0.51037567], dtype=float32)
@@ -859,38 +865,40 @@ bessel_y0 = host_op(
 )
 bessel_y1: Recorder = host_op(
     "BesselY1",
-    _positive("y1", -np.inf),
+    _make_nonnegative("y1", -np.inf),
     lambda g, y, x: (multiply_no_nan(bessel_y0(x) - y / x, g),),
     doc="""
     The Bessel function of the second kind of order 1, elementwise.
 
-    It is minus infinity at 0, and for negative numbers, too.
+    It is minus infinity at 0 and for negative numbers.
 
     >>> tf.math.special.bessel_y1([1.0, 2.0]).numpy()
     array([-0.7812128 , -0.10703243], dtype=float32)
 """,
 )
 
-name_of(globals(), __name__)
+name_functions(globals(), __name__)
 
 
-def _record(name: str, arity: int, rule: Callable[..., Any]) -> Op:
+def _define_rule(name: str, arity: int, rule: Callable[..., Any]) -> Op:
     return Op(name, ELEMENTWISE, arity, rules.floating, vjp=rule)
 
 
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
-exp2 = _record("Exp2", 1, lambda g, z, x: (g * (z * LOG_2),))
-log2 = _record("Log2", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_2),))
-log10 = _record("Log10", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_10),))
-cbrt = _record("Cbrt", 1, lambda g, z, x: (ratio_or_zero(g, 3.0 * (z * z)),))
-degrees = _record("Degrees", 1, lambda g, z, x: (g * (180.0 / math.pi),))
-radians = _record("Radians", 1, lambda g, z, x: (g * (math.pi / 180.0),))
-gamma = _record("Gamma", 1, lambda g, z, x: (g * (z * digamma(x)),))
+exp2 = _define_rule("Exp2", 1, lambda g, z, x: (g * (z * LOG_2),))
+log2 = _define_rule("Log2", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_2),))
+log10 = _define_rule("Log10", 1, lambda g, z, x: (ratio_or_zero(g, x * LOG_10),))
+cbrt = _define_rule("Cbrt", 1, lambda g, z, x: (ratio_or_zero(g, 3.0 * (z * z)),))
+degrees = _define_rule("Degrees", 1, lambda g, z, x: (g * (180.0 / math.pi),))
+radians = _define_rule("Radians", 1, lambda g, z, x: (g * (math.pi / 180.0),))
+gamma = _define_rule("Gamma", 1, lambda g, z, x: (g * (z * digamma(x)),))
 # The truncated quotient equals (x - z) / y up to rounding.
-fmod = _record("Fmod", 2, lambda g, z, x, y: (g, negative(g * rint((x - z) / y))))
-copysign = _record("CopySign", 2, lambda g, z, x, y: (select(equal_(x, z), g, negative(g)), None))
-logaddexp = _record("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g * exp(y - z)))
+fmod = _define_rule("Fmod", 2, lambda g, z, x, y: (g, negative(g * rint((x - z) / y))))
+copysign = _define_rule(
+    "CopySign", 2, lambda g, z, x, y: (select(equal_(x, z), g, negative(g)), None)
+)
+logaddexp = _define_rule("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g * exp(y - z)))
 # Like maximum and minimum, but NaN is ignored.
-fmax = _record(
+fmax = _define_rule(
     "FMax", 2, lambda g, z, x, y: (select(equal_(x, z), g, 0.0), select(equal_(x, z), 0.0, g))
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,11 +22,18 @@ from .indexing import GATHER
 from .reduction import reduce_sum
 from .sorting import argsort
 
+if TYPE_CHECKING:
+    from ..values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+
+    # An `Algorithm`, its name or its number.
+    AlgorithmLike: TypeAlias = "Algorithm | str | IntLike"
+
+
 Array = np.ndarray[Any, Any]
 
 
 class Algorithm(enum.Enum):
-    """Generators of random numbers; numtape has Philox, which is what AUTO_SELECT takes."""
+    """Algorithms of random generators; numtape has Philox, which AUTO_SELECT also selects."""
 
     PHILOX = 1
     THREEFRY = 2
@@ -39,9 +46,9 @@ _FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 _COUNTS = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
-def algorithm(alg: Any) -> int:
-    """The number of an algorithm; an error unless it is Philox."""
-    value = alg.value if isinstance(alg, Algorithm) else alg
+def algorithm(alg: AlgorithmLike) -> int:
+    """Return the number of an algorithm; raise an error unless it is Philox."""
+    value: Any = alg.value if isinstance(alg, Algorithm) else alg
     if isinstance(value, str):
         value = _ALGORITHMS.get(value.lower())
     elif not isinstance(value, int):
@@ -57,10 +64,11 @@ def algorithm(alg: Any) -> int:
     return 1
 
 
-# The ops. Their first operand is a seed of two integers, or the state of a `Generator`, of three.
+# The ops. Their first operand is a seed of two integers, or the state of a `Generator`, three
+# integers.
 
 
-def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: Any) -> Spec:
+def _drawn_spec(op: Op, *specs: Spec, shape: tuple[int, ...], dtype: str, **_: object) -> Spec:
     return intern(shape, as_dtype(dtype))
 
 
@@ -72,32 +80,30 @@ _KINDS = {
 }
 
 
-def _random(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
-    requested = as_dtype(dtype).as_numpy_dtype  # of which ``out`` may be a wider one
+def _draw(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+    requested = as_dtype(dtype).as_numpy_dtype  # ``out`` may have a wider dtype
     out[...] = _KINDS[kind](philox.Philox(state), out.size, requested).reshape(shape)
 
 
-def _number(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
+def _draw_numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
     key = np.random.SeedSequence([int(k) % 2**63 for k in state])
     source = np.random.Generator(np.random.Philox(key))
     wide = np.float64 if dtype == "float64" else np.float32
     value = source.random(shape, wide) if kind == "uniform" else source.standard_normal(shape, wide)
-    if kind == "uniform" and dtype in ("float16", "bfloat16"):  # multiples of the last bit below 1
+    if kind == "uniform" and dtype in ("float16", "bfloat16"):  # multiples of the epsilon below 1
         steps = 2.0**10 if dtype == "float16" else 2.0**7
         value = np.floor(value * steps) / steps
     out[...] = value
 
 
 NUMBERED = defop(
-    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_number, gradient=STOP, on_host=True
+    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_draw_numbered, gradient=STOP, on_host=True
 )
 
-RANDOM = defop(
-    "StatelessRandom", ARRAY, 1, _drawn_spec, compute=_random, gradient=STOP, on_host=True
-)
+RANDOM = defop("StatelessRandom", ARRAY, 1, _drawn_spec, compute=_draw, gradient=STOP, on_host=True)
 
 
-def _between(
+def _draw_in_range(
     out: Array, state: Array, low: Array, high: Array, shape: tuple[int, ...], dtype: str
 ) -> None:
     unsigned = out.dtype.str.replace("i", "u")
@@ -111,7 +117,7 @@ BETWEEN = defop(
     ARRAY,
     3,
     _drawn_spec,
-    compute=_between,
+    compute=_draw_in_range,
     gradient=STOP,
     on_host=True,
 )
@@ -125,7 +131,7 @@ def _gamma(out: Array, state: Array, alpha: Array, shape: tuple[int, ...], dtype
 def _gamma_vjp(
     g: Tensor, y: Tensor, state: Tensor, alpha: Tensor, shape: tuple[int, ...], dtype: str
 ) -> tuple[None, Tensor]:
-    """Implicit differentiation: Figurnov, Mohamed and Mnih (2018)."""
+    """Return the adjoint by implicit differentiation (Figurnov, Mohamed and Mnih, 2018)."""
     lead = y.ndim - alpha.ndim
     each = g * record(GAMMA_SLOPE, (movement.broadcast_to(alpha, shape), y))
     return None, reduce_sum(each, tuple(range(lead)))
@@ -145,17 +151,18 @@ GAMMA_SLOPE = defop(
 )
 
 
-def _counts(value: Array, out: Array) -> None:
-    """NaN, where there is no such number, is 0 among integers."""
+def _write_counts(value: Array, out: Array) -> None:
+    """Write counts; NaN, which marks invalid parameters, becomes 0 in integer dtypes."""
     out[...] = value if out.dtype.kind == "f" else np.nan_to_num(value)
 
 
 def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtype: str) -> None:
     count = out.size // max(rate.size, 1)
-    _counts(philox.poisson(philox.Philox(state), rate, count).reshape(shape), out)
+    _write_counts(philox.poisson(philox.Philox(state), rate, count).reshape(shape), out)
 
 
-# Of a seed that is given no gradient flows; of one that is drawn TensorFlow has none registered.
+# As in TensorFlow, no gradient flows with an explicit seed, and none is registered with a drawn
+# seed.
 POISSON = defop(
     "StatelessRandomPoisson", ARRAY, 2, _drawn_spec, compute=_poisson, gradient=STOP, on_host=True
 )
@@ -165,7 +172,7 @@ POISSON_DRAWN = defop("RandomPoissonV2", ARRAY, 2, _drawn_spec, compute=_poisson
 def _binomial(
     out: Array, state: Array, counts: Array, probs: Array, shape: tuple[int, ...], dtype: str
 ) -> None:
-    _counts(philox.binomial(philox.Philox(state), counts, probs, shape), out)
+    _write_counts(philox.binomial(philox.Philox(state), counts, probs, shape), out)
 
 
 BINOMIAL = defop(
@@ -199,8 +206,8 @@ CATEGORICAL = defop(
 # Arguments.
 
 
-def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
-    """A shape of numbers to be drawn."""
+def parse_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
+    """Convert and check the shape of numbers to draw."""
     value = movement.to_ints(shape)
     require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
     dims = movement.to_shape(value)
@@ -208,8 +215,8 @@ def checked_shape(shape: Any, op: str) -> tuple[int, ...]:
     return dims
 
 
-def checked_seed(seed: Any, op: str) -> Tensor:
-    """A seed as a tensor of two integers."""
+def parse_seed(seed: TensorLike, op: str) -> Tensor:
+    """Convert a seed to a tensor of two integers."""
     result = as_tensor(seed)
     if result.dtype not in (dtypes.int32, dtypes.int64):
         raise InvalidArgumentError(
@@ -221,16 +228,16 @@ def checked_seed(seed: Any, op: str) -> Tensor:
     return result
 
 
-def floating(dtype: Any) -> dtypes.DType:
-    """A dtype of floats to be drawn."""
+def parse_float_dtype(dtype: DTypeLike) -> dtypes.DType:
+    """Convert and check the dtype of floats to draw."""
     result = as_dtype(dtype)
     if result not in _FLOATS:
         raise TypeError(f"Random floats are of a floating dtype, not dtype={result.name}.")
     return result
 
 
-def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
-    """A parameter as a tensor of a dtype."""
+def to_parameter(value: TensorLike, dtype: dtypes.DType, op: str) -> Tensor:
+    """Convert a parameter to a tensor of a dtype."""
     result = as_tensor(value, intern((), dtype), op)
     if result.dtype is not dtype:
         raise ValueError(
@@ -241,30 +248,35 @@ def operand(value: Any, dtype: dtypes.DType, op: str) -> Tensor:
 
 
 def draw(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
-    """Numbers of one kind."""
+    """Record numbers of one kind."""
     return record(RANDOM, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def number(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
-    """Numbers of one kind, "uniform" or "normal", of a seed and the number of the draw."""
+def draw_numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtypes.DType) -> Tensor:
+    """Record numbers of one kind, "uniform" or "normal", for a seed and the number of the draw."""
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def scale(rest: Tensor, scale: Any, start: Any, op: str) -> Tensor:
-    """``rest * scale + start``, of the shape of ``rest``."""
-    result = rest * operand(scale, rest.dtype, op) + operand(start, rest.dtype, op)
+def scale(rest: Tensor, scale: TensorLike, start: TensorLike, op: str) -> Tensor:
+    """Return ``rest * scale + start``; check that it has the shape of ``rest``."""
+    result = rest * to_parameter(scale, rest.dtype, op) + to_parameter(start, rest.dtype, op)
     require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
     return result
 
 
 def uniform(
-    state: Tensor, shape: tuple[int, ...], minval: Any, maxval: Any, dtype: Any, op: str
+    state: Tensor,
+    shape: tuple[int, ...],
+    minval: TensorLike | None,
+    maxval: TensorLike | None,
+    dtype: DTypeLike,
+    op: str,
 ) -> Tensor:
-    """Numbers in a range: floats, or integers."""
+    """Record floats or integers in a range."""
     requested = as_dtype(dtype)
     if requested in _FLOATS:
-        low = operand(0 if minval is None else minval, requested, op)
-        high = operand(1 if maxval is None else maxval, requested, op)
+        low = to_parameter(0 if minval is None else minval, requested, op)
+        high = to_parameter(1 if maxval is None else maxval, requested, op)
         return scale(draw(state, "uniform", shape, requested), high - low, low, op)
     if requested not in _INTEGERS:
         raise ValueError(
@@ -277,23 +289,23 @@ def uniform(
             "be both "
             f"None or not None. Got `minval`={minval} and `maxval`={maxval}."
         )
-    if minval is None:
+    if minval is None or maxval is None:
         return draw(state, "integers", shape, requested)
-    low, high = operand(minval, requested, op), operand(maxval, requested, op)
+    low, high = to_parameter(minval, requested, op), to_parameter(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
     least, most = low.numpy(), high.numpy()
     require(bool(least < most), op, f"Need minval < maxval, got {least} >= {most}")
     return record(BETWEEN, (state, low, high), shape=shape, dtype=requested.name)
 
 
-def ending_of(parameters: list[Tensor], op: str) -> tuple[int, ...]:
-    """The shape to which parameters broadcast."""
+def broadcast_parameters(parameters: list[Tensor], op: str) -> tuple[int, ...]:
+    """Return the shape to which parameters broadcast."""
     return broadcast(op, *(x._spec for x in parameters))
 
 
-def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[int, ...]:
-    """The shape to which parameters broadcast, with which the other one has to end."""
-    common = ending_of(parameters, op)
+def check_ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[int, ...]:
+    """Return the shape to which parameters broadcast; check that ``shape`` ends with it."""
+    common = broadcast_parameters(parameters, op)
     require(
         len(common) <= len(shape) and shape[len(shape) - len(common) :] == common,
         op,
@@ -302,15 +314,17 @@ def ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> tuple[i
     return common
 
 
-def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Any, op: str) -> Tensor:
-    """Numbers of a gamma distribution, whose shape ends with that of ``alpha``."""
+def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor, op: str) -> Tensor:
+    """Record gamma numbers, whose shape ends with the shape of ``alpha``."""
     result = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
     tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
     return elementwise.maximum(as_tensor(tiny, alpha._spec), result / beta)
 
 
-def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: Any) -> Tensor:
-    """Numbers of a Poisson distribution, whose shape ends with that of the rate."""
+def poisson(
+    op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: DTypeLike
+) -> Tensor:
+    """Record Poisson numbers, whose shape ends with the shape of the rate."""
     requested = as_dtype(dtype)
     if requested not in _COUNTS:
         raise InvalidArgumentError(
@@ -321,8 +335,10 @@ def poisson(op: Op, state: Tensor, shape: tuple[int, ...], rate: Tensor, dtype: 
     return record(op, (state, rate), shape=shape, dtype=requested.name)
 
 
-def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dtype: Any) -> Tensor:
-    """Numbers of successes."""
+def binomial(
+    state: Tensor, shape: tuple[int, ...], counts: TensorLike, probs: TensorLike, dtype: DTypeLike
+) -> Tensor:
+    """Record binomial numbers."""
     op, requested = BINOMIAL.name, as_dtype(dtype)
     if requested not in _COUNTS:
         raise InvalidArgumentError(
@@ -331,12 +347,14 @@ def binomial(state: Tensor, shape: tuple[int, ...], counts: Any, probs: Any, dty
             f"float, double, int32, int64 [Op:{op}]"
         )
     number, chance = (elementwise.cast(as_tensor(x), dtypes.float64) for x in (counts, probs))
-    ending(shape, [number, chance], op)
+    check_ending(shape, [number, chance], op)
     return record(BINOMIAL, (state, number, chance), shape=shape, dtype=requested.name)
 
 
-def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Tensor:
-    """Classes by their logits."""
+def categorical(
+    state: Tensor, logits: TensorLike, num_samples: IntLike, dtype: DTypeLike | None
+) -> Tensor:
+    """Record classes drawn with probabilities given by logits."""
     op = CATEGORICAL.name
     requested = dtypes.int64 if dtype is None else as_dtype(dtype)
     if requested not in (dtypes.int32, dtypes.int64):
@@ -353,21 +371,21 @@ def categorical(state: Tensor, logits: Any, num_samples: Any, dtype: Any) -> Ten
     return record(CATEGORICAL, (state, x), shape=shape, dtype=requested.name)
 
 
-def shuffle(state: Tensor, value: Any) -> Tensor:
-    """Slices along the first axis in an order that the state says."""
+def shuffle(state: Tensor, value: TensorLike) -> Tensor:
+    """Record the slices along the first axis in a random order."""
     x = as_tensor(value)
     require(x.ndim > 0, "StatelessShuffle", "value must have at least one axis")
     keys = draw(state, "integers", (x.shape[0],), dtypes.int64)
     return record(GATHER, (x, argsort(keys)), axis=0)
 
 
-def pair(first: Tensor, second: Tensor) -> Tensor:
-    """Two scalars as a vector."""
+def stack_pair(first: Tensor, second: Tensor) -> Tensor:
+    """Stack two scalars to a vector."""
     return joining.stack([first, second])
 
 
-def number_of(shape: tuple[int, ...]) -> int:
-    """How many numbers there are."""
+def count_numbers(shape: tuple[int, ...]) -> int:
+    """Return the number of elements of a shape."""
     return math.prod(shape)
 
 
@@ -376,12 +394,12 @@ _COMMON = """
       alg: The generator: ``"philox"`` or ``"auto_select"``, which is the same.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and of the requested dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, or the shape no vector of sizes.
-      TypeError: If ``dtype`` is another one.
-      ValueError: If ``alg`` is another one.
+      InvalidArgumentError: If the seed is not two integers, or the shape is not a vector of sizes.
+      TypeError: If ``dtype`` is not supported.
+      ValueError: If ``alg`` is unknown.
       UnimplementedError: If ``alg`` is ``"threefry"``.
 """
 _FIRST = """
@@ -394,19 +412,19 @@ _FIRST = """
 @document(_FIRST)
 @document(_COMMON, "<common>")
 def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
-    """Draws from a normal distribution that a seed determines; the numbers are TensorFlow's.
+    """Draw from a normal distribution, determined by a seed. The numbers are TensorFlow's.
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation, also.
+      stddev: The standard deviation; it broadcasts to ``shape``, and gradients reach it.
       dtype: A floating dtype.
     <common>
 
@@ -416,27 +434,28 @@ def stateless_normal(
     """
     op = "StatelessRandomNormal"
     algorithm(alg)
-    dims, requested = checked_shape(shape, op), floating(dtype)
-    rest = draw(checked_seed(seed, op), "normal", dims, requested)
+    dims, requested = parse_shape(shape, op), parse_float_dtype(dtype)
+    rest = draw(parse_seed(seed, op), "normal", dims, requested)
     return scale(rest, stddev, mean, op)
 
 
 @document(_FIRST)
 @document(_COMMON, "<common>")
 def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
-    """Draws from a normal distribution, those beyond two standard deviations drawn again.
+    """Draw from a normal distribution truncated at two standard deviations, determined by a seed.
 
     <arguments>
       mean: The mean; it broadcasts to ``shape``, and gradients reach it.
-      stddev: The standard deviation before the tails go, also.
+      stddev: The standard deviation before truncation; it broadcasts to ``shape``, and gradients
+        reach it.
       dtype: A floating dtype.
     <common>
 
@@ -446,31 +465,32 @@ def stateless_truncated_normal(
     """
     op = "StatelessTruncatedNormal"
     algorithm(alg)
-    dims, requested = checked_shape(shape, op), floating(dtype)
-    rest = draw(checked_seed(seed, op), "truncated", dims, requested)
+    dims, requested = parse_shape(shape, op), parse_float_dtype(dtype)
+    rest = draw(parse_seed(seed, op), "truncated", dims, requested)
     return scale(rest, stddev, mean, op)
 
 
 @document(_FIRST)
 @document(_COMMON.replace("TypeError", "ValueError"), "<common>")
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    minval: TensorLike | None = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
-    """Draws from ``minval`` up to, not including, ``maxval`` that a seed determines.
+    """Draw uniformly from ``minval`` (included) to ``maxval`` (excluded), determined by a seed.
 
-    They are TensorFlow's numbers. Integers are as likely as each other as far as 2 ** 32 or 2 ** 64
-    is a multiple of the width of the range.
+    The numbers are TensorFlow's. Integers are exactly uniform only if the width of the range
+    divides 2 ** 32 or 2 ** 64.
 
     <arguments>
-      minval: The lower bound. If it and ``maxval`` are None, integers are of all values.
-      maxval: The upper bound; None is 1, for floats.
-      dtype: A floating dtype, int32 or int64; of all values, uint32 or uint64 too.
+      minval: The lower bound. If it and ``maxval`` are None, integers are drawn from the full
+        range.
+      maxval: The upper bound; None for 1, for floats only.
+      dtype: A floating dtype, int32 or int64; for the full range also uint32 or uint64.
     <common>
 
     Example:
@@ -481,76 +501,81 @@ def stateless_uniform(
     """
     op = "StatelessRandomUniform"
     algorithm(alg)
-    dims, requested = checked_shape(shape, op), dtypes.as_dtype(dtype)
+    dims, requested = parse_shape(shape, op), dtypes.as_dtype(dtype)
     if requested in (dtypes.uint32, dtypes.uint64) and not minval is maxval is None:
         raise ValueError(f"With bounds, random integers are int32 or int64, not {requested.name}.")
-    return uniform(checked_seed(seed, op), dims, minval, maxval, dtype, op)
+    return uniform(parse_seed(seed, op), dims, minval, maxval, dtype, op)
 
 
 def stateless_gamma(
-    shape: Any,
-    seed: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from gamma distributions that a seed determines; the numbers are TensorFlow's.
+    """Draw from gamma distributions, determined by a seed. The numbers are TensorFlow's.
 
     Gradients reach ``alpha`` (implicitly: Figurnov, Mohamed and Mnih, "Implicit Reparameterization
-    Gradients", 2018; of first order alone) and ``beta``.
+    Gradients", 2018; first order only) and ``beta``.
 
     Args:
-      shape: The shape of the result: it ends with that to which ``alpha`` and ``beta`` broadcast.
+      shape: The shape of the result. It ends with the shape to which ``alpha`` and ``beta``
+        broadcast.
       seed: Two integers, int32 or int64.
       alpha: The shape parameter. A negative one gives NaN.
-      beta: The inverse scale; None is 1.
+      beta: The inverse scale; None for 1.
       dtype: float16, float32 or float64.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype.
+      A tensor of shape ``shape`` and of the requested dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, or the shape does not end so, or
-        ``dtype`` is bfloat16.
-      TypeError: If ``dtype`` is another one.
+      InvalidArgumentError: If the seed is not two integers, the shape does not fit the parameters,
+        or ``dtype`` is bfloat16.
+      TypeError: If ``dtype`` is not supported.
       ValueError: If parameters are tensors of another dtype.
 
     Example:
       >>> tf.random.stateless_gamma([3], seed=[1, 2], alpha=2.0, dtype=tf.float64).numpy()
       array([2.81727356, 1.92413657, 3.33600669])
     """
-    op, requested = "StatelessRandomGammaV3", floating(dtype)
+    op, requested = "StatelessRandomGammaV3", parse_float_dtype(dtype)
     require(
         requested is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16"
     )
-    a = operand(alpha, requested, op)
-    b = operand(1 if beta is None else beta, requested, op)
-    dims = checked_shape(shape, op)
-    a = movement.broadcast_to(a, ending(dims, [a, b], op))
-    return gamma(checked_seed(seed, op), dims, a, b, op)
+    a = to_parameter(alpha, requested, op)
+    b = to_parameter(1 if beta is None else beta, requested, op)
+    dims = parse_shape(shape, op)
+    a = movement.broadcast_to(a, check_ending(dims, [a, b], op))
+    return gamma(parse_seed(seed, op), dims, a, b, op)
 
 
 def stateless_poisson(
-    shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None
+    shape: ShapeLike,
+    seed: TensorLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
-    """Draws from Poisson distributions that a seed determines; the numbers are TensorFlow's.
+    """Draw from Poisson distributions, determined by a seed. The numbers are TensorFlow's.
 
     Args:
-      shape: The shape of the result: it ends with that of ``lam``.
+      shape: The shape of the result. It ends with the shape of ``lam``.
       seed: Two integers, int32 or int64.
       lam: The rate, which is the mean.
       dtype: float16, float32, float64, int32 or int64.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype. A negative rate gives 0; one that is not finite NaN, among
-      integers 0.
+      A tensor of shape ``shape`` and of the requested dtype. A negative rate gives 0; a rate that
+      is not finite gives NaN, or 0 for integer dtypes.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, the shape does not end so, or
-        ``dtype`` is another one.
+      InvalidArgumentError: If the seed is not two integers, the shape does not fit ``lam``, or
+        ``dtype`` is not supported.
 
     Example:
       >>> tf.random.stateless_poisson([3, 2], seed=[1, 2], lam=[3.0, 40.0]).numpy()
@@ -559,36 +584,37 @@ def stateless_poisson(
              [ 4, 45]], dtype=int32)
     """
     op, rate = "StatelessRandomPoisson", as_tensor(lam)
-    dims = checked_shape(shape, op)
-    ending(dims, [rate], op)
-    return poisson(POISSON, checked_seed(seed, op), dims, rate, dtype)
+    dims = parse_shape(shape, op)
+    check_ending(dims, [rate], op)
+    return poisson(POISSON, parse_seed(seed, op), dims, rate, dtype)
 
 
 def stateless_binomial(
-    shape: Any,
-    seed: Any,
-    counts: Any,
-    probs: Any,
-    output_dtype: Any = dtypes.int32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers of successes in trials that a seed determines; not those that TensorFlow draws.
+    """Draw from binomial distributions, determined by a seed. The numbers differ from TensorFlow's.
 
     Args:
-      shape: The shape of the result: it ends with that to which ``counts`` and ``probs`` broadcast.
+      shape: The shape of the result. It ends with the shape to which ``counts`` and ``probs``
+        broadcast.
       seed: Two integers, int32 or int64.
-      counts: How many trials.
-      probs: How likely a success is.
+      counts: The number of trials.
+      probs: The probability of success.
       output_dtype: float16, float32, float64, int32 or int64.
       name: Not used.
 
     Returns:
-      A tensor of this shape and dtype. Invalid numbers of trials or probabilities give NaN,
-      among integers 0.
+      A tensor of shape ``shape`` and of the requested dtype. Invalid parameters give NaN, or 0 for
+      integer dtypes.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, the shape does not end so, or
-        ``output_dtype`` is another one.
+      InvalidArgumentError: If the seed is not two integers, the shape does not fit the parameters,
+        or ``output_dtype`` is not supported.
 
     Example:
       >>> x = tf.random.stateless_binomial([1000], seed=[1, 2], counts=10, probs=0.5)
@@ -596,20 +622,24 @@ def stateless_binomial(
       True
     """
     op = "StatelessRandomBinomial"
-    dims = checked_shape(shape, op)
-    return binomial(checked_seed(seed, op), dims, counts, probs, output_dtype)
+    dims = parse_shape(shape, op)
+    return binomial(parse_seed(seed, op), dims, counts, probs, output_dtype)
 
 
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: IntLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
-    """Draws of classes that a seed determines; where they are few, TensorFlow's.
+    """Draw classes with probabilities given by logits, determined by a seed.
 
-    No gradient flows through.
+    For few classes the numbers are TensorFlow's. No gradient flows through.
 
     Args:
       logits: Unnormalized logarithms of probabilities: a tensor of shape (rows, classes).
-      num_samples: How many draws for each row.
+      num_samples: The number of draws for each row.
       seed: Two integers, int32 or int64.
       dtype: int64 or int32.
       name: Not used.
@@ -618,22 +648,22 @@ def stateless_categorical(
       A tensor of shape (rows, num_samples).
 
     Raises:
-      InvalidArgumentError: If ``logits`` is not a matrix, or the seed is not a pair of integers.
-      ValueError: If ``dtype`` is another one.
+      InvalidArgumentError: If ``logits`` is not a matrix, or the seed is not two integers.
+      ValueError: If ``dtype`` is not supported.
 
     Example:
       >>> logits = tf.math.log([[0.2, 0.5, 0.3]])
       >>> tf.random.stateless_categorical(logits, 4, seed=[1, 2]).numpy()
       array([[2, 2, 0, 2]])
     """
-    state = checked_seed(seed, "StatelessMultinomial")
+    state = parse_seed(seed, "StatelessMultinomial")
     return categorical(state, logits, num_samples, dtype)
 
 
 def stateless_shuffle(
-    value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None
+    value: TensorLike, seed: TensorLike, alg: AlgorithmLike = "auto_select", name: str | None = None
 ) -> Tensor:
-    """The slices along the first axis in an order that a seed determines; not TensorFlow's order.
+    """Shuffle the slices along the first axis, determined by a seed.
 
     Args:
       value: A tensor of at least one axis.
@@ -645,31 +675,31 @@ def stateless_shuffle(
       A tensor of the same shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers, or there is no axis.
-      ValueError: If ``alg`` is another one.
+      InvalidArgumentError: If the seed is not two integers, or there is no axis.
+      ValueError: If ``alg`` is unknown.
 
     Example:
       >>> np.sort(tf.random.experimental.stateless_shuffle([3, 1, 2], seed=[1, 2]).numpy())
       array([1, 2, 3], dtype=int32)
     """
     algorithm(alg)
-    return shuffle(checked_seed(seed, "StatelessShuffle"), value)
+    return shuffle(parse_seed(seed, "StatelessShuffle"), value)
 
 
-def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
-    """Several seeds made of one, the same as TensorFlow's.
+def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select") -> Tensor:
+    """Derive several seeds from one, the same as TensorFlow.
 
     Args:
       seed: Two integers, int32 or int64.
-      num: How many.
+      num: The number of seeds.
       alg: The generator, as for `stateless_uniform`.
 
     Returns:
       A tensor of shape (num, 2) and of the dtype of ``seed``.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers.
-      ValueError: If ``alg`` is another one.
+      InvalidArgumentError: If the seed is not two integers.
+      ValueError: If ``alg`` is unknown.
 
     Example:
       >>> tf.random.split([1, 2], num=2).numpy()
@@ -677,13 +707,13 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
              [-335576002,  370444179]], dtype=int32)
     """
     algorithm(alg)
-    state = checked_seed(seed, "StatelessRandomUniformFullInt")
-    dims = checked_shape([movement.to_ints(num), 2], "StatelessRandomUniformFullInt")
+    state = parse_seed(seed, "StatelessRandomUniformFullInt")
+    dims = parse_shape([movement.to_ints(num), 2], "StatelessRandomUniformFullInt")
     return draw(state, "integers", dims, state.dtype)
 
 
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
-    """A seed made of a seed and a number, the same as TensorFlow's.
+def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_select") -> Tensor:
+    """Derive a seed from a seed and an integer, the same as TensorFlow.
 
     Args:
       seed: Two integers, int32 or int64.
@@ -694,15 +724,15 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
       A tensor of two integers of the dtype of ``data``.
 
     Raises:
-      InvalidArgumentError: If the seed is not a pair of integers.
-      ValueError: If ``alg`` is another one, or ``data`` is not an integer.
+      InvalidArgumentError: If the seed is not two integers.
+      ValueError: If ``alg`` is unknown, or ``data`` is not an integer.
 
     Example:
       >>> tf.random.fold_in([1, 2], 3).numpy()
       array([1105988140,          3], dtype=int32)
     """
     algorithm(alg)
-    state, number = checked_seed(seed, "StatelessRandomUniformFullInt"), as_tensor(data)
+    state, number = parse_seed(seed, "StatelessRandomUniformFullInt"), as_tensor(data)
     if number.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"data must be int32 or int64, got {number.dtype.name}")
-    return pair(draw(state, "integers", (), number.dtype), number)
+    return stack_pair(draw(state, "integers", (), number.dtype), number)

@@ -30,12 +30,18 @@ NumberLike: TypeAlias = float | np.number[Any] | NDArray[Any] | Operators
 # An integer: an axis, a size, a count. `Operators` is an integer tensor or variable of rank 0.
 IntLike: TypeAlias = int | np.integer[Any] | NDArray[Any] | Operators
 
+# One integer or several: window sizes, strides, dilations, shifts.
+IntsLike: TypeAlias = IntLike | Sequence[IntLike]
+
 # One axis or several; None stands for all axes.
 AxisLike: TypeAlias = IntLike | Sequence[IntLike] | None
 
 # A shape whose sizes are known, and one that may contain None for an unknown size.
 ShapeLike: TypeAlias = TensorShape | Sequence[IntLike] | IntLike
 PartialShape: TypeAlias = TensorShape | Sequence[int | None] | None
+
+# "SAME", "VALID", or the numbers of zeros before and after each axis.
+PaddingLike: TypeAlias = str | Sequence[Sequence[IntLike]] | NDArray[Any]
 
 # A dtype, its name, NumPy's dtype or scalar type, or a Python type.
 DTypeLike: TypeAlias = DType | str | np.dtype[Any] | type

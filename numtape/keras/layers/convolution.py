@@ -517,10 +517,11 @@ class Transposed(Sliding):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
+        shape: Any = self.compute_output_shape(inputs.shape)
         result = conv_transpose(
             self._nt_floats(inputs),
             original(self.kernel),
-            self.compute_output_shape(inputs.shape),
+            shape,
             list(self.strides),
             self.padding.upper(),
             FORMATS[self.data_format][self.rank],

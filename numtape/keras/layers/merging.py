@@ -375,7 +375,7 @@ class Dot(Merge):
     def call(self, inputs: Any) -> Any:
         """Give the sums of products."""
         x, y = inputs
-        full = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
+        full: Any = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
         i, j = self._nt_both_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
             x, y = l2_normalize(x, i, 1e-14), l2_normalize(y, j, 1e-14)

@@ -260,7 +260,8 @@ class _UpSampling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs with each element repeated, or what lies between elements."""
         if self.interpolation != "nearest":
-            return self._nt_resized(inputs, self.compute_output_shape(inputs.shape))
+            shape: Any = self.compute_output_shape(inputs.shape)
+            return self._nt_resized(inputs, shape)
         for axis, times in enumerate(join_shape(1, self._nt_times, 1, self.data_format)):
             if times > 1:
                 before, size, behind = parts_of(tuple(inputs.shape), axis)
@@ -271,7 +272,7 @@ class _UpSampling(ConfiguredLayer):
                 )
         return inputs
 
-    def _nt_resized(self, inputs: Tensor, full: Shape) -> Tensor:
+    def _nt_resized(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
         if self.data_format == "channels_last":
             return resize(inputs, full[1:-1], self.interpolation)
         result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)

@@ -32,7 +32,8 @@ class Flatten(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give a matrix with a row for each element of the batch, channels last."""
-        rank, shape = inputs.ndim, self.compute_output_shape(inputs.shape)
+        rank = inputs.ndim
+        shape: Any = self.compute_output_shape(inputs.shape)
         if self.data_format == "channels_first" and rank > 2:
             inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
         return movement.reshape(inputs, shape)
@@ -66,7 +67,8 @@ class Reshape(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs in the new shape."""
-        return movement.reshape(inputs, self.compute_output_shape(inputs.shape))
+        shape: Any = self.compute_output_shape(inputs.shape)
+        return movement.reshape(inputs, shape)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """Give the batch and the new shape."""
@@ -140,7 +142,7 @@ class RepeatVector(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, repeated along a new axis."""
-        shape = self.compute_output_shape(inputs.shape)
+        shape: Any = self.compute_output_shape(inputs.shape)
         return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

@@ -24,7 +24,7 @@ def _conv(name: str, channels: int, features: int) -> Callable[[LaunchRow], list
         specs = (*row.operands, row.out)
         groups, batch = geometry.groups, row.operands[0].shape[0]
         few, each = (specs[k].shape[-1] // groups for k in (channels, features))
-        values = (row.out.size, batch, groups, few, each, *geometry.five())
+        values = (row.out.size, batch, groups, few, each, *geometry.parameters())
         dtype = memory_dtype(row.out.dtype)
         kernel = library_kernel("conv", name, (dtype,), ["int64"] * len(values) + [f"*{dtype}"] * 3)
         return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
@@ -38,7 +38,7 @@ def _pool(name: str) -> Callable[[LaunchRow], list[Launch]]:
         if not all(x.size for x in row.operands) or not math.prod(geometry.outer):
             return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
         batched = int(row.attributes.get("batched", False))
-        values = (row.out.size, row.out.shape[-1], *geometry.five(), batched)
+        values = (row.out.size, row.out.shape[-1], *geometry.parameters(), batched)
         specs, places = [row.out, *row.operands], list(row.places)
         if len(places) == 2 and name.startswith("largest"):  # its last operand is not read
             specs, places = [*specs, specs[-1]], [*places, places[-1]]
