@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
+from collections.abc import Callable
 from typing import Any
 
 from ..compat.names import getter as _getter
@@ -12,6 +13,10 @@ from ..core.ops.norms import reduce_euclidean_norm
 from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, Kind
+
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, TensorLike
+    from .annotations import Config, ConstraintLike
 
 _EPSILON = 1e-7
 _MEANINGS = {
@@ -45,7 +50,7 @@ class _Norm(Constraint):
 
     axis: Any
 
-    def _nt_scaled(self, w: Any) -> Tensor:
+    def _nt_scaled(self, w: TensorLike) -> Tensor:
         w = as_tensor(w)
         lengths = reduce_euclidean_norm(w, self.axis, True)
         result: Tensor = w * (self._nt_wanted(lengths) / (_EPSILON + lengths))
@@ -66,10 +71,10 @@ class MaxNorm(_Norm):
            [0.8, 0.5]], dtype=float32)
     """
 
-    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+    def __init__(self, max_value: float = 2, axis: AxisLike = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
-    def __call__(self, w: Any) -> Tensor:
+    def __call__(self, w: TensorLike) -> Tensor:
         """The weight with such lengths."""
         return self._nt_scaled(w)
 
@@ -93,7 +98,7 @@ class NonNeg(Constraint):
     array([0., 2.], dtype=float32)
     """
 
-    def __call__(self, w: Any) -> Tensor:
+    def __call__(self, w: TensorLike) -> Tensor:
         """Replace negative elements by 0."""
         return maximum(as_tensor(w), 0.0)
 
@@ -107,10 +112,10 @@ class UnitNorm(_Norm):
            [0.8]], dtype=float32)
     """
 
-    def __init__(self, axis: Any = 0) -> None:
+    def __init__(self, axis: AxisLike = 0) -> None:
         self.axis = axis
 
-    def __call__(self, w: Any) -> Tensor:
+    def __call__(self, w: TensorLike) -> Tensor:
         """The weight with such lengths."""
         w = as_tensor(w)
         result: Tensor = w / (_EPSILON + reduce_euclidean_norm(w, self.axis, True))
@@ -135,11 +140,11 @@ class MinMaxNorm(_Norm):
     """
 
     def __init__(
-        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: AxisLike = 0
     ) -> None:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
-    def __call__(self, w: Any) -> Tensor:
+    def __call__(self, w: TensorLike) -> Tensor:
         """The weight with such lengths."""
         return self._nt_scaled(w)
 
@@ -192,7 +197,7 @@ if not _typing.TYPE_CHECKING:
 _KIND = Kind("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: ConstraintLike) -> Any:
     """Look up a constraint by name or configuration.
 
     Args:
@@ -212,7 +217,7 @@ def get(identifier: Any) -> Any:
     return _KIND.get(identifier)
 
 
-def serialize(constraint: Any) -> Any:
+def serialize(constraint: Callable[..., Any] | None) -> Any:
     """The class and arguments of a constraint, as a dict.
 
     Args:
@@ -231,7 +236,7 @@ def serialize(constraint: Any) -> Any:
     return _KIND.serialize(constraint)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
     """Create a constraint from its configuration.
 
     Args:

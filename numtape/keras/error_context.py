@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import OpError
 
 
-def add_location(error: OpError, thing: Any, *inputs: Any) -> None:
+def add_location(error: OpError, thing: Any, *inputs: object) -> None:
     """Add a layer or loss to an op's error, unless one within it was added.
 
     Args:

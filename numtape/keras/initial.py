@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, keras_dtype
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, NumberLike, ShapeLike, TensorLike
 
 # The standard deviation of a standard normal distribution truncated at two deviations.
 _TRUNCATED = 0.87962566103423978
@@ -78,7 +82,7 @@ class Initializer(Configured):
         return self.from_config(self.get_config())
 
 
-def _request(shape: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
+def _request(shape: ShapeLike, dtype: DTypeLike | None) -> tuple[tuple[int, ...], DType]:
     sizes = tuple(int(n) for n in TensorShape(shape))
     return sizes, keras_dtype(dtype)
 
@@ -91,7 +95,7 @@ class Zeros(Initializer):
     array([0., 0.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Zeros of a shape and a dtype."""
         return zeros(*_request(shape, dtype))
 
@@ -104,7 +108,7 @@ class Ones(Initializer):
     array([1., 1.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Ones of a shape and a dtype."""
         return ones(*_request(shape, dtype))
 
@@ -117,10 +121,10 @@ class Constant(Initializer):
     array([2.5, 2.5], dtype=float32)
     """
 
-    def __init__(self, value: Any = 0.0) -> None:
+    def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """The value in each element of a shape, in a dtype."""
         sizes, requested = _request(shape, dtype)
         result: Tensor = cast(self.value, requested) * ones(sizes, requested)
@@ -148,7 +152,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """The matrix of a shape, which has two axes, in a dtype."""
         sizes, requested = _request(shape, dtype)
         if len(sizes) != 2:
@@ -191,7 +195,13 @@ class RandomInitializer(Initializer):
         """
         return {"seed": self._nt_given}
 
-    def _nt_drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
+    def _nt_drawn(
+        self,
+        draw: Callable[..., Tensor],
+        shape: ShapeLike,
+        dtype: DTypeLike | None,
+        *parameters: NumberLike,
+    ) -> Tensor:
         """Draw from the seed with a stateless op; equals the values of Keras on TensorFlow."""
         sizes, requested = _request(shape, dtype)
         exact = (
@@ -212,11 +222,13 @@ class RandomNormal(RandomInitializer):
     True
     """
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None) -> None:
+    def __init__(
+        self, mean: NumberLike = 0.0, stddev: NumberLike = 0.05, seed: int | None = None
+    ) -> None:
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Draws of a shape, in a dtype."""
         return self._nt_drawn(stateless_normal, shape, dtype, self.mean, self.stddev)
 
@@ -238,7 +250,7 @@ class TruncatedNormal(RandomNormal):
     True
     """
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Draws of a shape, in a dtype."""
         return self._nt_drawn(stateless_truncated_normal, shape, dtype, self.mean, self.stddev)
 
@@ -252,11 +264,13 @@ class RandomUniform(RandomInitializer):
     (True, True)
     """
 
-    def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None) -> None:
+    def __init__(
+        self, minval: NumberLike = -0.05, maxval: NumberLike = 0.05, seed: int | None = None
+    ) -> None:
         self.minval, self.maxval = minval, maxval
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Draws of a shape, in a dtype."""
         return self._nt_drawn(stateless_uniform, shape, dtype, self.minval, self.maxval)
 
@@ -270,7 +284,9 @@ class RandomUniform(RandomInitializer):
 
 
 def compute_fans(
-    shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None
+    shape: tuple[int, ...],
+    input_axes: Sequence[int] | None = None,
+    output_axes: Sequence[int] | None = None,
 ) -> tuple[int, int]:
     """Return ``(fan_in, fan_out)`` of a kernel shape."""
     if input_axes is not None and output_axes is not None:
@@ -300,8 +316,8 @@ class VarianceScaling(RandomInitializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        input_axes: Any = None,
-        output_axes: Any = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
         if not isinstance(scale, int | float) or not scale > 0.0:
             raise ValueError(
@@ -322,7 +338,7 @@ class VarianceScaling(RandomInitializer):
         self.input_axes, self.output_axes = input_axes, output_axes
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Draws of a shape, in a dtype."""
         sizes, _ = _request(shape, dtype)
         ins, outputs = compute_fans(sizes, self.input_axes, self.output_axes)
@@ -368,7 +384,7 @@ class Orthogonal(RandomInitializer):
         self.gain = gain
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """The matrix of a shape, which has two axes or more, in a dtype."""
         sizes, requested = _request(shape, dtype)
         if len(sizes) < 2:

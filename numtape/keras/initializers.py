@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ from .initial import (
 )
 from .registry import Kind, keras_dtype
 
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, ShapeLike
+    from .annotations import Config, InitializerLike
+
 _MEANINGS = {
     "seed": "An integer that fixes the values; None draws a seed in the constructor.",
     "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
@@ -41,7 +45,10 @@ class _Scaled(VarianceScaling):
     _nt_law: tuple[float, str, str]
 
     def __init__(
-        self, seed: int | None = None, input_axes: Any = None, output_axes: Any = None
+        self,
+        seed: int | None = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
         super().__init__(*self._nt_law, seed, input_axes, output_axes)
 
@@ -235,7 +242,7 @@ _KIND = Kind(
 )
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: InitializerLike) -> Any:
     """Look up an initializer by name or configuration, or wrap an array.
 
     Args:
@@ -258,8 +265,8 @@ def get(identifier: Any) -> Any:
     return _KIND.get(identifier)
 
 
-def _values(provided: Any) -> Callable[..., Tensor]:
-    def initializer(shape: Any, dtype: Any = None) -> Tensor:
+def _values(provided: np.ndarray[Any, Any] | np.generic | Tensor) -> Callable[..., Tensor]:
+    def initializer(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         if tuple(TensorShape(shape)) != tuple(provided.shape):
             raise ValueError(
                 f"Expected `shape` to be {tuple(provided.shape)} for direct tensor as initializer. "
@@ -270,7 +277,7 @@ def _values(provided: Any) -> Callable[..., Tensor]:
     return initializer
 
 
-def serialize(initializer: Any) -> Any:
+def serialize(initializer: Callable[..., Any] | None) -> Any:
     """The class and arguments of an initializer, as a dict.
 
     Args:
@@ -289,7 +296,7 @@ def serialize(initializer: Any) -> Any:
     return _KIND.serialize(initializer)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
     """Create an initializer from its configuration.
 
     Args:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .layer import Layer
 from .symbolic import KerasTensor, Node
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+    from .annotations import InputShape
 
 
 class InputLayer(Layer):
@@ -33,30 +37,32 @@ class InputLayer(Layer):
 
     def __init__(
         self,
-        shape: Any = None,
+        shape: int | InputShape | None = None,
         batch_size: int | None = None,
-        dtype: Any = None,
-        batch_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        batch_shape: InputShape | None = None,
         name: str | None = None,
-        sparse: Any = None,
-        ragged: Any = None,
+        sparse: bool | None = None,
+        ragged: bool | None = None,
         optional: bool = False,
     ) -> None:
         for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
             if value:
                 raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
         super().__init__(name=name, dtype=dtype)
-        if shape is None and batch_shape is None:
+        self.batch_shape: tuple[int | None, ...]
+        if batch_shape is not None:
+            if shape is not None:
+                raise ValueError("You cannot pass both `shape` and `batch_shape` at the same time.")
+            self.batch_shape = tuple(batch_shape)
+        elif shape is not None:
+            self.batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
+        else:
             raise ValueError("You must pass a `shape` argument.")
-        if shape is not None and batch_shape is not None:
-            raise ValueError("You cannot pass both `shape` and `batch_shape` at the same time.")
-        if isinstance(shape, int):
-            shape = (shape,)
-        self.batch_shape = tuple(batch_shape) if shape is None else (batch_size, *shape)
         self.built = True
         Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: object, **kwargs: object) -> Any:
         """Raise: an input layer has no computation."""
         raise NotImplementedError("An InputLayer cannot be called.")
 
@@ -70,14 +76,14 @@ class InputLayer(Layer):
 
 
 def Input(
-    shape: Any = None,
+    shape: int | InputShape | None = None,
     batch_size: int | None = None,
-    dtype: Any = None,
-    sparse: Any = None,
-    ragged: Any = None,
-    batch_shape: Any = None,
+    dtype: DTypeLike | None = None,
+    sparse: bool | None = None,
+    ragged: bool | None = None,
+    batch_shape: InputShape | None = None,
     name: str | None = None,
-    tensor: Any = None,
+    tensor: KerasTensor | None = None,
     optional: bool = False,
 ) -> KerasTensor:
     """Create a symbolic input tensor of a functional model.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.values.tensor import Tensor
 from ..nest import flatten
 from .registry import keras_dtype
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+    from .annotations import InputShape, InputSpecs
 
 
 class InputSpec:
@@ -34,8 +38,8 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        shape: InputShape | None = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
@@ -97,7 +101,7 @@ class InputSpec:
         return cls(**config)
 
 
-def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
+def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_name: str) -> None:
     """Raise Keras's ValueError if inputs do not satisfy a layer's ``input_spec``.
 
     Args:
@@ -146,7 +150,7 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                 )
 
 
-def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: Any) -> str:
+def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: DTypeLike) -> str:
     """Describe how an input violates ``spec``; empty if it does not."""
     ndim = len(shape)
     full = f"Full shape received: {shape}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,10 @@ from .symbolic import (
     tensors_in,
 )
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, TensorLike
+    from .annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
+
 
 class LayerVariable(Alias):
     """A variable as its layer names it: ``kernel``; tapes know it as ``dense/kernel:0``.
@@ -57,7 +61,12 @@ class LayerVariable(Alias):
 
     regularizer: Callable[..., Any] | None
 
-    def __init__(self, of: Variable, regularizer: Any = None, trained: bool | None = None) -> None:
+    def __init__(
+        self,
+        of: Variable,
+        regularizer: Callable[..., Any] | None = None,
+        trained: bool | None = None,
+    ) -> None:
         super().__init__(of)
         self.regularizer = regularizer
         self._trained = of.trainable if trained is None else trained
@@ -98,7 +107,7 @@ class LayerVariable(Alias):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._original, self.regularizer, self._trained)
 
-    def __deepcopy__(self, memo: Any) -> Variable:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return type(self)(
             copy.deepcopy(self._original, memo),
             copy.deepcopy(self.regularizer, memo),
@@ -110,7 +119,7 @@ def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap ``build``: set ``built`` on success, and discard its variables on an error."""
 
     @wraps(build)
-    def building(self: Any, *args: Any, **kwargs: Any) -> None:
+    def building(self: Layer, *args: Any, **kwargs: Any) -> None:
         self._nt_check_begun()
         variables = self._nt_trained, self._nt_fixed
         try:
@@ -127,14 +136,14 @@ def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
 class _Signature:
     """The signature of ``__init__``; Python up to 3.11.3 would show that of ``__new__``."""
 
-    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
         result = inspect.signature(owner.__init__)  # type: ignore[misc]
         return result.replace(parameters=list(result.parameters.values())[1:])
 
 
-def _is_plain(x: Any) -> bool:
+def _is_plain(x: object) -> bool:
     if isinstance(x, list | tuple):
         return all(map(_is_plain, x))
     if isinstance(x, dict):
@@ -150,11 +159,11 @@ def _collect(layer: Layer, value: dict[int, Any]) -> None:
                 _collect(inner, value)
 
 
-def _is_metric(value: Any) -> bool:
+def _is_metric(value: object) -> bool:
     return hasattr(type(value), "update_state") and hasattr(type(value), "reset_state")
 
 
-def _holds(value: Any) -> bool:
+def _holds(value: object) -> bool:
     """Whether an attribute may hold variables, layers or metrics: a list may get them later."""
     if isinstance(value, LayerVariable | str | int | float) or value is None:
         return False  # variables of the layer's own are known
@@ -167,7 +176,7 @@ def _holds(value: Any) -> bool:
     )
 
 
-def _inside(value: Any, result: list[Any]) -> None:
+def _inside(value: dict[Any, Any] | list[Any] | tuple[Any, ...], result: list[Any]) -> None:
     """Add what is in lists, tuples and dicts, however deep."""
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, list | tuple | dict):
@@ -179,7 +188,7 @@ def _inside(value: Any, result: list[Any]) -> None:
 _TRAINING = frozenset({"training"})
 
 
-def _training(signature: MethodSignature, requested: Any, kwargs: dict[str, Any]) -> Any:
+def _training(signature: MethodSignature, requested: bool | None, kwargs: dict[str, Any]) -> Any:
     """Resolve the ``training`` flag, and add it to ``kwargs`` if ``call`` accepts it."""
     training = local.training if requested is None else requested
     if training is None:
@@ -376,7 +385,7 @@ class Layer(Module):
     _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
     built: bool
 
-    def _nt_begin(self, trainable: bool, name: str | None, dtype: Any) -> None:
+    def _nt_begin(self, trainable: bool, name: str | None, dtype: DTypeLike | None) -> None:
         if name is None:
             name = auto_name(type(self).__name__)
         elif not isinstance(name, str) or "/" in name:
@@ -414,14 +423,14 @@ class Layer(Module):
 
     def add_weight(
         self,
-        shape: Any = None,
-        initializer: Any = None,
-        dtype: Any = None,
+        shape: int | InputShape | None = None,
+        initializer: InitializerLike = None,
+        dtype: DTypeLike | None = None,
         trainable: bool = True,
         autocast: bool = True,
-        regularizer: Any = None,
-        constraint: Any = None,
-        aggregation: Any = "none",
+        regularizer: RegularizerLike = None,
+        constraint: ConstraintLike = None,
+        aggregation: object = "none",
         overwrite_with_gradient: bool = False,
         name: str | None = None,
     ) -> LayerVariable:
@@ -499,7 +508,7 @@ class Layer(Module):
                 f"`__init__()` method. Go add it!"
             )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in self._nt_internal and _holds(value) and name not in self._nt_held:
             if not isinstance(getattr(type(self), name, None), property):  # which sets another one
                 self._nt_held = (*self._nt_held, name)
@@ -642,7 +651,7 @@ class Layer(Module):
         """
         return [v.numpy() for v in self.weights]
 
-    def set_weights(self, weights: Any) -> None:
+    def set_weights(self, weights: Sequence[TensorLike]) -> None:
         """Assign all of `weights`, or, if something does not fit, none.
 
         Args:
@@ -717,7 +726,7 @@ class Layer(Module):
 
     # Losses that calls and regularizers add.
 
-    def add_loss(self, loss: Any) -> None:
+    def add_loss(self, loss: Tensor | Sequence[Tensor]) -> None:
         """Add a loss to the training objective. Call it in ``call``.
 
         Args:
@@ -774,8 +783,8 @@ class Layer(Module):
         self,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
-        activity_regularizer: Any = None,
+        dtype: DTypeLike | None = None,
+        activity_regularizer: RegularizerLike = None,
         autocast: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -897,7 +906,7 @@ class Layer(Module):
 
     # --- A call ------------------------------------------------------------------------------
 
-    def _nt_converted(self, x: Any) -> Any:
+    def _nt_converted(self, x: object) -> Any:
         """Convert arrays and variables to tensors, and cast floats to the layer's dtype."""
         if isinstance(x, Variable) or (
             not isinstance(x, Tensor) and hasattr(x, "__array__") and not isinstance(x, KerasTensor)
@@ -918,7 +927,12 @@ class Layer(Module):
             self.build(**shapes_for(method, arguments, type(self).__name__))
 
     def _nt_computed(
-        self, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any], first: Any, mask: Any
+        self,
+        symbolic: bool,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        first: object,
+        mask: object,
     ) -> Any:
         if symbolic:
             outputs = self.compute_output_spec(*args, **kwargs)
@@ -988,12 +1002,12 @@ class Layer(Module):
 
     def _nt_run(
         self,
-        training: Any,
+        training: bool | None,
         symbolic: bool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        first: Any,
-        mask: Any,
+        first: object,
+        mask: object,
     ) -> Any:
         """Run ``call`` on prepared arguments, inside the layer's context."""
         if not local.layers:
@@ -1007,7 +1021,11 @@ class Layer(Module):
             raise
 
     def _nt_masks(
-        self, names: tuple[str, ...], first: Any, arguments: dict[str, Any], kwargs: dict[str, Any]
+        self,
+        names: tuple[str, ...],
+        first: object,
+        arguments: dict[str, Any],
+        kwargs: dict[str, Any],
     ) -> Any:
         """Add the masks of the inputs to ``kwargs`` where ``call`` has parameters for them.
 
@@ -1023,7 +1041,7 @@ class Layer(Module):
         mask = kwargs.get("mask")
         return map_structure(mask_of, first) if mask is None else mask
 
-    def _nt_finish(self, first: Any, outputs: Any, mask: Any) -> None:
+    def _nt_finish(self, first: object, outputs: object, mask: object) -> None:
         """Add the activity regularization loss, and attach masks to the outputs."""
         if self.activity_regularizer is not None:
             for x in flatten(outputs):

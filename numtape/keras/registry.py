@@ -5,10 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+    from .annotations import Config, Configurable
+
+Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
@@ -31,7 +37,7 @@ def get_custom_objects() -> dict[str, Any]:
 
 def register_keras_serializable(
     package: str = "Custom", name: str | None = None
-) -> Callable[[Any], Any]:
+) -> Callable[[Registered], Registered]:
     """A decorator: configurations may name this class or function.
 
     Args:
@@ -52,7 +58,7 @@ def register_keras_serializable(
       'mine>Error'
     """
 
-    def register(thing: Any) -> Any:
+    def register(thing: Registered) -> Registered:
         if inspect.isclass(thing) and not hasattr(thing, "get_config"):
             raise ValueError("Cannot register a class that does not have a get_config() method.")
         full = f"{package}>{name or thing.__name__}"
@@ -63,7 +69,7 @@ def register_keras_serializable(
     return register
 
 
-def get_registered_name(obj: Any) -> str:
+def get_registered_name(obj: Callable[..., Any]) -> str:
     """The name under which a class or function was registered.
 
     Args:
@@ -204,7 +210,7 @@ def _accepted_names(kind: type) -> set[str]:
     return names
 
 
-def _plain_dtype(dtype: Any) -> Any:
+def _plain_dtype(dtype: object) -> Any:
     """Replace a serialized DTypePolicy by its dtype name."""
     if not isinstance(dtype, dict):
         return dtype
@@ -219,7 +225,7 @@ def _plain_dtype(dtype: Any) -> Any:
     return name
 
 
-def keras_dtype(value: Any) -> DType:
+def keras_dtype(value: DTypeLike | None) -> DType:
     """A dtype as `tf.as_dtype` understands it; ``int`` and its name are int64, as in Keras.
 
     Args:
@@ -268,7 +274,7 @@ class Configured:
         return f"{type(self).__name__}({options})"
 
 
-def nearest(provided: Any, names: Iterable[str]) -> str:
+def nearest(provided: object, names: Iterable[str]) -> str:
     """A hint for an unknown name, as a sentence; empty if no name is similar."""
     import difflib
 
@@ -299,7 +305,7 @@ class Kind:
         self.known = {**self.classes, **{snake_case(n): one for n, one in self.classes.items()}}
         self.known.update(aliases or {})
 
-    def get(self, identifier: Any) -> Any:
+    def get(self, identifier: object) -> Any:
         """The object that a name, a configuration, a class or an object stands for."""
         if identifier is None:
             return None
@@ -314,7 +320,7 @@ class Kind:
             raise self._unknown(identifier)
         return result
 
-    def _unknown(self, identifier: Any) -> ValueError:
+    def _unknown(self, identifier: object) -> ValueError:
         names = ", ".join(name for name in self.known if name.islower())
         if isinstance(identifier, dict) and "class_name" in identifier:
             identifier = {"class_name": identifier["class_name"], "config": ...}
@@ -323,7 +329,7 @@ class Kind:
             f"{nearest(identifier, self.known)} Known: {names}."
         )
 
-    def serialize(self, thing: Any) -> dict[str, Any] | None:
+    def serialize(self, thing: object) -> dict[str, Any] | None:
         """The class and arguments of an object, as a dict that JSON can hold."""
         if thing is None:
             return None
@@ -339,7 +345,7 @@ class Kind:
             }
         return self.described(thing)
 
-    def described(self, thing: Any) -> dict[str, Any]:
+    def described(self, thing: Configurable) -> dict[str, Any]:
         """The class of something that has a `get_config`, and what it was made with."""
         name = type(thing).__name__
         own = self.classes.get(name) is type(thing)
@@ -351,7 +357,9 @@ class Kind:
         }
 
     def deserialize(
-        self, config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None
+        self,
+        config: str | Config | None,
+        custom_objects: dict[str, Callable[..., Any]] | None = None,
     ) -> Any:
         """The object that `serialize` described."""
         if config is None:

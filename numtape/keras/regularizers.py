@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import typing as _typing
+from collections.abc import Callable
 from typing import Any
 
 from ..compat.names import getter as _getter
@@ -18,6 +19,10 @@ from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, Kind
+
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
+    from .annotations import Config, RegularizerLike
 
 _MEANINGS = {
     "l1": "The factor of the sum of absolute values.",
@@ -59,7 +64,7 @@ class Regularizer(Configured):
         return super().__repr__() if own else object.__repr__(self)
 
 
-def _factor(value: Any, name: str) -> float:
+def _factor(value: object, name: str) -> float:
     if not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0:
         raise ValueError(
             f"Invalid value for argument {name}: expected a non-negative float. Received: "
@@ -80,7 +85,7 @@ class L1L2(Regularizer):
         self.l1 = _factor(0.0 if l1 is None else l1, "l1")
         self.l2 = _factor(0.0 if l2 is None else l2, "l2")
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         """The penalty of a tensor."""
         x = as_tensor(x)
         result: Tensor | None = None
@@ -111,7 +116,7 @@ class L1(Regularizer):
     def __init__(self, l1: float | None = 0.01) -> None:
         self.l1 = _factor(0.01 if l1 is None else l1, "l1")
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         """The penalty of a tensor."""
         result: Tensor = reduce_sum(abs_(as_tensor(x))) * self.l1
         return result
@@ -136,7 +141,7 @@ class L2(Regularizer):
     def __init__(self, l2: float | None = 0.01) -> None:
         self.l2 = _factor(0.01 if l2 is None else l2, "l2")
 
-    def __call__(self, x: Any) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         """The penalty of a tensor."""
         result: Tensor = reduce_sum(square(as_tensor(x))) * self.l2
         return result
@@ -168,7 +173,7 @@ class OrthogonalRegularizer(Regularizer):
             )
         self.mode = mode
 
-    def __call__(self, inputs: Any) -> Tensor:
+    def __call__(self, inputs: TensorLike) -> Tensor:
         """The penalty of a matrix."""
         x = as_tensor(inputs)
         if x.ndim != 2:
@@ -227,7 +232,7 @@ _KIND = Kind(
 )
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: RegularizerLike) -> Any:
     """The regularizer that a name or a configuration stands for.
 
     Args:
@@ -247,7 +252,7 @@ def get(identifier: Any) -> Any:
     return _KIND.get(identifier)
 
 
-def serialize(regularizer: Any) -> Any:
+def serialize(regularizer: Callable[..., Any] | None) -> Any:
     """The class and arguments of a regularizer, as a dict.
 
     Args:
@@ -266,7 +271,7 @@ def serialize(regularizer: Any) -> Any:
     return _KIND.serialize(regularizer)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
     """The regularizer that a dict describes.
 
     Args:

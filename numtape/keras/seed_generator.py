@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ..core.ops.stateless_random import number
 from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
 from .registry import keras_dtype
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
 
 
 class SeedGenerator:
@@ -25,7 +29,7 @@ class SeedGenerator:
       ValueError: If it is not an integer.
     """
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
         if seed is None:
             value = fresh_seed()
             seed = secrets.randbits(63) if value is None else value
@@ -41,15 +45,15 @@ class SeedGenerator:
         """The values that a checkpoint stores, by name."""
         return {"state": self.state}
 
-    def _draw(self, kind: str, shape: Any, dtype: Any) -> Tensor:
+    def _draw(self, kind: str, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
         state = self.state.read_value()
         self.state.assign_add(np.array([0, 1]))
         return number(state, kind, tuple(shape), keras_dtype(dtype))
 
-    def uniform(self, shape: Any, dtype: Any) -> Tensor:
+    def uniform(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
         """Numbers from 0 to 1, without 1."""
         return self._draw("uniform", shape, dtype)
 
-    def normal(self, shape: Any, dtype: Any) -> Tensor:
+    def normal(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
         """Numbers of the normal distribution around 0 with a deviation of 1."""
         return self._draw("normal", shape, dtype)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
@@ -18,6 +18,11 @@ from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..nest import flatten, is_nested, map_structure
 from .registry import keras_dtype
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, DTypeLike, ShapeLike
+    from .annotations import InputShape
+    from .layer import Layer
 
 _numbers: Counter[str] = Counter()
 
@@ -51,7 +56,11 @@ class Node:
     """
 
     def __init__(
-        self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], structure: Any
+        self,
+        operation: Layer | Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        structure: object,
     ) -> None:
         self.operation, self.args, self.kwargs = operation, args, kwargs
         self.structure = structure
@@ -106,10 +115,10 @@ class KerasTensor:
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any = "float32",
-        sparse: Any = False,
-        ragged: Any = False,
+        shape: InputShape,
+        dtype: DTypeLike = "float32",
+        sparse: bool | None = False,
+        ragged: bool | None = False,
         record_history: bool = True,
         name: str | None = None,
     ) -> None:
@@ -127,7 +136,7 @@ class KerasTensor:
         """The number of axes."""
         return len(self.shape)
 
-    def reshape(self, newshape: Any) -> Any:
+    def reshape(self, newshape: ShapeLike) -> Any:
         """The same elements in another shape.
 
         Args:
@@ -138,7 +147,7 @@ class KerasTensor:
         """
         return Operation(reshape, "Reshape")(self, newshape)
 
-    def squeeze(self, axis: Any = None) -> Any:
+    def squeeze(self, axis: AxisLike = None) -> Any:
         """Without axes of size 1.
 
         Args:
@@ -172,10 +181,10 @@ class KerasTensor:
     def __len__(self) -> NoReturn:
         raise TypeError("A symbolic KerasTensor has no length: see its shape.")
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return Operation(operator.getitem, "GetItem")(self, key)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return self is other
 
     def __hash__(self) -> int:
@@ -183,7 +192,7 @@ class KerasTensor:
 
 
 def _binary(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
-    def method(self: KerasTensor, other: Any) -> Any:
+    def method(self: KerasTensor, other: object) -> Any:
         return Operation(function, kind)(*((other, self) if swapped else (self, other)))
 
     return method
@@ -227,12 +236,12 @@ for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
     setattr(KerasTensor, f"__{_name}__", _unary(OPERATIONS[_kind], _kind))
 
 
-def is_symbolic(structure: Any) -> bool:
+def is_symbolic(structure: object) -> bool:
     """Whether a symbolic tensor is in a structure."""
     return any(isinstance(x, KerasTensor) for x in flatten(structure))
 
 
-def infer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Infer a function's results for symbolic tensors, as symbolic tensors.
 
     It is called with zeros, and nothing is computed unless it reads values. If sizes are unknown it
@@ -249,8 +258,10 @@ def infer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return map_structure(symbol, *items)
 
 
-def _sample(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any:
-    def sample(x: Any) -> Any:
+def _sample(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], k: int
+) -> Any:
+    def sample(x: object) -> Any:
         if not isinstance(x, KerasTensor):
             return x
         sizes = [_SAMPLES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
@@ -273,12 +284,12 @@ def _sample(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any
 
 
 def pass_masks(
-    compute_mask: Callable[[Any, Any], Any], inputs: Any, mask: Any, outputs: Any
+    compute_mask: Callable[[Any, Any], Any], inputs: object, mask: object, outputs: object
 ) -> None:
     """Give a layer's symbolic outputs their masks, which layers behind are told of."""
     places: list[int] = []
 
-    def masks(inputs: Any, mask: Any) -> list[Any]:
+    def masks(inputs: object, mask: object) -> list[Any]:
         result = flatten(compute_mask(inputs, mask))
         places[:] = [k for k, one in enumerate(result) if one is not None]
         return [result[k] for k in places]
@@ -290,7 +301,7 @@ def pass_masks(
             x._keras_mask = symbols.get(k)
 
 
-def symbols_of(shape: Any, dtype: Any) -> Any:
+def symbols_of(shape: object, dtype: DTypeLike) -> Any:
     """Symbolic tensors in the places of shapes."""
     if isinstance(shape, KerasTensor | str) or not isinstance(shape, list | tuple | dict):
         return shape
@@ -303,7 +314,7 @@ def symbols_of(shape: Any, dtype: Any) -> Any:
     return type(shape)(symbols_of(x, dtype) for x in shape)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether ``x`` is a tensor or a symbolic tensor."""
     return isinstance(x, Tensor | KerasTensor)
 

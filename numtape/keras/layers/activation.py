@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...core.ops.elementwise import cast, select
@@ -12,6 +13,15 @@ from .. import activations
 from ..input_spec import InputSpec
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
 
 class _Elementwise(ConfiguredLayer):
     """A layer whose output has the shape and the mask of its inputs."""
@@ -20,7 +30,7 @@ class _Elementwise(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         return tuple(input_shape)
 
@@ -33,7 +43,7 @@ class Activation(_Elementwise):
     array([0., 2.], dtype=float32)
     """
 
-    def __init__(self, activation: Any, **kwargs: Any) -> None:
+    def __init__(self, activation: ActivationLike, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nt_keep(activation=activation)
 
@@ -43,7 +53,7 @@ class Activation(_Elementwise):
         return result
 
 
-def _not_negative(value: Any, name: str, kind: str) -> float:
+def _not_negative(value: object, name: str, kind: str) -> float:
     """A number that is not negative.
 
     Raises:
@@ -144,10 +154,10 @@ class PReLU(_Elementwise):
 
     def __init__(
         self,
-        alpha_initializer: Any = "Zeros",
-        alpha_regularizer: Any = None,
-        alpha_constraint: Any = None,
-        shared_axes: Any = None,
+        alpha_initializer: InitializerLike = "Zeros",
+        alpha_regularizer: RegularizerLike = None,
+        alpha_constraint: ConstraintLike = None,
+        shared_axes: int | list[int] | tuple[int, ...] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -162,7 +172,7 @@ class PReLU(_Elementwise):
             shared_axes=shared_axes,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``alpha``, of the shape of an element of the batch."""
         shape = tuple(input_shape)
         shared = self.shared_axes or []
@@ -194,13 +204,13 @@ class Softmax(_Elementwise):
     array([0.25, 0.75], dtype=float32)
     """
 
-    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: int | Sequence[int] | None = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if isinstance(axis, list | tuple) and not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")
         self._nt_keep(axis=axis)
 
-    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Give the parts of the sum; 0 where the mask is not true."""
         if mask is None:
             return activations.softmax(inputs, self.axis)

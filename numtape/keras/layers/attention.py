@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import string
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,15 @@ from .base import ConfiguredLayer, Shape, document
 from .dense import EinsumDense
 from .noise import Dropout
 
+if TYPE_CHECKING:
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
 _CALL = (
     "ValueError: If an argument is out of range; at a call, if the inputs are not a list of two or "
     "three."
@@ -40,7 +50,7 @@ def causal(queries: int, values: int) -> Tensor:
 class _Attention(ConfiguredLayer):
     """The common part of both kinds of attention, after scores are computed."""
 
-    def _nt_check(self, inputs: Any, mask: Any = None) -> None:
+    def _nt_check(self, inputs: object, mask: object = None) -> None:
         kind = type(self).__name__
         if not isinstance(inputs, list | tuple):
             raise ValueError(
@@ -63,8 +73,8 @@ class _Attention(ConfiguredLayer):
 
     def call(
         self,
-        inputs: Any,
-        mask: Any = None,
+        inputs: Sequence[Tensor],
+        mask: Sequence[Tensor | None] | None = None,
         training: bool | None = False,
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
@@ -91,12 +101,14 @@ class _Attention(ConfiguredLayer):
             result = select(movement.expand_dims(cast(mask[0], bool_), -1), result, 0.0)
         return (result, weights) if return_attention_scores else result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+    ) -> Any:
         """Give the mask of the query."""
         self._nt_check(inputs, previous_mask)
         return None if previous_mask is None else previous_mask[0]
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Any:
         """Give the query's shape with the size of the values."""
         self._nt_check(input_shape)
         query, value = (tuple(shape) for shape in input_shape[:2])
@@ -150,7 +162,7 @@ class Attention(_Attention):
         self.scale: LayerVariable | None = None
         self.concat_score_weight: LayerVariable | None = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[InputShape]) -> None:
         """Make ``scale`` and ``concat_score_weight``, single numbers, where they are needed."""
         self._nt_check(input_shape)
         if self.use_scale:
@@ -197,7 +209,7 @@ class AdditiveAttention(_Attention):
         self.supports_masking = True
         self.scale: LayerVariable | None = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[InputShape]) -> None:
         """Make ``scale``, of the size of the features, if it is used."""
         self._nt_check(input_shape)
         if self.use_scale:
@@ -210,7 +222,7 @@ class AdditiveAttention(_Attention):
         return reduce_sum(both if self.scale is None else both * original(self.scale), -1)
 
 
-def _size(value: Any, name: str) -> int:
+def _size(value: object, name: str) -> int:
     """A positive int.
 
     Raises:
@@ -224,7 +236,7 @@ def _size(value: Any, name: str) -> int:
     return value
 
 
-def _another(initializer: Any) -> Any:
+def _another(initializer: object) -> Any:
     """An initializer like this one with its own draws, unless it has a seed."""
     if isinstance(initializer, Initializer):
         return type(initializer).from_config(initializer.get_config())
@@ -274,16 +286,16 @@ class MultiHeadAttention(ConfiguredLayer):
         value_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = True,
-        output_shape: Any = None,
-        attention_axes: Any = None,
+        output_shape: int | Sequence[int] | None = None,
+        attention_axes: int | Sequence[int] | None = None,
         sliding_window: int | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         use_gate: bool = False,
         seed: int | None = None,
         **kwargs: Any,
@@ -325,9 +337,9 @@ class MultiHeadAttention(ConfiguredLayer):
         self,
         name: str,
         shape: Shape,
-        created: tuple[int, ...],
+        created: Shape,
         bound: int = 1,
-        activation: Any = None,
+        activation: ActivationLike = None,
     ) -> EinsumDense:
         """A projection of the last axes onto new ones, with its weights made."""
         free = len(shape) - bound
@@ -351,7 +363,7 @@ class MultiHeadAttention(ConfiguredLayer):
         return layer
 
     def build(  # type: ignore[override]
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: InputShape, value_shape: InputShape, key_shape: InputShape | None = None
     ) -> None:
         """Make the projections of query, keys and values, and the one of the output."""
         query, value = tuple(query_shape), tuple(value_shape)
@@ -404,7 +416,7 @@ class MultiHeadAttention(ConfiguredLayer):
         query: Tensor,
         value: Tensor,
         masks: tuple[Any, Any, Any],
-        provided: Any,
+        provided: Tensor | None,
         triangle: bool,
     ) -> Any:
         """Where a query sees a value: masks of shape (batch, queries, values), all together."""
@@ -437,10 +449,10 @@ class MultiHeadAttention(ConfiguredLayer):
         query: Tensor,
         value: Tensor,
         key: Tensor | None = None,
-        query_mask: Any = None,
-        value_mask: Any = None,
-        key_mask: Any = None,
-        attention_mask: Any = None,
+        query_mask: Tensor | None = None,
+        value_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
         use_causal_mask: bool = False,
@@ -470,14 +482,16 @@ class MultiHeadAttention(ConfiguredLayer):
         output = self.output_dense(result if gate is None else result * gate)
         return (output, weights) if return_attention_scores else output
 
-    def compute_mask(self, query: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(
+        self, query: object, previous_mask: Tensor | Sequence[Tensor | None] | None = None
+    ) -> Any:
         """Give the mask of the query."""
         if isinstance(previous_mask, list | tuple):
             return previous_mask[0]
         return previous_mask
 
     def compute_output_shape(
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: InputShape, value_shape: InputShape, key_shape: InputShape | None = None
     ) -> Shape:
         """Give the query's shape with the output's sizes."""
         query = tuple(query_shape)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
@@ -15,6 +15,11 @@ from .. import activations, constraints, initializers, regularizers
 from ..docstrings import Described, describe
 from ..layer import Layer, LayerVariable
 from ..registry import Kind
+
+if TYPE_CHECKING:
+    from ..annotations import Config, InputShape
+
+_Entry = TypeVar("_Entry")
 
 FUNCTIONAL = "keras.src.models.functional"  # where Keras has it
 
@@ -25,7 +30,7 @@ def _kind() -> Kind:
     return Kind("layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)])
 
 
-def serialize(layer: Any) -> Any:
+def serialize(layer: object) -> Any:
     """The class and arguments of a layer, as a dict.
 
     Args:
@@ -48,7 +53,7 @@ def serialize(layer: Any) -> Any:
     return result
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
     """The layer that a dict describes.
 
     Args:
@@ -145,7 +150,7 @@ class ConfiguredLayer(Layer):
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def _nt_keep(self, **arguments: Any) -> None:
+    def _nt_keep(self, **arguments: object) -> None:
         """Keep arguments under their names; names of functions become functions."""
         for name, value in arguments.items():
             kind = _KINDS.get(name.rpartition("_")[2])
@@ -170,7 +175,11 @@ class ConfiguredLayer(Layer):
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
 
     def _nt_weight(
-        self, name: str, shape: Any, kind: str | None = None, trainable: bool = True
+        self,
+        name: str,
+        shape: Iterable[int | None],
+        kind: str | None = None,
+        trainable: bool = True,
     ) -> LayerVariable:
         """A weight with the initializer, regularizer and constraint that arguments gave it."""
         kind = kind or name
@@ -217,7 +226,7 @@ def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ..
     return result
 
 
-def positive(value: Any, name: str) -> int:
+def positive(value: object, name: str) -> int:
     """An int that is larger than 0.
 
     Raises:
@@ -231,7 +240,7 @@ def positive(value: Any, name: str) -> int:
     return value
 
 
-def pad_edges(value: Any, *more: str) -> str:
+def pad_edges(value: object, *more: str) -> str:
     """The name of a padding, in small letters.
 
     Raises:
@@ -245,7 +254,7 @@ def pad_edges(value: Any, *more: str) -> str:
     return value.lower()
 
 
-def parse_data_format(value: Any) -> str:
+def parse_data_format(value: object) -> str:
     """Where the channels are: "channels_last", unless it is said to be "channels_first".
 
     Raises:
@@ -261,7 +270,7 @@ def parse_data_format(value: Any) -> str:
     return name.lower()
 
 
-def split_shape(shape: Any, data_format: str) -> tuple[Shape, int | None]:
+def split_shape(shape: InputShape, data_format: str) -> tuple[Shape, int | None]:
     """The sizes in space and the number of channels of a shape."""
     shape = tuple(shape)
     if data_format == "channels_last":
@@ -269,7 +278,9 @@ def split_shape(shape: Any, data_format: str) -> tuple[Shape, int | None]:
     return shape[2:], shape[1]
 
 
-def join_shape(batch: Any, space: Any, channels: Any, data_format: str) -> tuple[Any, ...]:
+def join_shape(
+    batch: _Entry, space: Iterable[_Entry], channels: _Entry, data_format: str
+) -> tuple[_Entry, ...]:
     """Values for the batch, for each spatial axis, and for the channels, in the format's order."""
     if data_format == "channels_last":
         return (batch, *space, channels)

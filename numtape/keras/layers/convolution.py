@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import Variable, original
 from ...core.ops import convolutions, movement
@@ -22,6 +23,15 @@ from .base import (
     positive,
     split_shape,
 )
+
+if TYPE_CHECKING:
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
 
 # The names of the two formats in `tf.nn`, by the number of spatial axes.
 FORMATS = {
@@ -77,7 +87,12 @@ class Sliding(ConfiguredLayer):
     rank: int
 
     def _nt_keep_window(
-        self, kernel_size: Any, strides: Any, padding: str, data_format: Any, dilation_rate: Any
+        self,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int],
+        padding: str,
+        data_format: str | None,
+        dilation_rate: int | Sequence[int],
     ) -> None:
         self._nt_keep(
             kernel_size=integers(kernel_size, self.rank, "kernel_size"),
@@ -89,7 +104,7 @@ class Sliding(ConfiguredLayer):
         self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
         self.bias: LayerVariable | None = None
 
-    def _nt_channels(self, input_shape: Any) -> int:
+    def _nt_channels(self, input_shape: InputShape) -> int:
         """The number of channels of inputs that fit."""
         self.compute_output_shape(input_shape)
         channels = split_shape(input_shape, self.data_format)[1]
@@ -104,7 +119,9 @@ class Sliding(ConfiguredLayer):
         axis, ndim = -1 if self.data_format == "channels_last" else 1, self.rank + 2
         self.input_spec = InputSpec(min_ndim=ndim, max_ndim=ndim, axes={axis: channels})
 
-    def _nt_convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
+    def _nt_convolved(
+        self, x: Tensor, kernel: Tensor | Variable, strides: tuple[int, ...], padding: str
+    ) -> Tensor:
         if padding == "causal":  # all that is added is before the steps
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(join_shape((0, 0), [(before, 0)], (0, 0), self.data_format)))
@@ -123,7 +140,7 @@ class Sliding(ConfiguredLayer):
         """Steps in space, and ones for the batch and the channels."""
         return list(join_shape(1, steps, 1, self.data_format))
 
-    def _nt_depthwise(self, x: Tensor, kernel: Any) -> Tensor:
+    def _nt_depthwise(self, x: Tensor, kernel: Tensor | Variable) -> Tensor:
         """Each channel by itself: as many groups as there are channels."""
         *size, channels, each = kernel.shape
         grouped = movement.reshape(kernel, (*size, 1, channels * each))
@@ -148,7 +165,7 @@ class Sliding(ConfiguredLayer):
         """The sizes in space of the output."""
         return slid(space, self.kernel_size, self.strides, self.dilation_rate, self.padding)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the output: sizes in space that the kernel leaves, and features."""
         shape = tuple(input_shape)
         if len(shape) != self.rank + 2:
@@ -174,21 +191,21 @@ class Convolution(Sliding):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         groups: int = 1,
-        activation: Any = None,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -215,7 +232,7 @@ class Convolution(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``kernel``, of shape (sizes in space, channels, features), and ``bias``."""
         channels = self._nt_channels(input_shape)
         if channels % self.groups:
@@ -277,21 +294,21 @@ class Depthwise(Sliding):
 
     def __init__(
         self,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         depth_multiplier: int = 1,
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        depthwise_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        depthwise_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -309,7 +326,7 @@ class Depthwise(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``kernel``, of shape (sizes in space, channels, features of each), and ``bias``."""
         channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
@@ -356,24 +373,24 @@ class Separable(Sliding):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: InitializerLike = "glorot_uniform",
+        pointwise_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        depthwise_regularizer: RegularizerLike = None,
+        pointwise_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        depthwise_constraint: ConstraintLike = None,
+        pointwise_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -397,7 +414,7 @@ class Separable(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
         channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
@@ -446,21 +463,21 @@ class Transposed(Sliding):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
-        output_padding: Any = None,
+        output_padding: int | Sequence[int] | None = None,
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -491,7 +508,7 @@ class Transposed(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``kernel``, of shape (sizes in space, features, channels), and ``bias``."""
         channels = self._nt_channels(input_shape)
         self.kernel = self._nt_weight("kernel", (*self.kernel_size, self.filters, channels))
@@ -565,21 +582,21 @@ class Conv3DTranspose(Transposed):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        output_padding: Any = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        output_padding: int | Sequence[int] | None = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         # Keras has the padding of the output and the format in another order here.

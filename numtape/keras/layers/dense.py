@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import original
@@ -19,6 +19,16 @@ from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
 from .base import ConfiguredLayer, Shape, document, positive
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
 
 
 @document(
@@ -43,15 +53,15 @@ class Dense(ConfiguredLayer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -76,7 +86,7 @@ class Dense(ConfiguredLayer):
         self.input_spec = InputSpec(min_ndim=2)
         self.bias: LayerVariable | None = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
         self.kernel = self._nt_weight("kernel", (input_shape[-1], self.units))
         self.bias = self._nt_weight("bias", (self.units,)) if self.use_bias else None
@@ -95,7 +105,7 @@ class Dense(ConfiguredLayer):
         result: Tensor = self._nt_activation()(product)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the output, which ends with ``units``."""
         return (*tuple(input_shape)[:-1], self.units)
 
@@ -205,15 +215,15 @@ class EinsumDense(ConfiguredLayer):
     def __init__(
         self,
         equation: str,
-        output_shape: Any,
-        activation: Any = None,
+        output_shape: int | InputShape,
+        activation: ActivationLike = None,
         bias_axes: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -236,10 +246,10 @@ class EinsumDense(ConfiguredLayer):
         )
         self.bias: LayerVariable | None = None
 
-    def _nt_shapes(self, input_shape: Any) -> _Shapes:
+    def _nt_shapes(self, input_shape: InputShape) -> _Shapes:
         return _shapes(self.equation, self.bias_axes, tuple(input_shape), self.output_shape)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``kernel`` and, if it has axes, ``bias``."""
         shapes, drawn = self._nt_shapes(input_shape), self.kernel_initializer
         if isinstance(drawn, VarianceScaling) and None in (drawn.input_axes, drawn.output_axes):
@@ -264,7 +274,7 @@ class EinsumDense(ConfiguredLayer):
         result: Tensor = self._nt_activation()(value)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape that the equation means."""
         return self._nt_shapes(input_shape).output
 
@@ -288,11 +298,11 @@ class Embedding(ConfiguredLayer):
         self,
         input_dim: int,
         output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        embeddings_initializer: InitializerLike = "uniform",
+        embeddings_regularizer: RegularizerLike = None,
+        embeddings_constraint: ConstraintLike = None,
         mask_zero: bool = False,
-        weights: Any = None,
+        weights: TensorLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -310,7 +320,7 @@ class Embedding(ConfiguredLayer):
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: InputShape | None = None) -> None:
         """Make ``embeddings``, of shape (input_dim, output_dim)."""
         self.embeddings = self._nt_weight("embeddings", (self.input_dim, self.output_dim))
 
@@ -319,10 +329,10 @@ class Embedding(ConfiguredLayer):
         full = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
         return gather(original(self.embeddings), full)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, previous_mask: object = None) -> Any:
         """Give where the inputs are not 0, if 0 is padding."""
         return not_equal(inputs, 0) if self.mask_zero else None
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs with one more axis."""
         return (*tuple(input_shape), self.output_dim)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.comparison import not_equal
@@ -15,6 +15,12 @@ from ...core.values.tensor import Tensor
 from .. import regularizers
 from ..registry import get_registered_object
 from .base import ConfiguredLayer, Shape, document
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import InputShape
+
+_Value = TypeVar("_Value")
 
 
 @document(
@@ -35,8 +41,8 @@ class Lambda(ConfiguredLayer):
     def __init__(
         self,
         function: Callable[..., Any],
-        output_shape: Any = None,
-        mask: Any = None,
+        output_shape: int | InputShape | Callable[..., Any] | None = None,
+        mask: TensorLike | Callable[..., Any] | None = None,
         arguments: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -53,7 +59,7 @@ class Lambda(ConfiguredLayer):
         taken = inspect.signature(function).parameters
         self._nt_passed = tuple(name for name in ("mask", "training") if name in taken)
 
-    def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
+    def call(self, inputs: Any, mask: object = None, training: bool | None = None) -> Any:
         """Give what the function gives."""
         more = dict(self.arguments)
         for name, value in (("mask", mask), ("training", training)):
@@ -73,7 +79,9 @@ class Lambda(ConfiguredLayer):
         return (batch, *self.output_shape)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """The layer made with these arguments.
 
         Args:
@@ -98,7 +106,7 @@ class Lambda(ConfiguredLayer):
                     )
         return cls(**config)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> Any:
         """Give the mask that was said."""
         return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
@@ -115,11 +123,11 @@ class Identity(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: _Value) -> _Value:
         """Give the inputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: _Value) -> _Value:
         """Give the shape of the inputs."""
         return input_shape
 
@@ -144,18 +152,18 @@ class Masking(ConfiguredLayer):
         result: Tensor = select(there, inputs, cast(0.0, inputs.dtype))
         return result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: TensorLike, previous_mask: object = None) -> Any:
         """Give where a feature is not the mask's value."""
         return reduce_any(self._nt_differs(inputs), -1)
 
-    def _nt_differs(self, inputs: Any) -> Tensor:
+    def _nt_differs(self, inputs: TensorLike) -> Tensor:
         """Where a feature is not the mask's value. Ints and bools are compared as floats."""
         x = as_tensor(inputs)
         if not x.dtype.is_floating and not x.dtype.is_complex:
             x = cast(x, float64)
         return not_equal(x, self.mask_value)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         return tuple(input_shape)
 
@@ -189,6 +197,6 @@ class ActivityRegularization(ConfiguredLayer):
         """Give the inputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         return tuple(input_shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.layer_context import mask_of
@@ -20,8 +20,14 @@ from ...core.values.dtypes import bool_, repr_of
 from ..docstrings import describe
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ...core.values.tensor import Tensor
+    from ..annotations import InputShape
+    from ..symbolic import KerasTensor
 
-def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> list[Shape]:
+
+def shapes_of(input_shape: object, kind: str, count: str = "a list of inputs") -> list[Shape]:
     """The shapes of several inputs.
 
     Raises:
@@ -71,11 +77,11 @@ class Merge(ConfiguredLayer):
     def _nt_merged(self, inputs: list[Any]) -> Any:
         raise NotImplementedError
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[InputShape]) -> None:
         """Check the shapes. The layer has no weights."""
         self.compute_output_shape(input_shape)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Tensor]) -> Any:
         """Give what the inputs make; those with less axes get some behind the batch."""
         if not isinstance(inputs, list | tuple):
             raise ValueError(
@@ -92,7 +98,7 @@ class Merge(ConfiguredLayer):
             ]
         )
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
         """Give the shape that all inputs broadcast to."""
         shapes = shapes_of(input_shape, "merge")
         batches = {shape[0] for shape in shapes if shape} - {None}
@@ -106,7 +112,9 @@ class Merge(ConfiguredLayer):
             result = _common(result, shape[1:])
         return (next(iter(batches), None), *result)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+    ) -> Any:
         """Give where one of the masks is true; none if an input has none."""
         masks = _masks(inputs, previous_mask)
         if masks is None or any(mask is None for mask in masks):
@@ -117,7 +125,7 @@ class Merge(ConfiguredLayer):
         return result
 
 
-def _masks(inputs: Any, masks: Any) -> list[Any] | None:
+def _masks(inputs: Sequence[Tensor], masks: Sequence[Tensor | None] | None) -> list[Any] | None:
     """The masks of several inputs; None if they do not exist."""
     if masks is None:
         return None
@@ -132,7 +140,7 @@ def _masks(inputs: Any, masks: Any) -> list[Any] | None:
     return [None if mask is None else cast(as_tensor(mask), bool_) for mask in masks]
 
 
-def _spread(x: Any) -> Any:
+def _spread(x: Tensor) -> Any:
     """A tensor's mask in its shape, or None."""
     mask = mask_of(x)
     if mask is None:
@@ -153,7 +161,7 @@ class _Folded(Merge):
             result = self._nt_both(result, x)
         return result
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
         raise NotImplementedError
 
 
@@ -165,7 +173,7 @@ class Add(_Folded):
     array([4., 6.], dtype=float32)
     """
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
         return x + y
 
 
@@ -177,7 +185,7 @@ class Subtract(Merge):
     array([-2., -1.], dtype=float32)
     """
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[InputShape]) -> None:
         """Check that there are two inputs."""
         super().build(input_shape)
         if len(input_shape) != 2:
@@ -211,7 +219,7 @@ class Multiply(_Folded):
         there = functools.reduce(comparison.logical_or, masks)
         return where(there, result, zeros_like(result))
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
         return x * y
 
 
@@ -252,7 +260,7 @@ class Maximum(_Extreme):
     array([3., 5.], dtype=float32)
     """
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
         return elementwise.maximum(x, y)
 
 
@@ -264,7 +272,7 @@ class Minimum(_Extreme):
     array([1., 4.], dtype=float32)
     """
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
         return elementwise.minimum(x, y)
 
 
@@ -280,11 +288,11 @@ class Concatenate(Merge):
         super().__init__(**kwargs)
         self._nt_keep(axis=axis)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Tensor]) -> Any:
         """Give the inputs, one behind the other."""
         return concat(list(inputs), self.axis)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
         """Give the shape, whose size along the axis is the sum of the inputs'."""
         shapes = shapes_of(input_shape, "`Concatenate`", "a list of at least 1 input")
         rank = len(shapes[0])
@@ -310,7 +318,9 @@ class Concatenate(Merge):
         full[self.axis] = None if None in sizes else sum(n for n in sizes if n is not None)
         return tuple(full)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+    ) -> Any:
         """Give the masks, one behind the other; where an input has none, all counts."""
         masks = _masks(inputs, previous_mask)
         if masks is None or all(mask is None for mask in masks):
@@ -340,7 +350,7 @@ class Dot(Merge):
     array([[11.]], dtype=float32)
     """
 
-    def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
+    def __init__(self, axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(axes, int):
             if not isinstance(axes, list | tuple):
@@ -355,7 +365,7 @@ class Dot(Merge):
                 )
         self._nt_keep(axes=axes, normalize=normalize)
 
-    def _nt_both_axes(self, *shapes: Any) -> tuple[int, int]:
+    def _nt_both_axes(self, *shapes: Shape) -> tuple[int, int]:
         """The axis of each input, from 0."""
         axes = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
         ranks = [len(shape) for shape in shapes]
@@ -372,7 +382,7 @@ class Dot(Merge):
                 )
         return axes[0] % ranks[0], axes[1] % ranks[1]
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Tensor]) -> Any:
         """Give the sums of products."""
         x, y = inputs
         full = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
@@ -389,7 +399,7 @@ class Dot(Merge):
         )
         return movement.reshape(product, full)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
         """Give the shape without the axes that were summed over."""
         shapes = shapes_of(input_shape, "`Dot`", "a list of 2 inputs")
         if len(shapes) != 2:
@@ -413,7 +423,7 @@ class Dot(Merge):
         left += [n for k, n in enumerate(second) if k not in (0, j)]
         return tuple(left) if len(left) > 1 else (*left, 1)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> None:
         """Give no mask."""
 
 
@@ -428,7 +438,7 @@ _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
 
 
 @_documented
-def add(inputs: Any, **kwargs: Any) -> Any:
+def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
     """The sum of tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -439,7 +449,7 @@ def add(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def subtract(inputs: Any, **kwargs: Any) -> Any:
+def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
     """The first of two tensors less the second.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 3.0]])
@@ -450,7 +460,7 @@ def subtract(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def multiply(inputs: Any, **kwargs: Any) -> Any:
+def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
     """The product of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -461,7 +471,7 @@ def multiply(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def average(inputs: Any, **kwargs: Any) -> Any:
+def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
     """The mean of tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -472,7 +482,7 @@ def average(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def maximum(inputs: Any, **kwargs: Any) -> Any:
+def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
     """The largest of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
@@ -483,7 +493,7 @@ def maximum(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def minimum(inputs: Any, **kwargs: Any) -> Any:
+def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
     """The smallest of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
@@ -494,7 +504,7 @@ def minimum(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
+def concatenate(inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kwargs: Any) -> Any:
     """Tensors, one behind the other.
 
     >>> tf.keras.layers.concatenate([tf.ones((2, 3)), tf.ones((2, 1))]).shape
@@ -504,7 +514,9 @@ def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
 
 
 @_documented
-def dot(inputs: Any, axes: Any = -1, **kwargs: Any) -> Any:
+def dot(
+    inputs: Sequence[TensorLike | KerasTensor], axes: int | Sequence[int] = -1, **kwargs: Any
+) -> Any:
     """Sums of products of two tensors along an axis of each, for each element of the batch.
 
     >>> tf.keras.layers.dot([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])], 1).numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast
@@ -13,10 +13,14 @@ from ..input_spec import InputSpec
 from ..seed_generator import SeedGenerator
 from .base import ConfiguredLayer, Shape, document, join_shape, parse_data_format, split_shape
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike
+    from ..annotations import InputShape
+
 _RANGE = "ValueError: If the rate is not between 0 and 1."
 
 
-def _part(rate: Any) -> float:
+def _part(rate: object) -> float:
     """A rate between 0 and 1.
 
     Raises:
@@ -39,7 +43,7 @@ class _Noise(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def _nt_seed(self, seed: Any) -> None:
+    def _nt_seed(self, seed: int | None) -> None:
         """Keep the seed, and draw from it."""
         self._nt_keep(seed=seed)
         self.seed_generator = SeedGenerator(seed)
@@ -53,12 +57,12 @@ class _Noise(ConfiguredLayer):
             return self._nt_changed(inputs)
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         return tuple(input_shape)
 
 
-def _noise_shape(noise_shape: Any, inputs: Tensor) -> tuple[int, ...]:
+def _noise_shape(noise_shape: InputShape | None, inputs: Tensor) -> tuple[int, ...]:
     if noise_shape is None:
         return tuple(inputs.shape)
     sizes = zip(noise_shape, tuple(inputs.shape), strict=True)
@@ -78,7 +82,11 @@ class Dropout(_Noise):
     """
 
     def __init__(
-        self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
+        self,
+        rate: float,
+        noise_shape: InputShape | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if noise_shape is not None and not isinstance(noise_shape, list | tuple):
@@ -109,10 +117,10 @@ class _Spatial(Dropout):
     def __init__(
         self,
         rate: float,
-        data_format: Any,
+        data_format: str | None,
         seed: int | None,
         name: str | None,
-        dtype: Any,
+        dtype: DTypeLike | None,
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, None, seed, name=name, dtype=dtype, **kwargs)
@@ -151,7 +159,7 @@ class SpatialDropout1D(_Spatial):
         rate: float,
         seed: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, None, seed, name, dtype, **kwargs)
@@ -174,7 +182,7 @@ class SpatialDropout2D(_Spatial):
         data_format: str | None = None,
         seed: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
@@ -198,7 +206,7 @@ class SpatialDropout3D(_Spatial):
         data_format: str | None = None,
         seed: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
@@ -271,7 +279,11 @@ class AlphaDropout(_Noise):
     """
 
     def __init__(
-        self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
+        self,
+        rate: float,
+        noise_shape: InputShape | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._nt_keep(rate=_part(rate), noise_shape=noise_shape)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...core.ops import elementwise, movement
@@ -16,8 +17,12 @@ from ..input_spec import InputSpec
 from ..layer import LayerVariable
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ...core.log.variable import Variable
+    from ..annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
 
-def count(axis: Any, shape: Any) -> tuple[int, ...]:
+
+def count(axis: int | Sequence[int], shape: InputShape) -> tuple[int, ...]:
     """Axes as numbers from 0, for a shape.
 
     Raises:
@@ -33,7 +38,7 @@ def count(axis: Any, shape: Any) -> tuple[int, ...]:
     return tuple(number % len(shape) for number in axes)
 
 
-def as_list(axis: Any) -> int | list[int]:
+def as_list(axis: object) -> int | list[int]:
     """An axis, or a list of them.
 
     Raises:
@@ -53,18 +58,23 @@ class Normalizing(ConfiguredLayer):
     """A layer that normalizes: the shape stays; a gamma scales, a beta shifts."""
 
     def _nt_keep_affine(
-        self, axis: Any, epsilon: float, center: bool, scale: bool, **initializers: Any
+        self,
+        axis: int | list[int],
+        epsilon: float,
+        center: bool,
+        scale: bool,
+        **initializers: object,
     ) -> None:
         self._nt_keep(axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers)
         self.supports_masking = True
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
 
-    def _nt_build_affine(self, shape: Any) -> None:
+    def _nt_build_affine(self, shape: Sequence[int | None]) -> None:
         self.gamma = self._nt_weight("gamma", shape) if self.scale else None
         self.beta = self._nt_weight("beta", shape) if self.center else None
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         count(self.axis, input_shape)
         return tuple(input_shape)
@@ -87,16 +97,16 @@ class LayerNormalization(Normalizing):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: int | Sequence[int] = -1,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike = None,
+        gamma_regularizer: RegularizerLike = None,
+        beta_constraint: ConstraintLike = None,
+        gamma_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -115,7 +125,7 @@ class LayerNormalization(Normalizing):
             gamma_constraint=gamma_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``gamma`` and ``beta``, of the sizes of the axes that are normalized."""
         shape = tuple(input_shape)
         if not shape:
@@ -149,7 +159,9 @@ class LayerNormalization(Normalizing):
         result: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
         return result
 
-    def _nt_along(self, weight: Any, wide: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    def _nt_along(
+        self, weight: Tensor | Variable, wide: tuple[int, ...], axes: tuple[int, ...]
+    ) -> Any:
         """A weight in a shape that broadcasts with the inputs."""
         if axes == (len(wide) - 1,):
             return weight
@@ -178,12 +190,12 @@ class GroupNormalization(Normalizing):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike = None,
+        gamma_regularizer: RegularizerLike = None,
+        beta_constraint: ConstraintLike = None,
+        gamma_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -203,9 +215,9 @@ class GroupNormalization(Normalizing):
 
     groups: int
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``gamma`` and ``beta``, of the size of the channels' axis."""
-        shape = tuple(input_shape)
+    def build(self, input_shape: InputShape) -> None:
+        """Make ``gamma`` and ``beta``, of the size of the channel axis."""
+        shape: tuple[Any, ...] = tuple(input_shape)
         (axis,) = count(self.axis, shape)
         size = shape[axis]
         if self.groups == -1:
@@ -251,7 +263,7 @@ class UnitNormalization(ConfiguredLayer):
     array([[0.6, 0.8]], dtype=float32)
     """
 
-    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nt_keep(axis=as_list(axis))
         self.supports_masking = True
@@ -263,7 +275,7 @@ class UnitNormalization(ConfiguredLayer):
         result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         count(self.axis, input_shape)
         return tuple(input_shape)
@@ -279,11 +291,13 @@ class RMSNormalization(ConfiguredLayer):
     array([[0.2, 1.4]], dtype=float32)
     """
 
-    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
+    def __init__(
+        self, axis: int | Sequence[int] = -1, epsilon: float = 1e-6, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self._nt_keep(axis=as_list(axis), epsilon=epsilon)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``scale``, of the sizes of the axes that are normalized."""
         shape = tuple(input_shape)
         sizes = tuple(shape[axis] for axis in sorted(count(self.axis, shape)))
@@ -300,7 +314,7 @@ class RMSNormalization(ConfiguredLayer):
         result: Tensor = inputs * factor * movement.reshape(original(self.scale), wide)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         count(self.axis, input_shape)
         return tuple(input_shape)
@@ -337,14 +351,14 @@ class BatchNormalization(Normalizing):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        moving_mean_initializer: InitializerLike = "zeros",
+        moving_variance_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike = None,
+        gamma_regularizer: RegularizerLike = None,
+        beta_constraint: ConstraintLike = None,
+        gamma_constraint: ConstraintLike = None,
         synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -367,7 +381,7 @@ class BatchNormalization(Normalizing):
             gamma_constraint=gamma_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
         shape = tuple(input_shape)
         (axis,) = count(self.axis, shape)
@@ -377,7 +391,9 @@ class BatchNormalization(Normalizing):
         self.moving_variance = self._nt_weight("moving_variance", size, trainable=False)
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: shape[axis]})
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
+    def call(
+        self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         """Give the inputs, normalized, scaled and shifted; in training, move the moments."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
@@ -396,7 +412,7 @@ class BatchNormalization(Normalizing):
             self._nt_move(self.moving_variance, variance)
         wide = [n if k == axis else 1 for k, n in enumerate(shape)]
 
-        def along(part: Any) -> Any:
+        def along(part: Tensor | Variable | None) -> Any:
             """Moments or a weight in a shape that broadcasts with the inputs."""
             if part is None or axis == len(shape) - 1:
                 return part
@@ -407,7 +423,7 @@ class BatchNormalization(Normalizing):
             inputs, along(mean), along(variance), along(beta), along(gamma), self.epsilon
         )
 
-    def _nt_moments(self, x: Tensor, axes: list[int], mask: Any) -> tuple[Tensor, Tensor]:
+    def _nt_moments(self, x: Tensor, axes: list[int], mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:
             return moments(x, axes)
         there = cast(movement.expand_dims(mask, -1), bool_)
@@ -417,6 +433,6 @@ class BatchNormalization(Normalizing):
         variance = reduce_sum(select(there, square(x - mean), 0.0), axes, True) / count
         return movement.squeeze(mean, axes), movement.squeeze(variance, axes)
 
-    def _nt_move(self, moving: Any, value: Tensor) -> None:
+    def _nt_move(self, moving: LayerVariable, value: Tensor) -> None:
         old = original(moving)
         old.assign(old * self.momentum + value * (1.0 - self.momentum))

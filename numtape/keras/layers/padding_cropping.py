@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops import movement
 from ...core.ops.images import resize
@@ -21,10 +22,13 @@ from .base import (
     split_shape,
 )
 
+if TYPE_CHECKING:
+    from ..annotations import InputShape
+
 _Pairs = tuple[tuple[int, int], ...]
 
 
-def _pairs(value: Any, rank: int, name: str) -> _Pairs:
+def _pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: str) -> _Pairs:
     """How many elements before and behind each axis, out of an int, some ints or pairs.
 
     Raises:
@@ -59,7 +63,11 @@ class _Borders(ConfiguredLayer):
     rank: int
 
     def _nt_keep_pairs(
-        self, name: str, value: Any, data_format: Any, in_config: bool = True
+        self,
+        name: str,
+        value: int | Sequence[int | Sequence[int]],
+        data_format: str | None,
+        in_config: bool = True,
     ) -> None:
         self._nt_pairs = _pairs(value, self.rank, name)
         self._nt_keep(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
@@ -68,7 +76,7 @@ class _Borders(ConfiguredLayer):
             self._nt_keep(data_format=self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _nt_whole(self, pair: Any) -> list[Any]:
+    def _nt_whole(self, pair: tuple[int, int]) -> list[Any]:
         """A pair for each axis: none for the batch and the channels."""
         return list(join_shape(pair, self._nt_pairs, pair, self.data_format))
 
@@ -87,7 +95,7 @@ class _Cropping(_Borders):
         result: Tensor = inputs[cut]
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of what is left."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
@@ -121,7 +129,7 @@ class Cropping1D(_Cropping):
 
     rank = 1
 
-    def __init__(self, cropping: Any = (1, 1), **kwargs: Any) -> None:
+    def __init__(self, cropping: int | Sequence[int] = (1, 1), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nt_keep_pairs("cropping", cropping, None, False)
 
@@ -137,7 +145,10 @@ class Cropping2D(_Cropping):
     rank = 2
 
     def __init__(
-        self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any
+        self,
+        cropping: int | Sequence[int | Sequence[int]] = ((0, 0), (0, 0)),
+        data_format: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._nt_keep_pairs("cropping", cropping, data_format)
@@ -155,7 +166,7 @@ class Cropping3D(_Cropping):
 
     def __init__(
         self,
-        cropping: Any = ((1, 1), (1, 1), (1, 1)),
+        cropping: int | Sequence[int | Sequence[int]] = ((1, 1), (1, 1), (1, 1)),
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -170,7 +181,7 @@ class _ZeroPadding(_Borders):
         """Give the inputs with zeros around them."""
         return pad(inputs, self._nt_whole((0, 0)))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape with the borders."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
@@ -198,7 +209,9 @@ class ZeroPadding1D(_ZeroPadding):
 
     rank = 1
 
-    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, padding: int | Sequence[int] = 1, data_format: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self._nt_keep_pairs("padding", padding, data_format)
 
@@ -214,7 +227,10 @@ class ZeroPadding2D(_ZeroPadding):
     rank = 2
 
     def __init__(
-        self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any
+        self,
+        padding: int | Sequence[int | Sequence[int]] = (1, 1),
+        data_format: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._nt_keep_pairs("padding", padding, data_format)
@@ -232,7 +248,7 @@ class ZeroPadding3D(_ZeroPadding):
 
     def __init__(
         self,
-        padding: Any = ((1, 1), (1, 1), (1, 1)),
+        padding: int | Sequence[int | Sequence[int]] = ((1, 1), (1, 1), (1, 1)),
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -277,7 +293,7 @@ class _UpSampling(ConfiguredLayer):
         result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)
         return movement.transpose(result, (0, 3, 1, 2))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape with the larger sizes in space."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
@@ -335,7 +351,7 @@ class UpSampling2D(_UpSampling):
 
     def __init__(
         self,
-        size: Any = (2, 2),
+        size: int | Sequence[int] = (2, 2),
         data_format: str | None = None,
         interpolation: str = "nearest",
         **kwargs: Any,
@@ -366,7 +382,7 @@ class UpSampling3D(_UpSampling):
     rank = 3
 
     def __init__(
-        self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any
+        self, size: int | Sequence[int] = (2, 2, 2), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self._nt_keep(size=integers(size, 3, "size"), data_format=parse_data_format(data_format))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.ops import pooling
 from ...core.ops.elementwise import cast, select
@@ -23,6 +24,9 @@ from .base import (
 )
 from .convolution import FORMATS, slid
 
+if TYPE_CHECKING:
+    from ..annotations import InputShape
+
 _WRONG = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
     "another number of axes, or are smaller than the window."
@@ -38,8 +42,8 @@ class Pooling(ConfiguredLayer):
 
     def __init__(
         self,
-        pool_size: Any = 2,
-        strides: Any = None,
+        pool_size: int | Sequence[int] = 2,
+        strides: int | Sequence[int] | None = None,
         padding: str = "valid",
         data_format: str | None = None,
         name: str | None = None,
@@ -68,7 +72,7 @@ class Pooling(ConfiguredLayer):
         )
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the output: as many places as the window has."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
@@ -123,8 +127,8 @@ class _Average(Pooling):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any = None,
+        pool_size: int | Sequence[int],
+        strides: int | Sequence[int] | None = None,
         padding: str = "valid",
         data_format: str | None = None,
         name: str | None = None,
@@ -199,7 +203,7 @@ class GlobalPooling(ConfiguredLayer):
         result: Tensor = self._nt_reduce(inputs, self._nt_axes, self.keepdims)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape (batch, channels), or with axes of size 1 in space."""
         shape = tuple(input_shape)
         channels = split_shape(shape, self.data_format)[1]
@@ -228,7 +232,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         super().__init__(data_format, keepdims, **kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Give the mean of each channel, over the steps where the mask is true."""
         if mask is None:
             return super().call(inputs)
@@ -236,7 +240,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         total = reduce_sum(select(there, inputs, 0.0), self._nt_axes, self.keepdims)
         return total / reduce_sum(cast(there, inputs.dtype), self._nt_axes, self.keepdims)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> None:
         """Return no mask, because the time steps are reduced."""
 
 

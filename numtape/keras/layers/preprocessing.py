@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,12 @@ from ...core.ops.movement import reshape
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .base import ConfiguredLayer, Shape, document
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.values.annotations import TensorLike
+    from ..annotations import InputShape
 
 
 @document(
@@ -37,9 +43,9 @@ class Normalization(ConfiguredLayer):
 
     def __init__(
         self,
-        axis: Any = -1,
-        mean: Any = None,
-        variance: Any = None,
+        axis: int | Sequence[int] | None = -1,
+        mean: ArrayLike | None = None,
+        variance: ArrayLike | None = None,
         invert: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -53,7 +59,7 @@ class Normalization(ConfiguredLayer):
                 f"mean={repr_of(mean)} and variance={repr_of(variance)}"
             )
         self.input_mean, self.input_variance = mean, variance
-        if mean is not None:
+        if mean is not None and variance is not None:
             shape = np.shape(mean)
             if shape != np.shape(variance):
                 raise ValueError(
@@ -75,7 +81,7 @@ class Normalization(ConfiguredLayer):
             for name, value in provided.items()
         }
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make the moments: weights that `adapt` sets, or constants."""
         shape = tuple(input_shape)
         if any(not -len(shape) <= axis < len(shape) for axis in self.axis):
@@ -91,7 +97,9 @@ class Normalization(ConfiguredLayer):
                     f"axis={self.axis}, inputs.shape={shape}, with unknown axis at index {axis}"
                 )
         self._nt_built_for = shape
-        self._nt_wide = tuple(n if k in self._nt_kept_axes else 1 for k, n in enumerate(shape))
+        self._nt_wide = tuple(
+            n if k in self._nt_kept_axes and n is not None else 1 for k, n in enumerate(shape)
+        )
         own = tuple(shape[axis] for axis in self._nt_kept_axes)
         if self.input_mean is None:
             self.adapt_mean: Variable = self.add_weight(
@@ -104,7 +112,7 @@ class Normalization(ConfiguredLayer):
                 shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
             )
 
-    def _nt_constant(self, provided: Any) -> Any:
+    def _nt_constant(self, provided: ArrayLike) -> Any:
         """Given moments in a shape that broadcasts with the inputs."""
         value = np.asarray(provided, self.dtype)
         sizes = [1] * len(self._nt_wide)
@@ -112,7 +120,7 @@ class Normalization(ConfiguredLayer):
             sizes[axis] = size
         return np.broadcast_to(value.reshape(sizes), self._nt_wide)
 
-    def _nt_moment(self, provided: Any, name: str) -> Tensor:
+    def _nt_moment(self, provided: ArrayLike | None, name: str) -> Tensor:
         if provided is not None:
             return as_tensor(self._nt_constant(provided))
         return reshape(original(getattr(self, name)), self._nt_wide)
@@ -127,10 +135,10 @@ class Normalization(ConfiguredLayer):
         """The variance, in a shape that broadcasts with the inputs; None before there is one."""
         return self._nt_shown(self.input_variance, "adapt_variance")
 
-    def _nt_shown(self, provided: Any, name: str) -> Any:
+    def _nt_shown(self, provided: ArrayLike | None, name: str) -> Any:
         return self._nt_moment(provided, name) if self.built else None
 
-    def adapt(self, data: Any) -> None:
+    def adapt(self, data: TensorLike | Iterable[Any]) -> None:
         """Find mean and variance of the data.
 
         Args:
@@ -203,7 +211,7 @@ class Normalization(ConfiguredLayer):
         result: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         return tuple(input_shape)
 
@@ -220,7 +228,7 @@ class Rescaling(ConfiguredLayer):
     array([-0.5,  0.5], dtype=float32)
     """
 
-    def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
+    def __init__(self, scale: ArrayLike, offset: ArrayLike = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nt_keep(scale=scale, offset=offset)
         self.supports_masking = True
@@ -231,6 +239,6 @@ class Rescaling(ConfiguredLayer):
         result: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
         return tuple(input_shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import Variable, assign_all
@@ -34,6 +34,16 @@ from .recurrent_cells import (
     with_size,
 )
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import IntLike, TensorLike
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
 # Arguments of all recurrent layers.
 ARGUMENTS = {
     "cell": "A layer with a `state_size`, whose call takes inputs of shape (batch, features) and a "
@@ -55,8 +65,8 @@ def _over(
     inputs: list[Tensor],
     full: Tensor | None,
     states: Any,
-    masks: Any,
-    training: Any,
+    masks: list[Tensor] | None,
+    training: bool | None,
     zero_output: bool,
 ) -> tuple[list[Tensor], Any]:
     """The outputs of a cell at all times, and its last states.
@@ -85,7 +95,7 @@ def _over(
         return inputs, last
     if not isinstance(cell, Cell):
 
-        def one_step(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        def one_step(x: Tensor, states: list[Any]) -> tuple[Any, list[Any]]:
             return call_cell(cell, x, states, training)
 
         return run_steps(one_step, inputs, states, masks, zero_output)
@@ -147,7 +157,7 @@ class RNN(ConfiguredLayer):
             )
         self.state_size = [size] if isinstance(size, int) else list(size)
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+    def build(self, sequences_shape: InputShape, initial_state_shape: object = None) -> None:
         """Make the cell's variables, and states if they are kept.
 
         Args:
@@ -167,7 +177,7 @@ class RNN(ConfiguredLayer):
                 self.get_initial_state(sequences_shape[0]),
             )
 
-    def get_initial_state(self, batch_size: Any) -> list[Any]:
+    def get_initial_state(self, batch_size: IntLike) -> list[Any]:
         """The states before the first step.
 
         Args:
@@ -189,7 +199,11 @@ class RNN(ConfiguredLayer):
         self.reset_state()
 
     def call(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+        self,
+        sequences: Tensor,
+        initial_state: TensorLike | None = None,
+        mask: Tensor | None = None,
+        training: bool = False,
     ) -> Any:
         """The outputs of the cell.
 
@@ -253,11 +267,11 @@ class RNN(ConfiguredLayer):
             )
         return [map_structure(self._nt_state, state) for state in states]
 
-    def _nt_state(self, x: Any) -> Tensor:
+    def _nt_state(self, x: TensorLike) -> Tensor:
         result = as_tensor(x)
         return result if result.dtype is self._nt_dtype else cast(result, self._nt_dtype)
 
-    def _nt_mask_steps(self, mask: Any, batch: int, length: int) -> list[Tensor]:
+    def _nt_mask_steps(self, mask: object, batch: int, length: int) -> list[Tensor]:
         result = flatten(mask)[0]
         result = cast(as_tensor(result), bool_)
         if tuple(result.shape[:2]) != (batch, length):
@@ -269,7 +283,7 @@ class RNN(ConfiguredLayer):
             result = result[:, :, None]
         return unstack_rows(time_first(result))
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: object, previous_mask: object) -> Any:
         """The mask of the outputs: that of the inputs, if all of them are given.
 
         Args:
@@ -282,7 +296,9 @@ class RNN(ConfiguredLayer):
         result = flatten(previous_mask)[0] if self.return_sequences else None
         return [result, *(None for _ in self.state_size)] if self.return_state else result
 
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
+    def compute_output_shape(
+        self, sequences_shape: InputShape, initial_state_shape: object = None
+    ) -> Any:
         """The shape of the output.
 
         Args:
@@ -307,7 +323,9 @@ class RNN(ConfiguredLayer):
         return {**super().get_config(), "cell": serialize(self.cell)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """The layer made with these arguments.
 
         Args:
@@ -386,7 +404,9 @@ class _Named(RNN):
         return {**config, **{name: of_cell[name] for name in _arguments(self._nt_cell)}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """The layer made with these arguments.
 
         Args:
@@ -423,18 +443,18 @@ class SimpleRNN(_Named):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: ActivationLike = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         return_sequences: bool = False,
@@ -469,20 +489,20 @@ class LSTM(_Named):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -491,7 +511,7 @@ class LSTM(_Named):
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
-        use_cudnn: Any = "auto",
+        use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
         self._nt_make(locals())
@@ -518,19 +538,19 @@ class GRU(_Named):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -540,7 +560,7 @@ class GRU(_Named):
         stateful: bool = False,
         unroll: bool = False,
         reset_after: bool = True,
-        use_cudnn: Any = "auto",
+        use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
         self._nt_make(locals())

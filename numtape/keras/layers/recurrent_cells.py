@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...core.ops.creation import ones, zeros, zeros_like
@@ -21,6 +21,17 @@ from ..layer import Layer, LayerVariable
 from ..seed_generator import SeedGenerator
 from ..symbolic import signature_of
 from .base import ConfiguredLayer, deserialize, document, serialize
+
+if TYPE_CHECKING:
+    from ...core.log.variable import Variable
+    from ...core.values.annotations import DTypeLike, IntLike, ShapeLike
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
 
 # One step of a cell: from the inputs at a time and the states to an output and new states.
 Step = Callable[[Any, list[Any]], tuple[Tensor, list[Any]]]
@@ -135,7 +146,7 @@ class Cell(ConfiguredLayer):
     activation: Any
     bias: LayerVariable | None
 
-    def __init__(self, units: Any, dropout: Any, recurrent_dropout: Any, **kwargs: Any) -> None:
+    def __init__(self, units: int, dropout: float, recurrent_dropout: float, **kwargs: Any) -> None:
         if isinstance(units, bool) or not isinstance(units, int) or units <= 0:
             raise ValueError(
                 f"Received an invalid value for argument `units`, expected a positive integer, "
@@ -157,7 +168,7 @@ class Cell(ConfiguredLayer):
         if self._nt_gates > 1 and self.recurrent_dropout != 0.0:
             self.implementation = 1
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make the kernels and the bias.
 
         Args:
@@ -188,7 +199,9 @@ class Cell(ConfiguredLayer):
         state = zeros((int(batch_size), self.units), self._nt_dtype)
         return [state for _ in sizes]
 
-    def _nt_dropped(self, batch: int, size: int, rate: float, training: Any) -> list[Tensor]:
+    def _nt_dropped(
+        self, batch: int, size: int, rate: float, training: bool | None
+    ) -> list[Tensor]:
         """Dropout masks of inputs or states, for each gate or for all; empty without dropout."""
         if not training or not 0.0 < rate < 1.0:
             return []
@@ -197,7 +210,7 @@ class Cell(ConfiguredLayer):
         draw = self.seed_generator.uniform
         return [general_dropout(full, rate, draw) for _ in range(count)]
 
-    def _nt_product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
+    def _nt_product(self, x: Tensor, kernel: Tensor | Variable, masks: list[Tensor]) -> Tensor:
         """``x @ kernel``, with what is dropped, for any number of axes."""
         if len(masks) > 1:
             parts = zip(masks, split(kernel, len(masks), 1), strict=True)
@@ -209,7 +222,7 @@ class Cell(ConfiguredLayer):
         result = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
         return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
 
-    def over(self, batch: int, features: int, training: Any) -> tuple[Project, Step]:
+    def over(self, batch: int, features: int, training: bool | None) -> tuple[Project, Step]:
         """Return a function that projects inputs, and one that computes a time step with them.
 
         Args:
@@ -227,13 +240,15 @@ class Cell(ConfiguredLayer):
 
         return project, self._nt_step(original(self.recurrent_kernel), bias, states)
 
-    def _nt_grouped(self, value: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_grouped(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
         return [value if bias is None else value + bias]
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
         raise NotImplementedError
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+    def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
         """One step.
 
         Args:
@@ -264,17 +279,17 @@ class SimpleRNNCell(Cell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: ActivationLike = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -296,7 +311,9 @@ class SimpleRNNCell(Cell):
             seed=seed,
         )
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h = self._nt_activation()(x[0] + self._nt_product(states[0], kernel, masks))
             return h, [h]
@@ -324,19 +341,19 @@ class LSTMCell(Cell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -364,7 +381,7 @@ class LSTMCell(Cell):
     def _nt_biased(self) -> LayerVariable:
         provided, units = self.bias_initializer, self.units
 
-        def initializer(shape: Any, dtype: Any = None) -> Tensor:
+        def initializer(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
             parts = ((provided, 1), (initializers.Ones(), 1), (provided, 2))
             return concat([make((n * units,), dtype) for make, n in parts], 0)
 
@@ -376,7 +393,9 @@ class LSTMCell(Cell):
             constraint=self.bias_constraint,
         )
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
         gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
@@ -406,18 +425,18 @@ class GRUCell(Cell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         reset_after: bool = True,
@@ -446,12 +465,14 @@ class GRUCell(Cell):
         columns = 3 * self.units
         return self._nt_weight("bias", (2, columns) if self.reset_after else (columns,))
 
-    def _nt_grouped(self, value: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_grouped(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
         if bias is not None:
             value = value + (bias[0] if self.reset_after else bias)
         return split(value, [2 * self.units, self.units], -1)
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
         gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
         units = self.units
         gates, candidate = masks[:2], masks[2:]
@@ -477,7 +498,7 @@ class GRUCell(Cell):
         return step
 
 
-def with_size(cell: Any, what: str, argument: str) -> None:
+def with_size(cell: object, what: str, argument: str) -> None:
     """Refuse what is not a cell: it has no ``call``, or no ``state_size``."""
     if not hasattr(cell, "call"):
         raise ValueError(
@@ -490,7 +511,7 @@ def with_size(cell: Any, what: str, argument: str) -> None:
         )
 
 
-def first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
+def first_state(cell: Any, batch_size: IntLike | None, dtype: DTypeLike) -> Any:
     """The states of a cell before the first step."""
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
@@ -511,7 +532,7 @@ class StackedRNNCells(Layer):
     TensorShape([1, 2])
     """
 
-    def __init__(self, cells: Any, **kwargs: Any) -> None:
+    def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(cells, list | tuple) or not cells:
             raise ValueError(f"`cells` is a list of cells. Received: cells={repr_of(cells)}")
@@ -529,7 +550,7 @@ class StackedRNNCells(Layer):
         """The size of the output: the last cell's."""
         return output_size_of(self.cells[-1])
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+    def get_initial_state(self, batch_size: IntLike | None = None) -> list[Any]:
         """The states before the first step.
 
         Args:
@@ -540,7 +561,7 @@ class StackedRNNCells(Layer):
         """
         return [first_state(cell, batch_size, self._nt_dtype) for cell in self.cells]
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: InputShape) -> None:
         """Make the variables of the cells.
 
         Args:
@@ -551,7 +572,7 @@ class StackedRNNCells(Layer):
                 cell.build(input_shape)
             input_shape = (input_shape[0], output_size_of(cell))
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
+    def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
         """One step of all cells.
 
         Args:
@@ -573,7 +594,9 @@ class StackedRNNCells(Layer):
         return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """The layer made with these arguments.
 
         Args:
@@ -598,7 +621,7 @@ def output_size_of(cell: Any) -> int:
     return result
 
 
-def call_cell(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
+def call_cell(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Any, Any]:
     """A step of any cell; its states as they were given, alone or in a list."""
     single = not is_nested(states)
     named: dict[str, Any] = {}

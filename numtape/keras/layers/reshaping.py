@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops import movement
 from ...core.values.dtypes import repr_of
@@ -11,10 +12,14 @@ from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from .base import ConfiguredLayer, Shape, document, parse_data_format
 
+if TYPE_CHECKING:
+    from ..annotations import InputShape
 
-def _product(sizes: Any) -> int | None:
-    """The product of sizes; None if one is not known."""
-    return None if None in sizes else math.prod(sizes)
+
+def _product(sizes: Sequence[int | None]) -> int | None:
+    """The product of sizes; None if one of them is unknown."""
+    known = [size for size in sizes if size is not None]
+    return math.prod(known) if len(known) == len(sizes) else None
 
 
 @document("ValueError: If the format is unknown.")
@@ -37,7 +42,7 @@ class Flatten(ConfiguredLayer):
             inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
         return movement.reshape(inputs, shape)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape (batch, number of elements)."""
         batch, *sizes = tuple(input_shape)
         return (batch, _product(sizes))
@@ -54,7 +59,7 @@ class Reshape(ConfiguredLayer):
     TensorShape([5, 2, 3])
     """
 
-    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+    def __init__(self, target_shape: int | Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         shape = (target_shape,) if isinstance(target_shape, int) else tuple(target_shape)
         if shape.count(-1) > 1:
@@ -68,7 +73,7 @@ class Reshape(ConfiguredLayer):
         """Give the inputs in the new shape."""
         return movement.reshape(inputs, self.compute_output_shape(inputs.shape))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the batch and the new shape."""
         batch, *sizes = tuple(input_shape)
         total, requested = _product(sizes), self.target_shape
@@ -94,7 +99,7 @@ class Permute(ConfiguredLayer):
     TensorShape([5, 3, 2])
     """
 
-    def __init__(self, dims: Any, **kwargs: Any) -> None:
+    def __init__(self, dims: Iterable[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nt_keep(dims=tuple(dims))
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
@@ -109,7 +114,7 @@ class Permute(ConfiguredLayer):
         """Give the inputs with their axes in the new order."""
         return movement.transpose(inputs, (0, *self.dims))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the sizes in the new order."""
         shape = tuple(input_shape)
         return (shape[0], *(shape[axis] for axis in self.dims))
@@ -143,7 +148,7 @@ class RepeatVector(ConfiguredLayer):
         shape = self.compute_output_shape(inputs.shape)
         return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape (batch, n, features)."""
         batch, features = tuple(input_shape)
         return (batch, self.n, features)

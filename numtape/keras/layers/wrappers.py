@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import concat, stack
@@ -13,6 +14,10 @@ from ..layer import Layer
 from ..symbolic import signature_of
 from .base import deserialize, document, serialize
 from .recurrent_cells import time_first, unstack_rows
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import InputShape
 
 _wrapper = document("ValueError: If ``layer`` is none.", layer="The layer.")
 
@@ -28,7 +33,7 @@ class Wrapper(Layer):
     3
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Any) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Layer {repr_of(layer)} supplied to Wrapper isn't a supported layer type. Please "
@@ -52,7 +57,9 @@ class Wrapper(Layer):
         return {**super().get_config(), "layer": serialize(self.layer)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """The layer made with these arguments.
 
         Args:
@@ -74,7 +81,7 @@ class TimeDistributed(Wrapper):
     TensorShape([2, 5, 3])
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Any) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Please initialize `TimeDistributed` layer with a `keras.layers.Layer` instance. "
@@ -83,7 +90,7 @@ class TimeDistributed(Wrapper):
         super().__init__(layer, **kwargs)
         self.supports_masking = True
 
-    def _nt_inner_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def _nt_inner_shape(self, input_shape: InputShape) -> tuple[int | None, ...]:
         if len(input_shape) < 3:
             raise ValueError(
                 f"`TimeDistributed` Layer should be passed an `input_shape` with at least 3 "
@@ -99,7 +106,7 @@ class TimeDistributed(Wrapper):
         """
         super().build(self._nt_inner_shape(input_shape))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: InputShape) -> Any:
         """The shape of the output.
 
         Args:
@@ -111,7 +118,9 @@ class TimeDistributed(Wrapper):
         inner = self.layer.compute_output_shape(self._nt_inner_shape(input_shape))
         return (inner[0], input_shape[1], *inner[1:])
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor:
+    def call(
+        self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
+    ) -> Tensor:
         """The layer's outputs at all times.
 
         Args:
@@ -162,10 +171,10 @@ class Bidirectional(Layer):
 
     def __init__(
         self,
-        layer: Any,
+        layer: Layer,
         merge_mode: str | None = "concat",
-        weights: Any = None,
-        backward_layer: Any = None,
+        weights: Sequence[TensorLike] | None = None,
+        backward_layer: Layer | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(layer, Layer):
@@ -185,10 +194,13 @@ class Bidirectional(Layer):
             )
         super().__init__(**kwargs)
         self.forward_layer = _again(layer, "forward_")
-        if backward_layer is None:
-            backward_layer = _again(layer, "backward_", go_backwards=True)
-        self.backward_layer = backward_layer
+        self.backward_layer: Any = (
+            _again(layer, "backward_", go_backwards=True)
+            if backward_layer is None
+            else backward_layer
+        )
         self._nt_check()
+        one: Any
         for one in (self.forward_layer, self.backward_layer):
             if getattr(one, "zero_output_for_mask", None) is not None:
                 one.zero_output_for_mask = one.return_sequences
@@ -217,7 +229,7 @@ class Bidirectional(Layer):
                     f"layer"
                 )
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+    def build(self, sequences_shape: InputShape, initial_state_shape: object = None) -> None:
         """Make the variables of both layers.
 
         Args:
@@ -235,7 +247,11 @@ class Bidirectional(Layer):
             self._nt_given = None
 
     def call(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: Any = None
+        self,
+        sequences: Tensor,
+        initial_state: Sequence[Any] | None = None,
+        mask: Tensor | None = None,
+        training: bool | None = None,
     ) -> Any:
         """The merged outputs.
 
@@ -253,7 +269,7 @@ class Bidirectional(Layer):
         for k, layer in enumerate((self.forward_layer, self.backward_layer)):
             names = signature_of(type(layer).call).all
             provided = {"training": training, "mask": mask}
-            named = {name: x for name, x in provided.items() if name in names}
+            named: dict[str, Any] = {name: x for name, x in provided.items() if name in names}
             state = None if initial_state is None else initial_state[k * half : (k + 1) * half]
             if state is not None or "initial_state" in names:
                 named["initial_state"] = state
@@ -278,7 +294,9 @@ class Bidirectional(Layer):
             return merged
         return (*merged, *states) if self.merge_mode is None else (merged, *states)
 
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
+    def compute_output_shape(
+        self, sequences_shape: InputShape, initial_state_shape: object = None
+    ) -> Any:
         """The shape of the output.
 
         Args:
@@ -299,7 +317,9 @@ class Bidirectional(Layer):
             result = (*result[:-1], result[-1] * 2)
         return (result, *states) if self.return_state else result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(
+        self, inputs: object, previous_mask: Tensor | Sequence[Tensor | None] | None
+    ) -> Any:
         """The mask of the outputs: that of the inputs, if all of them are given.
 
         Args:
@@ -341,7 +361,9 @@ class Bidirectional(Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """The layer made with these arguments.
 
         Args:
