@@ -43,7 +43,7 @@ def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      threshold: How large what is kept is.
+      threshold: The largest absolute value that becomes 0.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -154,7 +154,7 @@ def relu(
       negative_slope: The slope below the threshold, where it is ``negative_slope * (x -
         threshold)``.
       max_value: The largest result; None for no bound.
-      threshold: Where it begins.
+      threshold: The value above which the result is ``x``.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -201,11 +201,11 @@ def relu6(x: TensorLike) -> Tensor:
 
 
 def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
-    """``x`` nearer to 0 by ``threshold``, and 0 where it is nearer than that.
+    """``x`` moved towards 0 by ``threshold``, and 0 where ``|x| <= threshold``.
 
     Args:
       x: A tensor of floats.
-      threshold: How much nearer.
+      threshold: The distance by which values move.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -266,8 +266,8 @@ def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      threshold: Elements above it are kept.
-      default_value: The value of all others.
+      threshold: The bound above which elements are unchanged.
+      default_value: The value of the other elements.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -290,7 +290,7 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      alpha: The limit far below 0, and how slowly it is reached.
+      alpha: The scale of negative results, which are above ``-alpha``.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -312,7 +312,7 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      alpha: The factor; by default this is `nn.elu`.
+      alpha: The factor of the exponential; the default gives `nn.elu`.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -354,7 +354,7 @@ def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      approximate: Whether to take the approximation by `tanh`.
+      approximate: Whether to use the approximation by `tanh`.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -377,7 +377,7 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      axis: The axis that is halved.
+      axis: The axis to split in halves.
 
     Returns:
       A tensor of the same dtype.
@@ -425,7 +425,7 @@ def mish(x: TensorLike) -> Tensor:
 
 
 def selu(x: TensorLike) -> Tensor:
-    """`nn.selu`: scaled and shifted so that layers keep mean and variance.
+    """`nn.selu`: a scaled `elu` that keeps mean and variance across layers.
 
     Args:
       x: A tensor of floats.
@@ -510,7 +510,7 @@ def squareplus(x: TensorLike, b: float = 4) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      b: How smooth it is at 0.
+      b: The smoothness at 0.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -551,7 +551,7 @@ def tanh_shrink(x: TensorLike) -> Tensor:
 def sigmoid(x: TensorLike) -> Tensor:
     """`nn.sigmoid`: ``1 / (1 + exp(-x))``, from 0 to 1.
 
-    Cross-entropies of what it gives are computed from ``x``.
+    Cross-entropies of the result are computed from ``x``.
 
     Args:
       x: A tensor of floats.
@@ -573,24 +573,24 @@ def sigmoid(x: TensorLike) -> Tensor:
 def softmax(x: TensorLike, axis: int | Sequence[int] | None = -1) -> Tensor:
     """`nn.softmax`: positive numbers that add up to 1.
 
-    Cross-entropies of what it gives are computed from ``x``.
+    Cross-entropies of the result are computed from ``x``.
 
     Args:
       x: A tensor of floats.
-      axis: The axis along which, or several; None takes all elements together.
+      axis: The axes over which the results add up to 1; None for all axes.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are not floats, or there is no such axis.
+      InvalidArgumentError: If the elements are not floats, or an axis is out of range.
 
     Example:
       >>> tf.keras.activations.softmax([0.0, 0.0]).numpy()
       array([0.5, 0.5], dtype=float32)
     """
     x = as_tensor(x)
-    return with_logits(_along(_softmax.softmax, x, axis), x)
+    return with_logits(_apply_along(_softmax.softmax, x, axis), x)
 
 
 def log_softmax(x: TensorLike, axis: int | Sequence[int] | None = -1) -> Tensor:
@@ -598,24 +598,25 @@ def log_softmax(x: TensorLike, axis: int | Sequence[int] | None = -1) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      axis: The axis along which, or several; None takes all elements together.
+      axis: The axes over which the results add up to 1; None for all axes.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are not floats, or there is no such axis.
+      InvalidArgumentError: If the elements are not floats, or an axis is out of range.
 
     Example:
       >>> tf.keras.activations.log_softmax([0.0, 0.0]).numpy()
       array([-0.6931472, -0.6931472], dtype=float32)
     """
-    return _along(_softmax.log_softmax, x, axis)
+    return _apply_along(_softmax.log_softmax, x, axis)
 
 
-def _along(
+def _apply_along(
     function: Callable[..., Tensor], x: TensorLike, axis: int | Sequence[int] | None
 ) -> Tensor:
+    """Apply `softmax` or `log_softmax` along one axis, several axes or all axes."""
     if isinstance(axis, list | tuple):
         if not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")
@@ -681,10 +682,10 @@ def linear(x: _Value) -> _Value:
     """Return ``x`` unchanged: the default activation of layers.
 
     Args:
-      x: Anything.
+      x: Any value.
 
     Returns:
-      The same.
+      ``x``.
 
     Example:
       >>> tf.keras.activations.linear([1.0, -1.0])
@@ -729,7 +730,7 @@ def get(identifier: ActivationLike) -> Callable[..., Any]:
 
 
 def serialize(activation: Callable[..., Any]) -> str:
-    """The name of an activation function.
+    """Return the name of an activation function.
 
     Args:
       activation: A function of this module.
@@ -749,7 +750,7 @@ def serialize(activation: Callable[..., Any]) -> str:
             return name
     name = getattr(activation, "__name__", "")
     if name in _NAMES and activation.__module__.startswith("numtape."):
-        return name  # the op itself: ``tf.nn.relu``
+        return name  # the op itself, such as ``tf.nn.relu``
     raise ValueError(
         f"Unknown activation function: {activation!r}. Decorate a function of your own with "
         f"`@keras.saving.register_keras_serializable()`. Known: {', '.join(_NAMES)}."

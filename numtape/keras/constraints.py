@@ -19,14 +19,14 @@ if _typing.TYPE_CHECKING:
     from .annotations import Config, ConstraintLike
 
 _EPSILON = 1e-7
-_MEANINGS = {
+_ARGUMENTS = {
     "max_value": "The largest norm.",
     "min_value": "The smallest norm.",
     "rate": "The fraction of the distance to the bounds that norms move: 1 enforces the bounds.",
     "axis": "The axes along which norms are computed: 0 for the incoming weights of each `Dense` "
     "unit, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
 }
-_constraint = describe(_MEANINGS, "", "")
+_constraint = describe(_ARGUMENTS, "", "")
 
 
 class Constraint(Configured):
@@ -50,13 +50,15 @@ class _Norm(Constraint):
 
     axis: Any
 
-    def _nt_scaled(self, w: TensorLike) -> Tensor:
+    def _nt_rescale(self, w: TensorLike) -> Tensor:
+        """Scale ``w`` so that its norms become `_nt_target_norms`."""
         w = as_tensor(w)
-        lengths = reduce_euclidean_norm(w, self.axis, True)
-        result: Tensor = w * (self._nt_wanted(lengths) / (_EPSILON + lengths))
+        norms = reduce_euclidean_norm(w, self.axis, True)
+        result: Tensor = w * (self._nt_target_norms(norms) / (_EPSILON + norms))
         return result
 
-    def _nt_wanted(self, lengths: Tensor) -> Any:
+    def _nt_target_norms(self, norms: Tensor) -> Any:
+        """The norms after rescaling."""
         raise NotImplementedError
 
 
@@ -75,11 +77,11 @@ class MaxNorm(_Norm):
         self.max_value, self.axis = max_value, axis
 
     def __call__(self, w: TensorLike) -> Tensor:
-        """The weight with such lengths."""
-        return self._nt_scaled(w)
+        """Return the rescaled weight."""
+        return self._nt_rescale(w)
 
-    def _nt_wanted(self, lengths: Tensor) -> Any:
-        return clip_by_value(lengths, 0.0, float(self.max_value))
+    def _nt_target_norms(self, norms: Tensor) -> Any:
+        return clip_by_value(norms, 0.0, float(self.max_value))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -116,7 +118,7 @@ class UnitNorm(_Norm):
         self.axis = axis
 
     def __call__(self, w: TensorLike) -> Tensor:
-        """The weight with such lengths."""
+        """Return the rescaled weight."""
         w = as_tensor(w)
         result: Tensor = w / (_EPSILON + reduce_euclidean_norm(w, self.axis, True))
         return result
@@ -145,12 +147,12 @@ class MinMaxNorm(_Norm):
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
     def __call__(self, w: TensorLike) -> Tensor:
-        """The weight with such lengths."""
-        return self._nt_scaled(w)
+        """Return the rescaled weight."""
+        return self._nt_rescale(w)
 
-    def _nt_wanted(self, lengths: Tensor) -> Any:
-        within = clip_by_value(lengths, float(self.min_value), float(self.max_value))
-        return self.rate * within + (1 - self.rate) * lengths
+    def _nt_target_norms(self, norms: Tensor) -> Any:
+        clipped = clip_by_value(norms, float(self.min_value), float(self.max_value))
+        return self.rate * clipped + (1 - self.rate) * norms
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -208,7 +210,7 @@ def get(identifier: ConstraintLike) -> Any:
       A function of a tensor; None for None.
 
     Raises:
-      ValueError: If the name is unknown, or it is nothing of those.
+      ValueError: If the name is unknown, or the argument has another type.
 
     Example:
       >>> tf.keras.constraints.get("unit_norm")
@@ -218,13 +220,13 @@ def get(identifier: ConstraintLike) -> Any:
 
 
 def serialize(constraint: Callable[..., Any] | None) -> Any:
-    """The class and arguments of a constraint, as a dict.
+    """Return the configuration of a constraint.
 
     Args:
       constraint: A constraint, a named function, or None.
 
     Returns:
-      A dict that JSON can hold; None for None.
+      A dict that can be converted to JSON; None for None.
 
     Raises:
       ValueError: If it has no configuration.

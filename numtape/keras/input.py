@@ -16,17 +16,17 @@ class InputLayer(Layer):
     """The layer behind `Input`.
 
     Args:
-      shape: The shape of an example, without the batch.
-      batch_size: The number of examples; None is any.
-      dtype: The dtype; None is float32.
-      batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
-      name: Its name.
+      shape: The shape of an example, without the batch axis.
+      batch_size: The number of examples; None for any number.
+      dtype: The dtype; None for float32.
+      batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
+      name: The name of the layer.
       sparse: Must be None or False.
       ragged: Must be None or False.
       optional: Must be False.
 
     Raises:
-      ValueError: If not exactly one of ``shape`` and ``batch_shape`` is given, or ``sparse``,
+      ValueError: If both or neither of ``shape`` and ``batch_shape`` are given, or ``sparse``,
         ``ragged`` or ``optional`` is set.
       TypeError: If the dtype does not exist.
 
@@ -89,13 +89,13 @@ def Input(
     """Create a symbolic input tensor of a functional model.
 
     Args:
-      shape: The shape of an example, without the batch; None in it is any size.
-      batch_size: The number of examples; None is any.
-      dtype: The dtype; None is float32.
+      shape: The shape of an example, without the batch axis; None in it accepts any size.
+      batch_size: The number of examples; None for any number.
+      dtype: The dtype; None for float32.
       sparse: Must be None or False.
       ragged: Must be None or False.
-      batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
-      name: A name: the key of this input in a dict of inputs.
+      batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
+      name: The name, which is the key of this input in a dict of inputs.
       tensor: An existing symbolic tensor, which is returned.
       optional: Must be False.
 

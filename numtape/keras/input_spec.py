@@ -18,7 +18,7 @@ class InputSpec:
 
     Args:
       dtype: The dtype.
-      shape: The shape; None in it is any size.
+      shape: The shape; None in it accepts any size.
       ndim: The number of axes.
       max_ndim: The largest number of axes.
       min_ndim: The smallest number of axes.
@@ -60,10 +60,10 @@ class InputSpec:
             raise TypeError(
                 f"Argument `axes` must be a dict with integer keys. Received: axes={axes}"
             ) from None
-        most = self.ndim or self.max_ndim
-        if self.axes and most and max(self.axes) >= most:
+        limit = self.ndim or self.max_ndim
+        if self.axes and limit and max(self.axes) >= limit:
             raise ValueError(
-                f"Axis {max(self.axes)} is greater than the maximum allowed value: {most - 1}"
+                f"Axis {max(self.axes)} is greater than the maximum allowed value: {limit - 1}"
             )
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_nam
     if not input_spec or (
         type(input_spec) is InputSpec
         and type(inputs) is Tensor
-        and not _unfit(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)
+        and not _describe_mismatch(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)
     ):
         return
     specs = flatten(input_spec)
@@ -124,15 +124,15 @@ def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_nam
                     f'Missing data for input "{name}". You passed a data dictionary with keys '
                     f"{list(inputs)}. Expected the following keys: {names}"
                 )
-        value = [inputs[name] for name in names]
+        tensors = [inputs[name] for name in names]
     else:
-        value = flatten(inputs)
-    if len(value) != len(specs):
+        tensors = flatten(inputs)
+    if len(tensors) != len(specs):
         raise ValueError(
-            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(value)} '
-            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in value]}."
+            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(tensors)} '
+            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in tensors]}."
         )
-    for number, (x, spec) in enumerate(zip(value, specs, strict=True)):
+    for number, (x, spec) in enumerate(zip(tensors, specs, strict=True)):
         if spec is not None and not (x is None and spec.optional):
             if not hasattr(x, "shape"):
                 raise ValueError(
@@ -141,16 +141,16 @@ def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_nam
                     + " Does the layer before end `call` with `return`?"
                     * (x is None)
                 )
-            wrong = _unfit(spec, tuple(x.shape), x.dtype)
-            if wrong:
+            mismatch = _describe_mismatch(spec, tuple(x.shape), x.dtype)
+            if mismatch:
                 named = f" with name '{spec.name}'" if spec.name else ""
                 raise ValueError(
                     f"Input {number}{named} of layer '{layer_name}' is incompatible with the "
-                    f"layer: {wrong}"
+                    f"layer: {mismatch}"
                 )
 
 
-def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: DTypeLike) -> str:
+def _describe_mismatch(spec: InputSpec, shape: tuple[Any, ...], dtype: DTypeLike) -> str:
     """Describe how an input violates ``spec``; empty if it does not."""
     ndim = len(shape)
     full = f"Full shape received: {shape}"

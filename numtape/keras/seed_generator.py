@@ -1,4 +1,4 @@
-"""`SeedGenerator`: random numbers of a layer's own, which go on where they were left."""
+"""`SeedGenerator`: the random numbers of a layer, whose state is saved with the layer."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class SeedGenerator:
-    """A seed and how often it was drawn from, in a variable, which is saved with the layer.
+    """A seed and the number of draws so far, in a variable that is saved with the layer.
 
     Args:
-      seed: An integer; without, one that follows from `random.set_seed`, or any.
+      seed: An integer; None derives one from `random.set_seed`, or draws one.
 
     Raises:
-      ValueError: If it is not an integer.
+      ValueError: If ``seed`` is neither an integer nor None.
     """
 
     def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
         if seed is None:
-            value = fresh_seed()
-            seed = secrets.randbits(63) if value is None else value
+            derived = fresh_seed()
+            seed = secrets.randbits(63) if derived is None else derived
         if not isinstance(seed, int | np.integer):
             raise ValueError(
                 f"Argument `seed` must be an integer, or an instance of `SeedGenerator`. "
@@ -51,9 +51,9 @@ class SeedGenerator:
         return number(state, kind, tuple(shape), keras_dtype(dtype))
 
     def uniform(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
-        """Numbers from 0 to 1, without 1."""
+        """Draw from the uniform distribution on [0, 1)."""
         return self._draw("uniform", shape, dtype)
 
     def normal(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
-        """Numbers of the normal distribution around 0 with a deviation of 1."""
+        """Draw from the standard normal distribution."""
         return self._draw("normal", shape, dtype)

@@ -1,4 +1,4 @@
-"""Symbolic tensors, which describe the graph of a functional model, and arguments of calls."""
+"""Symbolic tensors, which describe the graph of a functional model, and their shapes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _numbers: Counter[str] = Counter()
 
-# Two sizes that stand for an unknown one: of the first axis, and of others.
-_SAMPLES = (2, 3), (128, 256)
+# Two sample sizes for an unknown size of the first axis, and two for other axes.
+_SAMPLE_SIZES = (2, 3), (128, 256)
 
 
 def auto_name(kind: str) -> str:
-    """A new name for an object of a class: ``Conv2D`` gives conv2d, then conv2d_1."""
+    """Return a new name for an object of a class: conv2d for ``Conv2D``, then conv2d_1."""
     name = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", kind)).lower()
     number = _numbers[name]
     _numbers[name] += 1
@@ -39,7 +39,7 @@ def auto_name(kind: str) -> str:
 
 
 def reset_names() -> None:
-    """Count from the start again."""
+    """Restart the numbering of names."""
     _numbers.clear()
 
 
@@ -48,11 +48,11 @@ class Node:
 
     Attributes:
       operation: A layer, or an `Operation`.
-      args: The call's arguments, symbolic tensors and others.
-      kwargs: Those given by name.
-      inputs: The symbolic tensors among them.
-      outputs: The symbolic tensors that it gave.
-      structure: These, in the structure that it gave them in.
+      args: The positional arguments of the call.
+      kwargs: The keyword arguments of the call.
+      inputs: The symbolic tensors in the arguments.
+      outputs: The symbolic tensors in the result.
+      structure: The result.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Node:
 
 
 class Operation:
-    """A function in a graph that is not a layer, such as ``+``."""
+    """A function in a graph that is not a layer, such as addition."""
 
     def __init__(self, function: Callable[..., Any], kind: str) -> None:
         self.function, self.kind = function, kind
@@ -80,7 +80,7 @@ class Operation:
         self._nt_inbound_nodes: list[Node] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's value; of symbolic tensors a symbolic one."""
+        """Call the function; with symbolic tensors, return symbolic tensors."""
         if not is_symbolic((args, kwargs)):
             return self.function(*args, **kwargs)
         outputs = infer(self.function, args, kwargs)
@@ -89,20 +89,20 @@ class Operation:
 
 
 class KerasTensor:
-    """A tensor without a value, which stands for what a functional model will be given.
+    """A symbolic tensor: a shape and a dtype without values, for building functional models.
 
-    `Input` makes one; layers and operators make others of it.
+    `Input` creates one. Layers and operators that are called on symbolic tensors return new ones.
 
     Args:
-      shape: Its shape; None stands for any size.
-      dtype: Its dtype.
+      shape: The shape; None in it stands for an unknown size.
+      dtype: The dtype.
       sparse: Must be None or False.
       ragged: Must be None or False.
-      record_history: Accepted for Keras's sake.
-      name: A name.
+      record_history: Accepted for compatibility with Keras, and ignored.
+      name: The name; None for a numbered one.
 
     Raises:
-      ValueError: If ``sparse`` or ``ragged``.
+      ValueError: If ``sparse`` or ``ragged`` is set.
       TypeError: If the dtype does not exist.
 
     Example:
@@ -137,10 +137,10 @@ class KerasTensor:
         return len(self.shape)
 
     def reshape(self, newshape: ShapeLike) -> Any:
-        """The same elements in another shape.
+        """Reshape the tensor.
 
         Args:
-          newshape: The shape, the batch's axis included; -1 stands for what is left.
+          newshape: The new shape, including the batch axis; -1 infers one size.
 
         Returns:
           A symbolic tensor.
@@ -148,10 +148,10 @@ class KerasTensor:
         return Operation(reshape, "Reshape")(self, newshape)
 
     def squeeze(self, axis: AxisLike = None) -> Any:
-        """Without axes of size 1.
+        """Remove axes of size 1.
 
         Args:
-          axis: Which; None is all of them.
+          axis: The axes to remove; None for all axes of size 1.
 
         Returns:
           A symbolic tensor.
@@ -191,14 +191,14 @@ class KerasTensor:
         return id(self)
 
 
-def _binary(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
+def _binary_operator(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
     def method(self: KerasTensor, other: object) -> Any:
         return Operation(function, kind)(*((other, self) if swapped else (self, other)))
 
     return method
 
 
-def _unary(function: Callable[[Any], Any], kind: str) -> Any:
+def _unary_operator(function: Callable[[Any], Any], kind: str) -> Any:
     return lambda self: Operation(function, kind)(self)
 
 
@@ -220,8 +220,8 @@ for _name, _kind in {
     "matmul": "Matmul",
 }.items():
     _function = OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _binary(_function, _kind))
-    setattr(KerasTensor, f"__r{_name}__", _binary(_function, _kind, True))
+    setattr(KerasTensor, f"__{_name}__", _binary_operator(_function, _kind))
+    setattr(KerasTensor, f"__r{_name}__", _binary_operator(_function, _kind, True))
 for _name, _kind in {
     "lt": "Less",
     "le": "LessEqual",
@@ -230,41 +230,43 @@ for _name, _kind in {
     "ne": "NotEqual",
 }.items():
     OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _binary(OPERATIONS[_kind], _kind))
+    setattr(KerasTensor, f"__{_name}__", _binary_operator(OPERATIONS[_kind], _kind))
 for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
     OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _unary(OPERATIONS[_kind], _kind))
+    setattr(KerasTensor, f"__{_name}__", _unary_operator(OPERATIONS[_kind], _kind))
 
 
 def is_symbolic(structure: object) -> bool:
-    """Whether a symbolic tensor is in a structure."""
+    """Whether a structure contains a symbolic tensor."""
     return any(isinstance(x, KerasTensor) for x in flatten(structure))
 
 
 def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Infer a function's results for symbolic tensors, as symbolic tensors.
+    """Infer the results of a function for symbolic tensors, as symbolic tensors.
 
-    It is called with zeros, and nothing is computed unless it reads values. If sizes are unknown it
-    is called twice with different sizes: a size of the result that differs is unknown as well. Its
-    assignments are undone.
+    The function is called with zeros; nothing is computed unless it reads values. If sizes are
+    unknown, it is called twice with different sizes, and a size of the result that differs is
+    unknown as well. Assignments to variables are undone.
     """
     unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
-    items = [_sample(function, args, kwargs, k) for k in range(1 + unknown)]
+    results = [_call_with_zeros(function, args, kwargs, k) for k in range(1 + unknown)]
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
         sizes = zip(x.shape, *(other.shape for other in others), strict=True)
         return KerasTensor([n[0] if len(set(n)) == 1 else None for n in sizes], x.dtype)
 
-    return map_structure(symbol, *items)
+    return map_structure(symbol, *results)
 
 
-def _sample(
+def _call_with_zeros(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], k: int
 ) -> Any:
+    """Call a function with zeros for symbolic tensors; ``k`` selects the sample sizes."""
+
     def sample(x: object) -> Any:
         if not isinstance(x, KerasTensor):
             return x
-        sizes = [_SAMPLES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
+        sizes = [_SAMPLE_SIZES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
         return zeros(sizes, as_dtype(x.dtype))
 
     args, kwargs = map_structure(sample, (tuple(args), kwargs))
@@ -286,23 +288,23 @@ def _sample(
 def pass_masks(
     compute_mask: Callable[[Any, Any], Any], inputs: object, mask: object, outputs: object
 ) -> None:
-    """Give a layer's symbolic outputs their masks, which layers behind are told of."""
-    places: list[int] = []
+    """Attach masks to the symbolic outputs of a layer."""
+    positions: list[int] = []  # of outputs that have a mask
 
     def masks(inputs: object, mask: object) -> list[Any]:
         result = flatten(compute_mask(inputs, mask))
-        places[:] = [k for k, one in enumerate(result) if one is not None]
-        return [result[k] for k in places]
+        positions[:] = [k for k, output_mask in enumerate(result) if output_mask is not None]
+        return [result[k] for k in positions]
 
     result = infer(masks, (inputs, mask), {})
-    symbols = dict(zip(places, result, strict=True))
+    symbols = dict(zip(positions, result, strict=True))
     for k, x in enumerate(flatten(outputs)):
         if isinstance(x, KerasTensor):
             x._keras_mask = symbols.get(k)
 
 
 def symbols_of(shape: object, dtype: DTypeLike) -> Any:
-    """Symbolic tensors in the places of shapes."""
+    """Replace the shapes in a structure by symbolic tensors."""
     if isinstance(shape, KerasTensor | str) or not isinstance(shape, list | tuple | dict):
         return shape
     if isinstance(shape, dict):
@@ -320,7 +322,7 @@ def is_tensor(x: object) -> bool:
 
 
 def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that are tensors, or lists and dicts of them."""
+    """Return the arguments that are tensors or structures of tensors."""
     return {
         name: x
         for name, x in arguments.items()
@@ -330,7 +332,7 @@ def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Shapes of the tensor arguments, as ``{"inputs_shape": (2, 3)}``."""
+    """Return the shapes of the tensor arguments, such as ``{"inputs_shape": (2, 3)}``."""
     return {
         f"{name}_shape": map_structure(lambda t: None if t is None else tuple(t.shape), x)
         for name, x in tensors_in(arguments).items()
@@ -339,7 +341,7 @@ def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def shapes_for(method: Callable[..., Any], arguments: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The shapes to pass to ``build`` or ``compute_output_shape``, by parameter name.
+    """Return the shapes to pass to ``build`` or ``compute_output_shape``, by parameter name.
 
     A single parameter receives the shape of the first argument.
 

@@ -45,7 +45,7 @@ class Activation(_Elementwise):
 
     def __init__(self, activation: ActivationLike, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(activation=activation)
+        self._nt_set_arguments(activation=activation)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give ``activation(inputs)``."""
@@ -53,7 +53,7 @@ class Activation(_Elementwise):
         return result
 
 
-def _not_negative(value: object, name: str, kind: str) -> float:
+def _check_non_negative(value: object, name: str, kind: str) -> float:
     """A number that is not negative.
 
     Raises:
@@ -89,11 +89,11 @@ class ReLU(_Elementwise):
     ) -> None:
         super().__init__(**kwargs)
         if max_value is not None:
-            _not_negative(max_value, "max_value", "ReLU")
-        self._nt_keep(
+            _check_non_negative(max_value, "max_value", "ReLU")
+        self._nt_set_arguments(
             max_value=max_value,
-            negative_slope=_not_negative(negative_slope, "negative_slope", "ReLU"),
-            threshold=_not_negative(threshold, "threshold", "ReLU"),
+            negative_slope=_check_non_negative(negative_slope, "negative_slope", "ReLU"),
+            threshold=_check_non_negative(threshold, "threshold", "ReLU"),
         )
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -113,8 +113,8 @@ class LeakyReLU(_Elementwise):
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        slope = _not_negative(negative_slope, "negative_slope", "LeakyReLU")
-        self._nt_keep(negative_slope=slope)
+        slope = _check_non_negative(negative_slope, "negative_slope", "LeakyReLU")
+        self._nt_set_arguments(negative_slope=slope)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the activation of each element."""
@@ -131,7 +131,7 @@ class ELU(_Elementwise):
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(alpha=alpha)
+        self._nt_set_arguments(alpha=alpha)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the activation of each element."""
@@ -165,7 +165,7 @@ class PReLU(_Elementwise):
             shared_axes = (
                 list(shared_axes) if isinstance(shared_axes, list | tuple) else [shared_axes]
             )
-        self._nt_keep(
+        self._nt_set_arguments(
             alpha_initializer=alpha_initializer,
             alpha_regularizer=alpha_regularizer,
             alpha_constraint=alpha_constraint,
@@ -208,7 +208,7 @@ class Softmax(_Elementwise):
         super().__init__(**kwargs)
         if isinstance(axis, list | tuple) and not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")
-        self._nt_keep(axis=axis)
+        self._nt_set_arguments(axis=axis)
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Give the parts of the sum; 0 where the mask is not true."""

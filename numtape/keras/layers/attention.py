@@ -50,7 +50,7 @@ def causal(queries: int, values: int) -> Tensor:
 class _Attention(ConfiguredLayer):
     """The common part of both kinds of attention, after scores are computed."""
 
-    def _nt_check(self, inputs: object, mask: object = None) -> None:
+    def _nt_check_inputs(self, inputs: object, mask: object = None) -> None:
         kind = type(self).__name__
         if not isinstance(inputs, list | tuple):
             raise ValueError(
@@ -80,7 +80,7 @@ class _Attention(ConfiguredLayer):
         use_causal_mask: bool = False,
     ) -> Any:
         """Give the mean of the values for each query, and the weights if they are asked for."""
-        self._nt_check(inputs, mask)
+        self._nt_check_inputs(inputs, mask)
         query, value = inputs[:2]
         key = inputs[2] if len(inputs) > 2 else value
         scores = self._nt_scores(query, key)
@@ -105,18 +105,18 @@ class _Attention(ConfiguredLayer):
         self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """Give the mask of the query."""
-        self._nt_check(inputs, previous_mask)
+        self._nt_check_inputs(inputs, previous_mask)
         return None if previous_mask is None else previous_mask[0]
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Any:
         """Give the query's shape with the size of the values."""
-        self._nt_check(input_shape)
+        self._nt_check_inputs(input_shape)
         query, value = (tuple(shape) for shape in input_shape[:2])
         return (*query[:-1], value[-1])
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """The result of a call with symbolic tensors: the weights too, if they are asked for."""
-        return self._nt_inferred(*args, **kwargs)
+        return self._nt_infer_outputs(*args, **kwargs)
 
 
 _DROPOUT = "The part of the weights that are dropped in training."
@@ -155,7 +155,9 @@ class Attention(_Attention):
                 "Invalid value for argument score_mode. Expected one of {'dot', 'concat'}. "
                 f"Received: score_mode={repr_of(score_mode)}"
             )
-        self._nt_keep(use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed)
+        self._nt_set_arguments(
+            use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed
+        )
         if dropout > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
@@ -164,7 +166,7 @@ class Attention(_Attention):
 
     def build(self, input_shape: Sequence[InputShape]) -> None:
         """Make ``scale`` and ``concat_score_weight``, single numbers, where they are needed."""
-        self._nt_check(input_shape)
+        self._nt_check_inputs(input_shape)
         if self.use_scale:
             self.scale = self.add_weight(shape=(), initializer="ones", name="scale")
         if self.score_mode == "concat":
@@ -203,7 +205,7 @@ class AdditiveAttention(_Attention):
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **kwargs: Any) -> None:
         seed = kwargs.pop("seed", None)
         super().__init__(**kwargs)
-        self._nt_keep(use_scale=use_scale, dropout=dropout, seed=seed)
+        self._nt_set_arguments(use_scale=use_scale, dropout=dropout, seed=seed)
         if dropout > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
@@ -211,7 +213,7 @@ class AdditiveAttention(_Attention):
 
     def build(self, input_shape: Sequence[InputShape]) -> None:
         """Make ``scale``, of the size of the features, if it is used."""
-        self._nt_check(input_shape)
+        self._nt_check_inputs(input_shape)
         if self.use_scale:
             self.scale = self.add_weight(
                 shape=(tuple(input_shape[0])[-1],), initializer="glorot_uniform", name="scale"
@@ -222,7 +224,7 @@ class AdditiveAttention(_Attention):
         return reduce_sum(both if self.scale is None else both * original(self.scale), -1)
 
 
-def _size(value: object, name: str) -> int:
+def _check_size(value: object, name: str) -> int:
     """A positive int.
 
     Raises:
@@ -236,14 +238,14 @@ def _size(value: object, name: str) -> int:
     return value
 
 
-def _another(initializer: object) -> Any:
+def _copy_initializer(initializer: object) -> Any:
     """An initializer like this one with its own draws, unless it has a seed."""
     if isinstance(initializer, Initializer):
         return type(initializer).from_config(initializer.get_config())
     return initializer
 
 
-def _projection(free: int, bound: int, created: int) -> tuple[str, str]:
+def _projection_equation(free: int, bound: int, created: int) -> tuple[str, str]:
     """The equation of a dense layer, and its bias's letters: some axes stay, some are made."""
     letters = string.ascii_lowercase
     stay, summed = letters[:free], letters[free : free + bound]
@@ -310,17 +312,17 @@ class MultiHeadAttention(ConfiguredLayer):
                 "`attention_axes` must be an int, list, or tuple. Received: "
                 f"attention_axes={repr_of(attention_axes)}"
             )
-        self._nt_keep(
-            num_heads=_size(num_heads, "num_heads"),
-            key_dim=_size(key_dim, "key_dim"),
-            value_dim=key_dim if value_dim is None else _size(value_dim, "value_dim"),
+        self._nt_set_arguments(
+            num_heads=_check_size(num_heads, "num_heads"),
+            key_dim=_check_size(key_dim, "key_dim"),
+            value_dim=key_dim if value_dim is None else _check_size(value_dim, "value_dim"),
             dropout=dropout,
             use_bias=use_bias,
             output_shape=None if output_shape is None else tuple(output_shape),
             attention_axes=None if attention_axes is None else tuple(attention_axes),
             sliding_window=None
             if sliding_window is None
-            else _size(sliding_window, "sliding_window"),
+            else _check_size(sliding_window, "sliding_window"),
             kernel_initializer=kernel_initializer,
             bias_initializer=bias_initializer,
             kernel_regularizer=kernel_regularizer,
@@ -343,14 +345,14 @@ class MultiHeadAttention(ConfiguredLayer):
     ) -> EinsumDense:
         """A projection of the last axes onto new ones, with its weights made."""
         free = len(shape) - bound
-        equation, letters = _projection(free, bound, len(created))
+        equation, letters = _projection_equation(free, bound, len(created))
         layer = EinsumDense(
             equation,
             (*[None] * (free - 1), *created),
             activation,
             letters if self.use_bias else None,
-            _another(self.kernel_initializer),
-            _another(self.bias_initializer),
+            _copy_initializer(self.kernel_initializer),
+            _copy_initializer(self.bias_initializer),
             self.kernel_regularizer,
             self.bias_regularizer,
             self.kernel_constraint,
@@ -477,8 +479,8 @@ class MultiHeadAttention(ConfiguredLayer):
         weights = movement.reshape(weights, shape)
         if there is not None:
             weights = select(there, weights, 0.0)
-        visited = self.dropout_layer(weights, training=training) if self.dropout else weights
-        result = einsum(combining, visited, values)
+        dropped = self.dropout_layer(weights, training=training) if self.dropout else weights
+        result = einsum(combining, dropped, values)
         output = self.output_dense(result if gate is None else result * gate)
         return (output, weights) if return_attention_scores else output
 
@@ -499,4 +501,4 @@ class MultiHeadAttention(ConfiguredLayer):
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """The result of a call with symbolic tensors: the weights too, if they are asked for."""
-        return self._nt_inferred(*args, **kwargs)
+        return self._nt_infer_outputs(*args, **kwargs)

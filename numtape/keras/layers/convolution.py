@@ -15,12 +15,12 @@ from ..layer import LayerVariable
 from .base import (
     ConfiguredLayer,
     Shape,
+    check_positive,
     document,
-    integers,
+    int_tuple,
     join_shape,
-    pad_edges,
     parse_data_format,
-    positive,
+    parse_padding,
     split_shape,
 )
 
@@ -40,17 +40,17 @@ FORMATS = {
 }
 _CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
 
-WRONG = (
+RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
     "another number of axes or of channels, or are smaller than the kernel."
 )
-CAUSAL = (
+CAUSAL_PADDING = (
     '"valid", only where the kernel has all it needs, "same", as many results as there are '
     'strides in the input, or "causal": results that see nothing behind them.'
 )
 
 
-def both_used(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
+def check_strides_and_dilations(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
     """Refuse strides together with dilations."""
     if max(strides) > 1 and max(rates) > 1:
         raise ValueError(
@@ -59,7 +59,7 @@ def both_used(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
         )
 
 
-def slid(
+def window_counts(
     space: Shape,
     kernel: tuple[int, ...],
     strides: tuple[int, ...],
@@ -78,7 +78,7 @@ def slid(
     return tuple(items)
 
 
-class Sliding(ConfiguredLayer):
+class BaseConvolution(ConfiguredLayer):
     """A layer whose kernel slides over the axes in space; its features may get a bias.
 
     Args of the constructor are kept as in `Convolution`.
@@ -86,7 +86,7 @@ class Sliding(ConfiguredLayer):
 
     rank: int
 
-    def _nt_keep_window(
+    def _nt_set_window(
         self,
         kernel_size: int | Sequence[int],
         strides: int | Sequence[int],
@@ -94,12 +94,12 @@ class Sliding(ConfiguredLayer):
         data_format: str | None,
         dilation_rate: int | Sequence[int],
     ) -> None:
-        self._nt_keep(
-            kernel_size=integers(kernel_size, self.rank, "kernel_size"),
-            strides=integers(strides, self.rank, "strides"),
+        self._nt_set_arguments(
+            kernel_size=int_tuple(kernel_size, self.rank, "kernel_size"),
+            strides=int_tuple(strides, self.rank, "strides"),
             padding=padding,
             data_format=parse_data_format(data_format),
-            dilation_rate=integers(dilation_rate, self.rank, "dilation_rate"),
+            dilation_rate=int_tuple(dilation_rate, self.rank, "dilation_rate"),
         )
         self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
         self.bias: LayerVariable | None = None
@@ -114,12 +114,12 @@ class Sliding(ConfiguredLayer):
             )
         return channels
 
-    def _nt_built_for(self, channels: int) -> None:
+    def _nt_require_channels(self, channels: int) -> None:
         """From now on all inputs have as many channels."""
         axis, ndim = -1 if self.data_format == "channels_last" else 1, self.rank + 2
         self.input_spec = InputSpec(min_ndim=ndim, max_ndim=ndim, axes={axis: channels})
 
-    def _nt_convolved(
+    def _nt_convolve(
         self, x: Tensor, kernel: Tensor | Variable, strides: tuple[int, ...], padding: str
     ) -> Tensor:
         if padding == "causal":  # all that is added is before the steps
@@ -144,9 +144,9 @@ class Sliding(ConfiguredLayer):
         """Each channel by itself: as many groups as there are channels."""
         *size, channels, each = kernel.shape
         grouped = movement.reshape(kernel, (*size, 1, channels * each))
-        return self._nt_convolved(x, grouped, self.strides, self.padding)
+        return self._nt_convolve(x, grouped, self.strides, self.padding)
 
-    def _nt_finished(self, x: Tensor) -> Tensor:
+    def _nt_add_bias_and_activate(self, x: Tensor) -> Tensor:
         """The convolution's result plus the bias, through the activation."""
         if self.bias is not None:
             bias: Variable | Tensor = original(self.bias)
@@ -156,14 +156,16 @@ class Sliding(ConfiguredLayer):
         result: Tensor = self._nt_activation()(x)
         return result
 
-    def _nt_features(self, channels: int | None) -> int | None:
+    def _nt_output_channels(self, channels: int | None) -> int | None:
         """How many channels the output has."""
         features: int = self.filters
         return features
 
-    def _nt_space(self, space: Shape) -> Shape:
+    def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
         """The sizes in space of the output."""
-        return slid(space, self.kernel_size, self.strides, self.dilation_rate, self.padding)
+        return window_counts(
+            space, self.kernel_size, self.strides, self.dilation_rate, self.padding
+        )
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the output: sizes in space that the kernel leaves, and features."""
@@ -174,7 +176,7 @@ class Sliding(ConfiguredLayer):
                 f"{self.kernel_size} and input of shape {shape}."
             )
         space, channels = split_shape(shape, self.data_format)
-        result = self._nt_space(space)
+        result = self._nt_spatial_output_sizes(space)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received `inputs "
@@ -182,10 +184,10 @@ class Sliding(ConfiguredLayer):
                 f"`dilation_rate={self.dilation_rate}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return join_shape(shape[0], result, self._nt_features(channels), self.data_format)
+        return join_shape(shape[0], result, self._nt_output_channels(channels), self.data_format)
 
 
-class Convolution(Sliding):
+class Convolution(BaseConvolution):
     """A convolution over `rank` axes in space, as `Conv1D`, `Conv2D` and `Conv3D` are."""
 
     def __init__(
@@ -209,18 +211,20 @@ class Convolution(Sliding):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(filters=positive(filters, "filters"), groups=positive(groups, "groups"))
+        self._nt_set_arguments(
+            filters=check_positive(filters, "filters"), groups=check_positive(groups, "groups")
+        )
         if filters % groups:
             raise ValueError(
                 "The number of filters must be evenly divisible by the number of groups. "
                 f"Received: groups={groups}, filters={filters}."
             )
         causal = ("causal",) if self.rank == 1 else ()
-        self._nt_keep_window(
-            kernel_size, strides, pad_edges(padding, *causal), data_format, dilation_rate
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding, *causal), data_format, dilation_rate
         )
-        both_used(self.strides, self.dilation_rate)
-        self._nt_keep(
+        check_strides_and_dilations(self.strides, self.dilation_rate)
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=kernel_initializer,
@@ -244,15 +248,17 @@ class Convolution(Sliding):
         shape = (*self.kernel_size, channels // self.groups, self.filters)
         self.kernel = self._nt_weight("kernel", shape)
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
         kernel = original(self.kernel)
-        return self._nt_finished(self._nt_convolved(inputs, kernel, self.strides, self.padding))
+        return self._nt_add_bias_and_activate(
+            self._nt_convolve(inputs, kernel, self.strides, self.padding)
+        )
 
 
-@document(WRONG, padding=CAUSAL)
+@document(RAISES, padding=CAUSAL_PADDING)
 class Conv1D(Convolution):
     """A convolution over one axis: inputs of shape (batch, steps, channels).
 
@@ -264,7 +270,7 @@ class Conv1D(Convolution):
     rank = 1
 
 
-@document(WRONG)
+@document(RAISES)
 class Conv2D(Convolution):
     """A convolution of pictures: inputs of shape (batch, height, width, channels).
 
@@ -278,7 +284,7 @@ class Conv2D(Convolution):
     rank = 2
 
 
-@document(WRONG)
+@document(RAISES)
 class Conv3D(Convolution):
     """A convolution over three axes: inputs of shape (batch, depth, height, width, channels).
 
@@ -289,7 +295,7 @@ class Conv3D(Convolution):
     rank = 3
 
 
-class Depthwise(Sliding):
+class DepthwiseConvolution(BaseConvolution):
     """A convolution of each channel by itself, over `rank` axes in space."""
 
     def __init__(
@@ -312,9 +318,13 @@ class Depthwise(Sliding):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(depth_multiplier=positive(depth_multiplier, "depth_multiplier"))
-        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
-        self._nt_keep(
+        self._nt_set_arguments(
+            depth_multiplier=check_positive(depth_multiplier, "depth_multiplier")
+        )
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding), data_format, dilation_rate
+        )
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
@@ -333,18 +343,18 @@ class Depthwise(Sliding):
         self.kernel = self._nt_weight("kernel", shape, "depthwise")
         features = (channels * self.depth_multiplier,)
         self.bias = self._nt_weight("bias", features) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
-    def _nt_features(self, channels: int | None) -> int | None:
+    def _nt_output_channels(self, channels: int | None) -> int | None:
         return None if channels is None else channels * int(self.depth_multiplier)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
-        return self._nt_finished(self._nt_depthwise(inputs, original(self.kernel)))
+        return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, original(self.kernel)))
 
 
-@document(WRONG)
-class DepthwiseConv1D(Depthwise):
+@document(RAISES)
+class DepthwiseConv1D(DepthwiseConvolution):
     """A convolution of each channel by itself: inputs of shape (batch, steps, channels).
 
     >>> layer = tf.keras.layers.DepthwiseConv1D(2, depthwise_initializer="ones")
@@ -356,8 +366,8 @@ class DepthwiseConv1D(Depthwise):
     rank = 1
 
 
-@document(WRONG)
-class DepthwiseConv2D(Depthwise):
+@document(RAISES)
+class DepthwiseConv2D(DepthwiseConvolution):
     """A convolution of each channel of pictures, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.DepthwiseConv2D(3, depth_multiplier=2)(tf.ones((1, 5, 5, 3))).shape
@@ -367,7 +377,7 @@ class DepthwiseConv2D(Depthwise):
     rank = 2
 
 
-class Separable(Sliding):
+class SeparableConvolution(BaseConvolution):
     """A convolution of each channel by itself, and then one of a single place that mixes them."""
 
     def __init__(
@@ -394,12 +404,14 @@ class Separable(Sliding):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(
-            filters=positive(filters, "filters"),
-            depth_multiplier=positive(depth_multiplier, "depth_multiplier"),
+        self._nt_set_arguments(
+            filters=check_positive(filters, "filters"),
+            depth_multiplier=check_positive(depth_multiplier, "depth_multiplier"),
         )
-        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
-        self._nt_keep(
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding), data_format, dilation_rate
+        )
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
@@ -422,18 +434,18 @@ class Separable(Sliding):
         shape = (*[1] * self.rank, channels * self.depth_multiplier, self.filters)
         self.pointwise_kernel = self._nt_weight("pointwise_kernel", shape, "pointwise")
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the features of each place."""
         each = self._nt_depthwise(inputs, original(self.depthwise_kernel))
         once = (1,) * self.rank
-        pointwise = self._nt_convolved(each, original(self.pointwise_kernel), once, "valid")
-        return self._nt_finished(pointwise)
+        pointwise = self._nt_convolve(each, original(self.pointwise_kernel), once, "valid")
+        return self._nt_add_bias_and_activate(pointwise)
 
 
-@document(WRONG)
-class SeparableConv1D(Separable):
+@document(RAISES)
+class SeparableConv1D(SeparableConvolution):
     """`DepthwiseConv1D` and a product that mixes the channels.
 
     >>> tf.keras.layers.SeparableConv1D(8, 3)(tf.ones((1, 5, 2))).shape
@@ -443,8 +455,8 @@ class SeparableConv1D(Separable):
     rank = 1
 
 
-@document(WRONG)
-class SeparableConv2D(Separable):
+@document(RAISES)
+class SeparableConv2D(SeparableConvolution):
     """`DepthwiseConv2D` and a product that mixes the channels.
 
     >>> layer = tf.keras.layers.SeparableConv2D(8, 3)
@@ -457,7 +469,7 @@ class SeparableConv2D(Separable):
     rank = 2
 
 
-class Transposed(Sliding):
+class TransposedConvolution(BaseConvolution):
     """A transposed convolution over `rank` axes in space."""
 
     def __init__(
@@ -481,12 +493,14 @@ class Transposed(Sliding):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(filters=positive(filters, "filters"))
-        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
-        both_used(self.strides, self.dilation_rate)
+        self._nt_set_arguments(filters=check_positive(filters, "filters"))
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding), data_format, dilation_rate
+        )
+        check_strides_and_dilations(self.strides, self.dilation_rate)
         more = output_padding
         if more is not None:
-            more = integers(output_padding, self.rank, "output_padding", 0)
+            more = int_tuple(output_padding, self.rank, "output_padding", 0)
             for axis, (extra, stride) in enumerate(zip(more, self.strides, strict=True)):
                 if extra >= stride:
                     raise ValueError(
@@ -495,7 +509,7 @@ class Transposed(Sliding):
                         f"`strides` is {stride}. Received: output_padding={more}, "
                         f"strides={self.strides}"
                     )
-        self._nt_keep(
+        self._nt_set_arguments(
             output_padding=more,
             activation=activation,
             use_bias=use_bias,
@@ -513,9 +527,9 @@ class Transposed(Sliding):
         channels = self._nt_channels(input_shape)
         self.kernel = self._nt_weight("kernel", (*self.kernel_size, self.filters, channels))
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
-    def _nt_space(self, space: Shape) -> Shape:
+    def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
         items: list[int | None] = []
         more = self.output_padding or (None,) * self.rank
         windows = zip(space, self.kernel_size, self.strides, self.dilation_rate, more, strict=True)
@@ -543,11 +557,11 @@ class Transposed(Sliding):
             FORMATS[self.data_format][self.rank],
             list(self.dilation_rate),
         )
-        return self._nt_finished(result)
+        return self._nt_add_bias_and_activate(result)
 
 
-@document(WRONG)
-class Conv1DTranspose(Transposed):
+@document(RAISES)
+class Conv1DTranspose(TransposedConvolution):
     """A transposed convolution over one axis: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.Conv1DTranspose(4, 3, strides=2)(tf.ones((1, 5, 2))).shape
@@ -557,8 +571,8 @@ class Conv1DTranspose(Transposed):
     rank = 1
 
 
-@document(WRONG)
-class Conv2DTranspose(Transposed):
+@document(RAISES)
+class Conv2DTranspose(TransposedConvolution):
     """A transposed convolution of pictures, of shape (batch, height, width, channels).
 
     >>> layer = tf.keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same")
@@ -569,8 +583,8 @@ class Conv2DTranspose(Transposed):
     rank = 2
 
 
-@document(WRONG)
-class Conv3DTranspose(Transposed):
+@document(RAISES)
+class Conv3DTranspose(TransposedConvolution):
     """A transposed convolution over three axes: (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.Conv3DTranspose(4, 2)(tf.ones((1, 2, 2, 2, 1))).shape

@@ -18,7 +18,7 @@ from ...core.values.tensor import Tensor
 from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
-from .base import ConfiguredLayer, Shape, document, positive
+from .base import ConfiguredLayer, Shape, check_positive, document
 
 if TYPE_CHECKING:
     from ...core.values.annotations import TensorLike
@@ -70,7 +70,7 @@ class Dense(ConfiguredLayer):
                 f"Received an invalid value for `units`, expected a positive "
                 f"integer. Received: units={repr_of(units)}"
             )
-        self._nt_keep(
+        self._nt_set_arguments(
             units=units,
             activation=activation,
             use_bias=use_bias,
@@ -232,7 +232,7 @@ class EinsumDense(ConfiguredLayer):
             raise ValueError(
                 f"`output_shape` must be an int or a tuple of ints, got {repr_of(output_shape)}"
             )
-        self._nt_keep(
+        self._nt_set_arguments(
             equation=equation,
             output_shape=provided,
             activation=activation,
@@ -306,9 +306,9 @@ class Embedding(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(
-            input_dim=positive(input_dim, "input_dim"),
-            output_dim=positive(output_dim, "output_dim"),
+        self._nt_set_arguments(
+            input_dim=check_positive(input_dim, "input_dim"),
+            output_dim=check_positive(output_dim, "output_dim"),
             embeddings_initializer=embeddings_initializer,
             embeddings_regularizer=embeddings_regularizer,
             embeddings_constraint=embeddings_constraint,

@@ -49,7 +49,7 @@ class Lambda(ConfiguredLayer):
         super().__init__(**kwargs)
         if not callable(function):
             raise TypeError(f"`function` must be a function, received {repr_of(function)}")
-        self._nt_keep(
+        self._nt_set_arguments(
             function=function,
             output_shape=output_shape,
             mask=mask,
@@ -143,7 +143,7 @@ class Masking(ConfiguredLayer):
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(mask_value=mask_value)
+        self._nt_set_arguments(mask_value=mask_value)
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -184,7 +184,7 @@ class ActivityRegularization(ConfiguredLayer):
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
-        self._nt_keep(l1=l1, l2=l2)
+        self._nt_set_arguments(l1=l1, l2=l2)
         self.supports_masking = True
 
     def get_config(self) -> dict[str, Any]:

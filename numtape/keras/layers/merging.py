@@ -45,7 +45,7 @@ def shapes_of(input_shape: object, kind: str, count: str = "a list of inputs") -
     return [tuple(shape) for shape in input_shape]
 
 
-def _common(first: Shape, second: Shape) -> Shape:
+def _broadcast_shape(first: Shape, second: Shape) -> Shape:
     """The shape that two broadcast to.
 
     Raises:
@@ -74,7 +74,7 @@ class Merge(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
+    def _nt_merge(self, inputs: list[Any]) -> Any:
         raise NotImplementedError
 
     def build(self, input_shape: Sequence[InputShape]) -> None:
@@ -89,7 +89,7 @@ class Merge(ConfiguredLayer):
                 f"{inputs} (not a list of tensors)"
             )
         rank = max(x.ndim for x in inputs)
-        return self._nt_merged(
+        return self._nt_merge(
             [
                 x
                 if x.ndim == rank
@@ -109,14 +109,14 @@ class Merge(ConfiguredLayer):
             )
         result = shapes[0][1:]
         for shape in shapes[1:]:
-            result = _common(result, shape[1:])
+            result = _broadcast_shape(result, shape[1:])
         return (next(iter(batches), None), *result)
 
     def compute_mask(
         self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """Give where one of the masks is true; none if an input has none."""
-        masks = _masks(inputs, previous_mask)
+        masks = _check_masks(inputs, previous_mask)
         if masks is None or any(mask is None for mask in masks):
             return None
         result = masks[0]
@@ -125,7 +125,9 @@ class Merge(ConfiguredLayer):
         return result
 
 
-def _masks(inputs: Sequence[Tensor], masks: Sequence[Tensor | None] | None) -> list[Any] | None:
+def _check_masks(
+    inputs: Sequence[Tensor], masks: Sequence[Tensor | None] | None
+) -> list[Any] | None:
     """The masks of several inputs; None if they do not exist."""
     if masks is None:
         return None
@@ -140,7 +142,7 @@ def _masks(inputs: Sequence[Tensor], masks: Sequence[Tensor | None] | None) -> l
     return [None if mask is None else cast(as_tensor(mask), bool_) for mask in masks]
 
 
-def _spread(x: Tensor) -> Any:
+def _broadcast_mask(x: Tensor) -> Any:
     """A tensor's mask in its shape, or None."""
     mask = mask_of(x)
     if mask is None:
@@ -149,35 +151,35 @@ def _spread(x: Tensor) -> Any:
     return movement.broadcast_to(mask, tuple(x.shape))
 
 
-_WRONG = "ValueError: At a call, if the inputs are not a list, or their shapes do not fit."
+_LAYER_RAISES = "ValueError: At a call, if the inputs are not a list, or their shapes do not fit."
 
 
-class _Folded(Merge):
+class _PairwiseMerge(Merge):
     """Inputs that are made one by a function of two."""
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
+    def _nt_merge(self, inputs: list[Any]) -> Any:
         result = inputs[0]
         for x in inputs[1:]:
-            result = self._nt_both(result, x)
+            result = self._nt_merge_pair(result, x)
         return result
 
-    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         raise NotImplementedError
 
 
-@document(_WRONG)
-class Add(_Folded):
+@document(_LAYER_RAISES)
+class Add(_PairwiseMerge):
     """The sum of the inputs.
 
     >>> tf.keras.layers.Add()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([4., 6.], dtype=float32)
     """
 
-    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return x + y
 
 
-@document(_WRONG)
+@document(_LAYER_RAISES)
 class Subtract(Merge):
     """The first input less the second.
 
@@ -194,21 +196,21 @@ class Subtract(Merge):
                 f"input_shape={input_shape}"
             )
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
+    def _nt_merge(self, inputs: list[Any]) -> Any:
         return inputs[0] - inputs[1]
 
 
-@document(_WRONG)
-class Multiply(_Folded):
+@document(_LAYER_RAISES)
+class Multiply(_PairwiseMerge):
     """The product of the inputs, element by element.
 
     >>> tf.keras.layers.Multiply()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([3., 8.], dtype=float32)
     """
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
-        masks = [_spread(x) for x in inputs]
-        result = super()._nt_merged(
+    def _nt_merge(self, inputs: list[Any]) -> Any:
+        masks = [_broadcast_mask(x) for x in inputs]
+        result = super()._nt_merge(
             [
                 x if mask is None else where(mask, x, ones_like(x))
                 for x, mask in zip(inputs, masks, strict=True)
@@ -219,11 +221,11 @@ class Multiply(_Folded):
         there = functools.reduce(comparison.logical_or, masks)
         return where(there, result, zeros_like(result))
 
-    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return x * y
 
 
-@document(_WRONG)
+@document(_LAYER_RAISES)
 class Average(Add):
     """The mean of the inputs.
 
@@ -231,52 +233,52 @@ class Average(Add):
     array([2., 3.], dtype=float32)
     """
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
-        return super()._nt_merged(inputs) / len(inputs)
+    def _nt_merge(self, inputs: list[Any]) -> Any:
+        return super()._nt_merge(inputs) / len(inputs)
 
 
-class _Extreme(_Folded):
+class _Extremum(_PairwiseMerge):
     """The largest or the smallest input, of those that their masks count."""
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
-        result, known = inputs[0], _spread(inputs[0])
+    def _nt_merge(self, inputs: list[Any]) -> Any:
+        result, known = inputs[0], _broadcast_mask(inputs[0])
         for x in inputs[1:]:
-            mask = _spread(x)
+            mask = _broadcast_mask(x)
             if mask is not None:
                 x = where(mask, x, result)
             if known is not None:
                 result = where(known, result, x)
             both = mask is not None and known is not None
             known = comparison.logical_or(known, mask) if both else None
-            result = self._nt_both(result, x)
+            result = self._nt_merge_pair(result, x)
         return result
 
 
-@document(_WRONG)
-class Maximum(_Extreme):
+@document(_LAYER_RAISES)
+class Maximum(_Extremum):
     """The largest of the inputs, element by element.
 
     >>> tf.keras.layers.Maximum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
     array([3., 5.], dtype=float32)
     """
 
-    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return elementwise.maximum(x, y)
 
 
-@document(_WRONG)
-class Minimum(_Extreme):
+@document(_LAYER_RAISES)
+class Minimum(_Extremum):
     """The smallest of the inputs, element by element.
 
     >>> tf.keras.layers.Minimum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
     array([1., 4.], dtype=float32)
     """
 
-    def _nt_both(self, x: Tensor, y: Tensor) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return elementwise.minimum(x, y)
 
 
-@document(_WRONG, axis="The axis along which they are concatenated.")
+@document(_LAYER_RAISES, axis="The axis along which they are concatenated.")
 class Concatenate(Merge):
     """The inputs, one behind the other.
 
@@ -286,7 +288,7 @@ class Concatenate(Merge):
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=axis)
+        self._nt_set_arguments(axis=axis)
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
         """Give the inputs, one behind the other."""
@@ -322,7 +324,7 @@ class Concatenate(Merge):
         self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """Give the masks, one behind the other; where an input has none, all counts."""
-        masks = _masks(inputs, previous_mask)
+        masks = _check_masks(inputs, previous_mask)
         if masks is None or all(mask is None for mask in masks):
             return None
         full = []
@@ -363,9 +365,9 @@ class Dot(Merge):
                     "Invalid format for argument `axes`: it should contain two integers. "
                     f"Received: axes={repr_of(axes)}"
                 )
-        self._nt_keep(axes=axes, normalize=normalize)
+        self._nt_set_arguments(axes=axes, normalize=normalize)
 
-    def _nt_both_axes(self, *shapes: Shape) -> tuple[int, int]:
+    def _nt_contracted_axes(self, *shapes: Shape) -> tuple[int, int]:
         """The axis of each input, from 0."""
         axes = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
         ranks = [len(shape) for shape in shapes]
@@ -386,7 +388,7 @@ class Dot(Merge):
         """Give the sums of products."""
         x, y = inputs
         full = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
-        i, j = self._nt_both_axes(tuple(x.shape), tuple(y.shape))
+        i, j = self._nt_contracted_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
             x, y = l2_normalize(x, i, 1e-14), l2_normalize(y, j, 1e-14)
         batch, size = x.shape[0], x.shape[i]
@@ -408,7 +410,7 @@ class Dot(Merge):
                 f"input_shape={input_shape}"
             )
         first, second = shapes
-        i, j = self._nt_both_axes(first, second)
+        i, j = self._nt_contracted_axes(first, second)
         if None not in (first[i], second[j]) and first[i] != second[j]:
             raise ValueError(
                 f"Incompatible input shapes: axis values {first[i]} (at axis {i}) != {second[j]} "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RANGE = "ValueError: If the rate is not between 0 and 1."
 
 
-def _part(rate: object) -> float:
+def _check_rate(rate: object) -> float:
     """A rate between 0 and 1.
 
     Raises:
@@ -43,18 +43,18 @@ class _Noise(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def _nt_seed(self, seed: int | None) -> None:
+    def _nt_set_seed(self, seed: int | None) -> None:
         """Keep the seed, and draw from it."""
-        self._nt_keep(seed=seed)
+        self._nt_set_arguments(seed=seed)
         self.seed_generator = SeedGenerator(seed)
 
-    def _nt_changed(self, inputs: Tensor) -> Tensor:
+    def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         raise NotImplementedError
 
     def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
         """Give the inputs, changed if the model is trained."""
         if training and getattr(self, self._nt_amount) > 0:
-            return self._nt_changed(inputs)
+            return self._nt_add_noise(inputs)
         return inputs
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -94,21 +94,21 @@ class Dropout(_Noise):
                 "Invalid value received for argument `noise_shape`. Expected a tuple or list of "
                 f"integers. Received: noise_shape={repr_of(noise_shape)}"
             )
-        self._nt_keep(rate=_part(rate), noise_shape=noise_shape)
-        self._nt_seed(seed)
+        self._nt_set_arguments(rate=_check_rate(rate), noise_shape=noise_shape)
+        self._nt_set_seed(seed)
 
-    def _nt_drawn(self, inputs: Tensor) -> Any:
+    def _nt_noise_shape(self, inputs: Tensor) -> Any:
         return self.noise_shape
 
-    def _nt_changed(self, inputs: Tensor) -> Tensor:
+    def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             return inputs * 0.0
         return general_dropout(
-            inputs, self.rate, self.seed_generator.uniform, self._nt_drawn(inputs)
+            inputs, self.rate, self.seed_generator.uniform, self._nt_noise_shape(inputs)
         )
 
 
-class _Spatial(Dropout):
+class _SpatialDropout(Dropout):
     """Dropout of whole channels over `rank` axes in space."""
 
     rank: int
@@ -134,17 +134,17 @@ class _Spatial(Dropout):
         del config["trainable"]  # which Keras's do not take
         return config
 
-    def _nt_drawn(self, inputs: Tensor) -> Any:
+    def _nt_noise_shape(self, inputs: Tensor) -> Any:
         shape = tuple(inputs.shape)
         channels = split_shape(shape, self.data_format)[1]
         return join_shape(shape[0], (1,) * self.rank, channels, self.data_format)
 
 
-_NAMED = {"name": "Its name.", "dtype": "The dtype it computes in."}
+_NAME_AND_DTYPE = {"name": "Its name.", "dtype": "The dtype it computes in."}
 
 
-@document(_RANGE, **_NAMED)
-class SpatialDropout1D(_Spatial):
+@document(_RANGE, **_NAME_AND_DTYPE)
+class SpatialDropout1D(_SpatialDropout):
     """`Dropout` of whole channels: inputs of shape (batch, steps, channels).
 
     >>> x = tf.keras.layers.SpatialDropout1D(0.5)(tf.ones((1, 5, 8)), training=True)
@@ -165,8 +165,8 @@ class SpatialDropout1D(_Spatial):
         super().__init__(rate, None, seed, name, dtype, **kwargs)
 
 
-@document(_RANGE, **_NAMED)
-class SpatialDropout2D(_Spatial):
+@document(_RANGE, **_NAME_AND_DTYPE)
+class SpatialDropout2D(_SpatialDropout):
     """`Dropout` of whole channels of pictures, of shape (batch, height, width, channels).
 
     >>> x = tf.keras.layers.SpatialDropout2D(0.5)(tf.ones((1, 2, 2, 8)), training=True)
@@ -186,11 +186,11 @@ class SpatialDropout2D(_Spatial):
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
-        self._nt_keep(data_format=self.data_format)
+        self._nt_set_arguments(data_format=self.data_format)
 
 
-@document(_RANGE, **_NAMED)
-class SpatialDropout3D(_Spatial):
+@document(_RANGE, **_NAME_AND_DTYPE)
+class SpatialDropout3D(_SpatialDropout):
     """`Dropout` of whole channels: inputs of shape (batch, depth, height, width, channels).
 
     >>> x = tf.keras.layers.SpatialDropout3D(0.5)(tf.ones((1, 1, 2, 2, 8)), training=True)
@@ -210,7 +210,7 @@ class SpatialDropout3D(_Spatial):
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, data_format, seed, name, dtype, **kwargs)
-        self._nt_keep(data_format=self.data_format)
+        self._nt_set_arguments(data_format=self.data_format)
 
 
 @document(
@@ -234,10 +234,10 @@ class GaussianNoise(_Noise):
                 "Invalid value received for argument `stddev`. Expected a float value between 0 "
                 f"and 1. Received: stddev={repr_of(stddev)}"
             )
-        self._nt_keep(stddev=stddev)
-        self._nt_seed(seed)
+        self._nt_set_arguments(stddev=stddev)
+        self._nt_set_seed(seed)
 
-    def _nt_changed(self, inputs: Tensor) -> Tensor:
+    def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
         result: Tensor = inputs + noise * self.stddev
         return result
@@ -257,10 +257,10 @@ class GaussianDropout(_Noise):
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(rate=_part(rate))
-        self._nt_seed(seed)
+        self._nt_set_arguments(rate=_check_rate(rate))
+        self._nt_set_seed(seed)
 
-    def _nt_changed(self, inputs: Tensor) -> Tensor:
+    def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         deviation = math.sqrt(self.rate / (1.0 - self.rate)) if self.rate < 1 else math.inf
         noise = self.seed_generator.normal(inputs.shape, inputs.dtype)
         result: Tensor = inputs * (1.0 + noise * deviation)
@@ -286,10 +286,10 @@ class AlphaDropout(_Noise):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(rate=_part(rate), noise_shape=noise_shape)
-        self._nt_seed(seed)
+        self._nt_set_arguments(rate=_check_rate(rate), noise_shape=noise_shape)
+        self._nt_set_seed(seed)
 
-    def _nt_changed(self, inputs: Tensor) -> Tensor:
+    def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
         low = -1.6732632423543772 * 1.0507009873554805  # what selu gives far below 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
 
 
-def count(axis: int | Sequence[int], shape: InputShape) -> tuple[int, ...]:
+def normalize_axes(axis: int | Sequence[int], shape: InputShape) -> tuple[int, ...]:
     """Axes as numbers from 0, for a shape.
 
     Raises:
@@ -38,7 +38,7 @@ def count(axis: int | Sequence[int], shape: InputShape) -> tuple[int, ...]:
     return tuple(number % len(shape) for number in axes)
 
 
-def as_list(axis: object) -> int | list[int]:
+def check_axis(axis: object) -> int | list[int]:
     """An axis, or a list of them.
 
     Raises:
@@ -54,10 +54,10 @@ def as_list(axis: object) -> int | list[int]:
     )
 
 
-class Normalizing(ConfiguredLayer):
+class Normalizer(ConfiguredLayer):
     """A layer that normalizes: the shape stays; a gamma scales, a beta shifts."""
 
-    def _nt_keep_affine(
+    def _nt_set_affine_arguments(
         self,
         axis: int | list[int],
         epsilon: float,
@@ -65,7 +65,9 @@ class Normalizing(ConfiguredLayer):
         scale: bool,
         **initializers: object,
     ) -> None:
-        self._nt_keep(axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers)
+        self._nt_set_arguments(
+            axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers
+        )
         self.supports_masking = True
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
@@ -76,7 +78,7 @@ class Normalizing(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
-        count(self.axis, input_shape)
+        normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
@@ -84,7 +86,7 @@ _BOUNDS = "ValueError: If a name is unknown; at the first call, if the inputs ha
 
 
 @document(f"TypeError: If ``axis`` is not an int or list of ints.\n{_BOUNDS}")
-class LayerNormalization(Normalizing):
+class LayerNormalization(Normalizer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over one axis or several.
 
     From Ba, Kiros and Hinton, "Layer Normalization" (2016).
@@ -110,9 +112,9 @@ class LayerNormalization(Normalizing):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        axes = as_list(axis)
+        axes = check_axis(axis)
         axes = sorted(axes) if isinstance(axes, list) else axes
-        self._nt_keep_affine(
+        self._nt_set_affine_arguments(
             axes,
             epsilon,
             center,
@@ -133,22 +135,22 @@ class LayerNormalization(Normalizing):
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        self._nt_build_affine(tuple(shape[axis] for axis in count(self.axis, shape)))
+        self._nt_build_affine(tuple(shape[axis] for axis in normalize_axes(self.axis, shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized, scaled and shifted."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        axes = count(self.axis, shape)
-        result = self._nt_normalized(inputs, shape, axes)
+        axes = normalize_axes(self.axis, shape)
+        result = self._nt_normalize(inputs, shape, axes)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         if self.gamma is not None:
-            result = result * self._nt_along(original(self.gamma), wide, axes)
+            result = result * self._nt_broadcast_weight(original(self.gamma), wide, axes)
         if self.beta is not None:
-            result = result + self._nt_along(original(self.beta), wide, axes)
+            result = result + self._nt_broadcast_weight(original(self.beta), wide, axes)
         return result
 
-    def _nt_normalized(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+    def _nt_normalize(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
         if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
             if len(axes) == 1:
                 return normalize(x, self.epsilon)
@@ -159,7 +161,7 @@ class LayerNormalization(Normalizing):
         result: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
         return result
 
-    def _nt_along(
+    def _nt_broadcast_weight(
         self, weight: Tensor | Variable, wide: tuple[int, ...], axes: tuple[int, ...]
     ) -> Any:
         """A weight in a shape that broadcasts with the inputs."""
@@ -173,7 +175,7 @@ class LayerNormalization(Normalizing):
     groups="Into how many groups the channels are parted; -1 for one each.",
     axis="The axis of the channels.",
 )
-class GroupNormalization(Normalizing):
+class GroupNormalization(Normalizer):
     """Each group of channels normalized by its mean and variance, over all places.
 
     From Wu and He, "Group Normalization" (2018).
@@ -199,8 +201,8 @@ class GroupNormalization(Normalizing):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(groups=groups)
-        self._nt_keep_affine(
+        self._nt_set_arguments(groups=groups)
+        self._nt_set_affine_arguments(
             axis,
             epsilon,
             center,
@@ -218,7 +220,7 @@ class GroupNormalization(Normalizing):
     def build(self, input_shape: InputShape) -> None:
         """Make ``gamma`` and ``beta``, of the size of the channel axis."""
         shape: tuple[Any, ...] = tuple(input_shape)
-        (axis,) = count(self.axis, shape)
+        (axis,) = normalize_axes(self.axis, shape)
         size = shape[axis]
         if self.groups == -1:
             self.groups = size
@@ -239,7 +241,7 @@ class GroupNormalization(Normalizing):
         """Give the inputs, normalized, scaled and shifted."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        (axis,) = count(self.axis, shape)
+        (axis,) = normalize_axes(self.axis, shape)
         each = shape[axis] // self.groups
         separate = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
         x = movement.reshape(inputs, separate)
@@ -265,7 +267,7 @@ class UnitNormalization(ConfiguredLayer):
 
     def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=as_list(axis))
+        self._nt_set_arguments(axis=check_axis(axis))
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -277,7 +279,7 @@ class UnitNormalization(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
-        count(self.axis, input_shape)
+        normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
@@ -295,19 +297,19 @@ class RMSNormalization(ConfiguredLayer):
         self, axis: int | Sequence[int] = -1, epsilon: float = 1e-6, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=as_list(axis), epsilon=epsilon)
+        self._nt_set_arguments(axis=check_axis(axis), epsilon=epsilon)
 
     def build(self, input_shape: InputShape) -> None:
         """Make ``scale``, of the sizes of the axes that are normalized."""
         shape = tuple(input_shape)
-        sizes = tuple(shape[axis] for axis in sorted(count(self.axis, shape)))
+        sizes = tuple(shape[axis] for axis in sorted(normalize_axes(self.axis, shape)))
         self.scale = self.add_weight(shape=sizes, initializer="ones", name="scale")
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs, normalized and scaled."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        axes = count(self.axis, shape)
+        axes = normalize_axes(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         factor = elementwise.rsqrt(mean + self.epsilon)
@@ -316,7 +318,7 @@ class RMSNormalization(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape of the inputs."""
-        count(self.axis, input_shape)
+        normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
@@ -328,7 +330,7 @@ class RMSNormalization(ConfiguredLayer):
     moving_variance_initializer="Where the moving variance begins.",
     synchronized="False: moments are those of this process.",
 )
-class BatchNormalization(Normalizing):
+class BatchNormalization(Normalizer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta``, over the batch.
 
     In training, mean and variance are the batch's, and ``moving_mean`` and ``moving_variance``
@@ -365,8 +367,8 @@ class BatchNormalization(Normalizing):
         super().__init__(**kwargs)
         if synchronized:
             raise ValueError("`synchronized=True` is not there: moments are of one process.")
-        self._nt_keep(momentum=float(momentum), synchronized=synchronized)
-        self._nt_keep_affine(
+        self._nt_set_arguments(momentum=float(momentum), synchronized=synchronized)
+        self._nt_set_affine_arguments(
             axis,
             epsilon,
             center,
@@ -384,7 +386,7 @@ class BatchNormalization(Normalizing):
     def build(self, input_shape: InputShape) -> None:
         """Make ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
         shape = tuple(input_shape)
-        (axis,) = count(self.axis, shape)
+        (axis,) = normalize_axes(self.axis, shape)
         size = (shape[axis],)
         self._nt_build_affine(size)
         self.moving_mean = self._nt_weight("moving_mean", size, trainable=False)
@@ -402,14 +404,14 @@ class BatchNormalization(Normalizing):
                 "The mask provided should be one dimension less than the inputs. Received: "
                 f"mask.shape={tuple(mask.shape)}, inputs.shape={shape}"
             )
-        (axis,) = count(self.axis, shape)
+        (axis,) = normalize_axes(self.axis, shape)
         mean: Any = original(self.moving_mean)
         variance: Any = original(self.moving_variance)
         if training and self.trainable:
             others = [k for k in range(len(shape)) if k != axis]
             mean, variance = self._nt_moments(inputs, others, mask)
-            self._nt_move(self.moving_mean, mean)
-            self._nt_move(self.moving_variance, variance)
+            self._nt_update_moving(self.moving_mean, mean)
+            self._nt_update_moving(self.moving_variance, variance)
         wide = [n if k == axis else 1 for k, n in enumerate(shape)]
 
         def along(part: Tensor | Variable | None) -> Any:
@@ -433,6 +435,6 @@ class BatchNormalization(Normalizing):
         variance = reduce_sum(select(there, square(x - mean), 0.0), axes, True) / count
         return movement.squeeze(mean, axes), movement.squeeze(variance, axes)
 
-    def _nt_move(self, moving: LayerVariable, value: Tensor) -> None:
+    def _nt_update_moving(self, moving: LayerVariable, value: Tensor) -> None:
         old = original(moving)
         old.assign(old * self.momentum + value * (1.0 - self.momentum))

@@ -16,7 +16,7 @@ from .base import (
     ConfiguredLayer,
     Shape,
     document,
-    integers,
+    int_tuple,
     join_shape,
     parse_data_format,
     split_shape,
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _Pairs = tuple[tuple[int, int], ...]
 
 
-def _pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: str) -> _Pairs:
+def _parse_pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: str) -> _Pairs:
     """How many elements before and behind each axis, out of an int, some ints or pairs.
 
     Raises:
       ValueError: If they do not fit.
     """
     if rank == 1:
-        before, behind = integers(value, 2, name, 0)
+        before, behind = int_tuple(value, 2, name, 0)
         return ((before, behind),)
     if isinstance(value, int):
         if value < 0:
@@ -52,42 +52,42 @@ def _pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: str) -> 
         )
     places = ("1st", "2nd", "3rd")
     result = (
-        integers(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
+        int_tuple(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
     )
     return tuple((before, behind) for before, behind in result)
 
 
-class _Borders(ConfiguredLayer):
+class _BorderLayer(ConfiguredLayer):
     """Layers with a pair of numbers for each axis in space."""
 
     rank: int
 
-    def _nt_keep_pairs(
+    def _nt_set_pairs(
         self,
         name: str,
         value: int | Sequence[int | Sequence[int]],
         data_format: str | None,
         in_config: bool = True,
     ) -> None:
-        self._nt_pairs = _pairs(value, self.rank, name)
-        self._nt_keep(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
+        self._nt_pairs = _parse_pairs(value, self.rank, name)
+        self._nt_set_arguments(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
         self.data_format = parse_data_format(data_format)
         if in_config:
-            self._nt_keep(data_format=self.data_format)
+            self._nt_set_arguments(data_format=self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _nt_whole(self, pair: tuple[int, int]) -> list[Any]:
+    def _nt_pairs_of_all_axes(self, pair: tuple[int, int]) -> list[Any]:
         """A pair for each axis: none for the batch and the channels."""
         return list(join_shape(pair, self._nt_pairs, pair, self.data_format))
 
 
-class _Cropping(_Borders):
+class _Cropping(_BorderLayer):
     """Elements cut off from `rank` axes in space."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs without their borders."""
         shape = self.compute_output_shape(inputs.shape)
-        pairs = self._nt_whole((0, 0))
+        pairs = self._nt_pairs_of_all_axes((0, 0))
         cut = tuple(
             slice(before, before + (size or 0))
             for (before, _), size in zip(pairs, shape, strict=True)
@@ -131,7 +131,7 @@ class Cropping1D(_Cropping):
 
     def __init__(self, cropping: int | Sequence[int] = (1, 1), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("cropping", cropping, None, False)
+        self._nt_set_pairs("cropping", cropping, None, False)
 
 
 @document(_CROP, cropping=_CUT)
@@ -151,7 +151,7 @@ class Cropping2D(_Cropping):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("cropping", cropping, data_format)
+        self._nt_set_pairs("cropping", cropping, data_format)
 
 
 @document(_CROP, cropping=_CUT)
@@ -171,15 +171,15 @@ class Cropping3D(_Cropping):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("cropping", cropping, data_format)
+        self._nt_set_pairs("cropping", cropping, data_format)
 
 
-class _ZeroPadding(_Borders):
+class _ZeroPadding(_BorderLayer):
     """Zeros around `rank` axes in space."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs with zeros around them."""
-        return pad(inputs, self._nt_whole((0, 0)))
+        return pad(inputs, self._nt_pairs_of_all_axes((0, 0)))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Give the shape with the borders."""
@@ -213,7 +213,7 @@ class ZeroPadding1D(_ZeroPadding):
         self, padding: int | Sequence[int] = 1, data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("padding", padding, data_format)
+        self._nt_set_pairs("padding", padding, data_format)
 
 
 @document(_PAD, padding=_ADD)
@@ -233,7 +233,7 @@ class ZeroPadding2D(_ZeroPadding):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("padding", padding, data_format)
+        self._nt_set_pairs("padding", padding, data_format)
 
 
 @document(_PAD, padding=_ADD)
@@ -253,10 +253,10 @@ class ZeroPadding3D(_ZeroPadding):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("padding", padding, data_format)
+        self._nt_set_pairs("padding", padding, data_format)
 
 
-def parts_of(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+def sizes_around(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     """How many elements there are before an axis, along it and behind it."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
@@ -269,17 +269,17 @@ class _UpSampling(ConfiguredLayer):
     interpolation = "nearest"
 
     @property
-    def _nt_times(self) -> tuple[int, ...]:
+    def _nt_factors(self) -> tuple[int, ...]:
         times: tuple[int, ...] = (self.size,) if self.rank == 1 else self.size
         return times
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs with each element repeated, or what lies between elements."""
         if self.interpolation != "nearest":
-            return self._nt_resized(inputs, self.compute_output_shape(inputs.shape))
-        for axis, times in enumerate(join_shape(1, self._nt_times, 1, self.data_format)):
+            return self._nt_resize(inputs, self.compute_output_shape(inputs.shape))
+        for axis, times in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
             if times > 1:
-                before, size, behind = parts_of(tuple(inputs.shape), axis)
+                before, size, behind = sizes_around(tuple(inputs.shape), axis)
                 separate = movement.reshape(inputs, (before, size, 1, behind))
                 wide = movement.broadcast_to(separate, (before, size, times, behind))
                 inputs = movement.reshape(
@@ -287,7 +287,7 @@ class _UpSampling(ConfiguredLayer):
                 )
         return inputs
 
-    def _nt_resized(self, inputs: Tensor, full: Shape) -> Tensor:
+    def _nt_resize(self, inputs: Tensor, full: Shape) -> Tensor:
         if self.data_format == "channels_last":
             return resize(inputs, full[1:-1], self.interpolation)
         result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)
@@ -298,7 +298,8 @@ class _UpSampling(ConfiguredLayer):
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         sizes = [
-            None if n is None else n * count for n, count in zip(space, self._nt_times, strict=True)
+            None if n is None else n * count
+            for n, count in zip(space, self._nt_factors, strict=True)
         ]
         return join_shape(shape[0], sizes, channels, self.data_format)
 
@@ -324,7 +325,7 @@ class UpSampling1D(_UpSampling):
             raise TypeError(f"Expected an integer value for `size`, got {type(size)}.")
         if size <= 0:
             raise ValueError(f"Argument `size` should be a positive integer. Received: size={size}")
-        self._nt_keep(size=size)
+        self._nt_set_arguments(size=size)
         self.input_spec = InputSpec(ndim=3)
 
 
@@ -363,8 +364,8 @@ class UpSampling2D(_UpSampling):
                 f"`interpolation` argument should be one of {known}. Received: interpolation="
                 f"{repr_of(interpolation)}"
             )
-        self._nt_keep(
-            size=integers(size, 2, "size"),
+        self._nt_set_arguments(
+            size=int_tuple(size, 2, "size"),
             data_format=parse_data_format(data_format),
             interpolation=interpolation,
         )
@@ -385,5 +386,7 @@ class UpSampling3D(_UpSampling):
         self, size: int | Sequence[int] = (2, 2, 2), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(size=integers(size, 3, "size"), data_format=parse_data_format(data_format))
+        self._nt_set_arguments(
+            size=int_tuple(size, 3, "size"), data_format=parse_data_format(data_format)
+        )
         self.input_spec = InputSpec(ndim=5)

@@ -16,18 +16,18 @@ from .base import (
     ConfiguredLayer,
     Shape,
     document,
-    integers,
+    int_tuple,
     join_shape,
-    pad_edges,
     parse_data_format,
+    parse_padding,
     split_shape,
 )
-from .convolution import FORMATS, slid
+from .convolution import FORMATS, window_counts
 
 if TYPE_CHECKING:
     from ..annotations import InputShape
 
-_WRONG = (
+_RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
     "another number of axes, or are smaller than the window."
 )
@@ -50,12 +50,12 @@ class Pooling(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        size = integers(pool_size, self.rank, "pool_size")
-        steps = size if strides is None else integers(strides, self.rank, "strides")
-        self._nt_keep(
+        size = int_tuple(pool_size, self.rank, "pool_size")
+        steps = size if strides is None else int_tuple(strides, self.rank, "strides")
+        self._nt_set_arguments(
             pool_size=size,
             strides=steps,
-            padding=pad_edges(padding),
+            padding=parse_padding(padding),
             data_format=parse_data_format(data_format),
         )
         self.input_spec = InputSpec(ndim=self.rank + 2)
@@ -76,7 +76,7 @@ class Pooling(ConfiguredLayer):
         """Give the shape of the output: as many places as the window has."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
-        result = slid(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
+        result = window_counts(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received: `inputs.shape="
@@ -86,7 +86,7 @@ class Pooling(ConfiguredLayer):
         return join_shape(shape[0], result, channels, self.data_format)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="Its name.")
 class MaxPooling1D(Pooling):
     """The largest element of each window over one axis: inputs of shape (batch, steps, channels).
 
@@ -98,7 +98,7 @@ class MaxPooling1D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool1d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="Its name.")
 class MaxPooling2D(Pooling):
     """The largest element of each window of pictures, of shape (batch, height, width, channels).
 
@@ -110,7 +110,7 @@ class MaxPooling2D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool2d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="Its name.")
 class MaxPooling3D(Pooling):
     """The largest element of each window: (batch, depth, height, width, channels).
 
@@ -122,7 +122,7 @@ class MaxPooling3D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool3d)
 
 
-class _Average(Pooling):
+class _AveragePooling(Pooling):
     """Pooling by means, whose window has no size by default."""
 
     def __init__(
@@ -141,8 +141,8 @@ class _Average(Pooling):
         return super().call(self._nt_floats(inputs))
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
-class AveragePooling1D(_Average):
+@document(_RAISES, strides=_STRIDES, name="Its name.")
+class AveragePooling1D(_AveragePooling):
     """The mean of each window over one axis: inputs of shape (batch, steps, channels).
 
     >>> x = tf.reshape([1.0, 5.0, 2.0, 4.0], (1, 4, 1))
@@ -154,8 +154,8 @@ class AveragePooling1D(_Average):
     _nt_pool = staticmethod(pooling.avg_pool1d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
-class AveragePooling2D(_Average):
+@document(_RAISES, strides=_STRIDES, name="Its name.")
+class AveragePooling2D(_AveragePooling):
     """The mean of each window of pictures, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.AveragePooling2D(2, strides=1)(tf.ones((1, 6, 4, 3))).shape
@@ -166,8 +166,8 @@ class AveragePooling2D(_Average):
     _nt_pool = staticmethod(pooling.avg_pool2d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
-class AveragePooling3D(_Average):
+@document(_RAISES, strides=_STRIDES, name="Its name.")
+class AveragePooling3D(_AveragePooling):
     """The mean of each window: inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.AveragePooling3D(2)(tf.ones((1, 6, 4, 2, 3))).shape
@@ -188,7 +188,7 @@ class GlobalPooling(ConfiguredLayer):
         self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(data_format=parse_data_format(data_format), keepdims=keepdims)
+        self._nt_set_arguments(data_format=parse_data_format(data_format), keepdims=keepdims)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     @property

@@ -51,7 +51,7 @@ class Normalization(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        self._nt_keep(axis=axes, invert=invert)
+        self._nt_set_arguments(axis=axes, invert=invert)
         self.supports_masking = True
         if (mean is None) != (variance is None):
             raise ValueError(
@@ -112,7 +112,7 @@ class Normalization(ConfiguredLayer):
                 shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
             )
 
-    def _nt_constant(self, provided: ArrayLike) -> Any:
+    def _nt_broadcast_constant(self, provided: ArrayLike) -> Any:
         """Given moments in a shape that broadcasts with the inputs."""
         value = np.asarray(provided, self.dtype)
         sizes = [1] * len(self._nt_wide)
@@ -122,20 +122,20 @@ class Normalization(ConfiguredLayer):
 
     def _nt_moment(self, provided: ArrayLike | None, name: str) -> Tensor:
         if provided is not None:
-            return as_tensor(self._nt_constant(provided))
+            return as_tensor(self._nt_broadcast_constant(provided))
         return reshape(original(getattr(self, name)), self._nt_wide)
 
     @property
     def mean(self) -> Any:
         """The mean, in a shape that broadcasts with the inputs; None before there is one."""
-        return self._nt_shown(self.input_mean, "adapt_mean")
+        return self._nt_moment_if_built(self.input_mean, "adapt_mean")
 
     @property
     def variance(self) -> Any:
         """The variance, in a shape that broadcasts with the inputs; None before there is one."""
-        return self._nt_shown(self.input_variance, "adapt_variance")
+        return self._nt_moment_if_built(self.input_variance, "adapt_variance")
 
-    def _nt_shown(self, provided: ArrayLike | None, name: str) -> Any:
+    def _nt_moment_if_built(self, provided: ArrayLike | None, name: str) -> Any:
         return self._nt_moment(provided, name) if self.built else None
 
     def adapt(self, data: TensorLike | Iterable[Any]) -> None:
@@ -162,7 +162,7 @@ class Normalization(ConfiguredLayer):
             self.build(first.shape)
         count, mean, variance = 0, np.zeros(()), np.zeros(())
         for batch in itertools.chain([first], batches):
-            self._nt_check(batch)
+            self._nt_check_batch(batch)
             axes = tuple(k for k in range(batch.ndim) if k not in self._nt_kept_axes)
             own, size = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
             count += size
@@ -176,7 +176,7 @@ class Normalization(ConfiguredLayer):
         self.adapt_mean.assign(mean.astype(self.dtype))
         self.adapt_variance.assign(variance.astype(self.dtype))
 
-    def _nt_check(self, batch: np.ndarray[Any, Any]) -> None:
+    def _nt_check_batch(self, batch: np.ndarray[Any, Any]) -> None:
         fits = batch.ndim == len(self._nt_built_for) and all(
             batch.shape[axis] == self._nt_built_for[axis] for axis in self._nt_kept_axes
         )
@@ -230,7 +230,7 @@ class Rescaling(ConfiguredLayer):
 
     def __init__(self, scale: ArrayLike, offset: ArrayLike = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(scale=scale, offset=offset)
+        self._nt_set_arguments(scale=scale, offset=offset)
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:

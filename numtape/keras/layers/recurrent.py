@@ -26,12 +26,12 @@ from .recurrent_cells import (
     SimpleRNNCell,
     StackedRNNCells,
     call_cell,
-    first_state,
+    check_cell,
+    initial_states_of,
     output_size_of,
     run_steps,
     time_first,
     unstack_rows,
-    with_size,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ ARGUMENTS = {
 _recurrent = document("ValueError: If ``cell`` is none.", **ARGUMENTS)
 
 
-def _over(
+def _run_cell(
     cell: Any,
     inputs: list[Tensor],
     full: Tensor | None,
@@ -87,7 +87,7 @@ def _over(
         last = []
         for one, state in zip(cell.cells, states, strict=True):
             listed = is_nested(state)
-            inputs, new = _over(
+            inputs, new = _run_cell(
                 one, inputs, full, list(state) if listed else [state], masks, training, zero_output
             )
             last.append(new if listed else new[0])
@@ -136,10 +136,10 @@ class RNN(ConfiguredLayer):
     ) -> None:
         if isinstance(cell, list | tuple):
             cell = StackedRNNCells(cell)
-        with_size(cell, "Argument `cell`", "cell")
+        check_cell(cell, "Argument `cell`", "cell")
         super().__init__(**kwargs)
         self.cell = cell
-        self._nt_keep(
+        self._nt_set_arguments(
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -186,7 +186,7 @@ class RNN(ConfiguredLayer):
         Returns:
           A list of tensors, or of lists of them for cells on top of each other.
         """
-        result = first_state(self.cell, batch_size, self._nt_dtype)
+        result = initial_states_of(self.cell, batch_size, self._nt_dtype)
         return list(result) if is_nested(result) else [result]
 
     def reset_state(self) -> None:
@@ -224,7 +224,7 @@ class RNN(ConfiguredLayer):
             )
         if sequences.dtype is not self._nt_dtype:
             sequences = cast(sequences, self._nt_dtype)
-        states = self._nt_begun(batch, initial_state)
+        states = self._nt_initial_states(batch, initial_state)
         full = time_first(sequences)
         masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
         fused = isinstance(self.cell, Cell) or (
@@ -233,7 +233,7 @@ class RNN(ConfiguredLayer):
         if self.go_backwards:
             full = full[::-1]
             masks = None if masks is None else masks[::-1]
-        outputs, states = _over(
+        outputs, states = _run_cell(
             self.cell,
             [] if fused else unstack_rows(full),
             full,
@@ -247,7 +247,7 @@ class RNN(ConfiguredLayer):
         result = stack(outputs, 1) if self.return_sequences else outputs[-1]
         return (result, *states) if self.return_state else result
 
-    def _nt_begun(self, batch: int, initial_state: Any) -> list[Any]:
+    def _nt_initial_states(self, batch: int, initial_state: Any) -> list[Any]:
         """The states at the beginning, checked."""
         if self.stateful:
             size = int(flatten(self.states)[0].shape[0])
@@ -265,9 +265,9 @@ class RNN(ConfiguredLayer):
                 f"Layer '{self.name}' has {len(self.state_size)} states, but got initial_state of "
                 f"{len(states)}."
             )
-        return [map_structure(self._nt_state, state) for state in states]
+        return [map_structure(self._nt_to_state, state) for state in states]
 
-    def _nt_state(self, x: TensorLike) -> Tensor:
+    def _nt_to_state(self, x: TensorLike) -> Tensor:
         result = as_tensor(x)
         return result if result.dtype is self._nt_dtype else cast(result, self._nt_dtype)
 
@@ -345,20 +345,20 @@ _layer = document(
     **ARGUMENTS,
     **CELL_ARGUMENTS,
 )
-_OF_LAYERS = ("name", "dtype", "trainable", "kwargs", "self")
+_LAYER_ARGUMENTS = ("name", "dtype", "trainable", "kwargs", "self")
 
 
-def _arguments(cell: type[Cell]) -> list[str]:
+def _cell_arguments(cell: type[Cell]) -> list[str]:
     """The names of the arguments of a cell's own."""
-    return [name for name in inspect.signature(cell).parameters if name not in _OF_LAYERS]
+    return [name for name in inspect.signature(cell).parameters if name not in _LAYER_ARGUMENTS]
 
 
-class _Named(RNN):
+class _BuiltInRNN(RNN):
     """A recurrent layer that makes its cell: it has all of the cell's arguments."""
 
     _nt_cell: type[Cell]
 
-    def _nt_make(self, provided: dict[str, Any]) -> None:
+    def _nt_initialize_from(self, provided: dict[str, Any]) -> None:
         """Make the cell and the layer with the arguments of its constructor, by name."""
         kwargs = dict(provided["kwargs"])
         use_cudnn = provided.get("use_cudnn", "auto")
@@ -367,7 +367,7 @@ class _Named(RNN):
                 f"Invalid valid received for argument `use_cudnn`. Expected one of {{'auto', True, "
                 f"False}}. Received: use_cudnn={repr_of(use_cudnn)}"
             )
-        own = {name: provided[name] for name in _arguments(self._nt_cell)}
+        own = {name: provided[name] for name in _cell_arguments(self._nt_cell)}
         own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
         cell = self._nt_cell(
             **own,
@@ -375,7 +375,7 @@ class _Named(RNN):
             dtype=kwargs.get("dtype"),
             trainable=kwargs.get("trainable", True),
         )
-        how = (
+        layer_arguments = (
             "return_sequences",
             "return_state",
             "go_backwards",
@@ -383,25 +383,25 @@ class _Named(RNN):
             "unroll",
             "activity_regularizer",
         )
-        RNN.__init__(self, cell, **{name: provided[name] for name in how}, **kwargs)
+        RNN.__init__(self, cell, **{name: provided[name] for name in layer_arguments}, **kwargs)
         self.input_spec = InputSpec(ndim=3)
 
     def __getattr__(self, name: str) -> Any:
         """Arguments of the cell."""
         cell = vars(self).get("cell")
-        if cell is None or name.startswith("_") or name not in _arguments(self._nt_cell):
+        if cell is None or name.startswith("_") or name not in _cell_arguments(self._nt_cell):
             return object.__getattribute__(self, name)  # which says why it is not there
         return getattr(cell, name)
 
     def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *_arguments(self._nt_cell)})
+        return sorted({*super().__dir__(), *_cell_arguments(self._nt_cell)})
 
     def get_config(self) -> dict[str, Any]:
         """Give the arguments that make a layer like this one."""
         config = {name: x for name, x in super().get_config().items() if name != "cell"}
         config["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
         of_cell = self.cell.get_config()
-        return {**config, **{name: of_cell[name] for name in _arguments(self._nt_cell)}}
+        return {**config, **{name: of_cell[name] for name in _cell_arguments(self._nt_cell)}}
 
     @classmethod
     def from_config(
@@ -427,7 +427,7 @@ CELL_NAMES: dict[type[Layer], str] = {
 
 
 @_layer
-class SimpleRNN(_Named):
+class SimpleRNN(_BuiltInRNN):
     """Fully connected recurrent layer.
 
     ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time. Inputs have
@@ -465,11 +465,11 @@ class SimpleRNN(_Named):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        self._nt_make(locals())
+        self._nt_initialize_from(locals())
 
 
 @_layer
-class LSTM(_Named):
+class LSTM(_BuiltInRNN):
     """Long short-term memory.
 
     With gates i, f and o and a candidate n, which are blocks of ``x @ kernel + bias +
@@ -514,11 +514,11 @@ class LSTM(_Named):
         use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
-        self._nt_make(locals())
+        self._nt_initialize_from(locals())
 
 
 @_layer
-class GRU(_Named):
+class GRU(_BuiltInRNN):
     """Gated recurrent unit.
 
     With gates z and r and a candidate n, which are blocks of ``x @ kernel`` and
@@ -563,4 +563,4 @@ class GRU(_Named):
         use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
-        self._nt_make(locals())
+        self._nt_initialize_from(locals())

@@ -61,11 +61,11 @@ def apply_mask(mask: Tensor | None, new: Any, old: Any) -> Any:
     """A structure of tensors: the new ones where the mask, of shape (batch, 1), holds."""
     if mask is None:
         return new
-    retained = [_choose(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
-    return pack_sequence_as(new, retained)
+    selected = [_select_rows(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
+    return pack_sequence_as(new, selected)
 
 
-def _choose(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
+def _select_rows(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
     if new.ndim != 2:
         mask = mask[(slice(None), 0, *(None,) * (new.ndim - 1))]
     return select(mask, new, old)
@@ -103,7 +103,7 @@ def run_steps(
             if output is new[0] and last is old[0]:
                 output = states[0]
             else:
-                output = _choose(masks[k], output, last)
+                output = _select_rows(masks[k], output, last)
             last = output
         outputs.append(output)
     return outputs, states
@@ -155,12 +155,12 @@ class Cell(ConfiguredLayer):
         # Keras's 1 drops inputs again for each gate; 2, which it prefers, all gates alike.
         self.implementation = kwargs.pop("implementation", 2) if self._nt_gates > 1 else 2
         super().__init__(**kwargs)
-        self._nt_keep(units=units)
+        self._nt_set_arguments(units=units)
         self.state_size: Any = units
         self.output_size = units
         for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
             try:
-                self._nt_keep(**{name: float(min(1.0, max(0.0, rate)))})
+                self._nt_set_arguments(**{name: float(min(1.0, max(0.0, rate)))})
             except TypeError:
                 raise ValueError(
                     f"`{name}` is a number from 0 to 1. Received: {repr_of(rate)}"
@@ -179,11 +179,11 @@ class Cell(ConfiguredLayer):
         self.recurrent_kernel = self._nt_weight(
             "recurrent_kernel", (self.units, columns), "recurrent"
         )
-        self.bias = self._nt_biased() if self.use_bias else None
+        self.bias = self._nt_add_bias() if self.use_bias else None
         if self.dropout or self.recurrent_dropout:
             self.seed_generator = SeedGenerator(self.seed)
 
-    def _nt_biased(self) -> LayerVariable:
+    def _nt_add_bias(self) -> LayerVariable:
         return self._nt_weight("bias", (self._nt_gates * self.units,))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
@@ -199,7 +199,7 @@ class Cell(ConfiguredLayer):
         state = zeros((int(batch_size), self.units), self._nt_dtype)
         return [state for _ in sizes]
 
-    def _nt_dropped(
+    def _nt_dropout_masks(
         self, batch: int, size: int, rate: float, training: bool | None
     ) -> list[Tensor]:
         """Dropout masks of inputs or states, for each gate or for all; empty without dropout."""
@@ -231,16 +231,16 @@ class Cell(ConfiguredLayer):
           training: Whether inputs and states are dropped.
         """
         kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
-        masks = self._nt_dropped(batch, features, self.dropout, training)
-        states = self._nt_dropped(batch, self.units, self.recurrent_dropout, training)
+        masks = self._nt_dropout_masks(batch, features, self.dropout, training)
+        states = self._nt_dropout_masks(batch, self.units, self.recurrent_dropout, training)
 
         def project(x: Tensor) -> list[Tensor]:
             result = self._nt_product(x, kernel, masks)
-            return self._nt_grouped(result, bias)
+            return self._nt_split_gates(result, bias)
 
         return project, self._nt_step(original(self.recurrent_kernel), bias, states)
 
-    def _nt_grouped(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
+    def _nt_split_gates(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
         return [value if bias is None else value + bias]
 
     def _nt_step(
@@ -296,7 +296,7 @@ class SimpleRNNCell(Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._nt_keep(
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=kernel_initializer,
@@ -360,7 +360,7 @@ class LSTMCell(Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._nt_keep(
+        self._nt_set_arguments(
             activation=activation,
             recurrent_activation=recurrent_activation,
             use_bias=use_bias,
@@ -378,7 +378,7 @@ class LSTMCell(Cell):
         )
         self.state_size = [units, units]
 
-    def _nt_biased(self) -> LayerVariable:
+    def _nt_add_bias(self) -> LayerVariable:
         provided, units = self.bias_initializer, self.units
 
         def initializer(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
@@ -396,13 +396,13 @@ class LSTMCell(Cell):
     def _nt_step(
         self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
     ) -> Step:
-        gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
+        gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h, c = states
             i, f, new, o = split(x[0] + self._nt_product(h, kernel, masks), 4, 1)
-            c = gate(f) * c + gate(i) * bent(new)
-            h = gate(o) * bent(c)
+            c = gate(f) * c + gate(i) * activate(new)
+            h = gate(o) * activate(c)
             return h, [h, c]
 
         return step
@@ -444,7 +444,7 @@ class GRUCell(Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._nt_keep(
+        self._nt_set_arguments(
             activation=activation,
             recurrent_activation=recurrent_activation,
             use_bias=use_bias,
@@ -461,11 +461,11 @@ class GRUCell(Cell):
             seed=seed,
         )
 
-    def _nt_biased(self) -> LayerVariable:
+    def _nt_add_bias(self) -> LayerVariable:
         columns = 3 * self.units
         return self._nt_weight("bias", (2, columns) if self.reset_after else (columns,))
 
-    def _nt_grouped(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
+    def _nt_split_gates(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
         if bias is not None:
             value = value + (bias[0] if self.reset_after else bias)
         return split(value, [2 * self.units, self.units], -1)
@@ -473,7 +473,7 @@ class GRUCell(Cell):
     def _nt_step(
         self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
     ) -> Step:
-        gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
+        gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
         units = self.units
         gates, candidate = masks[:2], masks[2:]
         inner_bias = bias[1] if bias is not None and self.reset_after else None
@@ -492,13 +492,13 @@ class GRUCell(Cell):
             else:
                 z, r = split(gate(x[0] + self._nt_product(h, gates_kernel, gates)), 2, 1)
                 rest = self._nt_product(r * h, candidate_kernel, candidate)
-            h = z * h + (1.0 - z) * bent(x[1] + rest)
+            h = z * h + (1.0 - z) * activate(x[1] + rest)
             return h, [h]
 
         return step
 
 
-def with_size(cell: object, what: str, argument: str) -> None:
+def check_cell(cell: object, what: str, argument: str) -> None:
     """Refuse what is not a cell: it has no ``call``, or no ``state_size``."""
     if not hasattr(cell, "call"):
         raise ValueError(
@@ -511,7 +511,7 @@ def with_size(cell: object, what: str, argument: str) -> None:
         )
 
 
-def first_state(cell: Any, batch_size: IntLike | None, dtype: DTypeLike) -> Any:
+def initial_states_of(cell: Any, batch_size: IntLike | None, dtype: DTypeLike) -> Any:
     """The states of a cell before the first step."""
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
@@ -537,7 +537,7 @@ class StackedRNNCells(Layer):
         if not isinstance(cells, list | tuple) or not cells:
             raise ValueError(f"`cells` is a list of cells. Received: cells={repr_of(cells)}")
         for cell in cells:
-            with_size(cell, "All cells", "cell")
+            check_cell(cell, "All cells", "cell")
         self.cells = list(cells)
 
     @property
@@ -559,7 +559,7 @@ class StackedRNNCells(Layer):
         Returns:
           A list of what each cell has.
         """
-        return [first_state(cell, batch_size, self._nt_dtype) for cell in self.cells]
+        return [initial_states_of(cell, batch_size, self._nt_dtype) for cell in self.cells]
 
     def build(self, input_shape: InputShape) -> None:
         """Make the variables of the cells.

@@ -32,7 +32,7 @@ class Flatten(ConfiguredLayer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(data_format=parse_data_format(data_format))
+        self._nt_set_arguments(data_format=parse_data_format(data_format))
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class Reshape(ConfiguredLayer):
                 "There must be at most one unknown dimension in `target_shape` (-1). Received: "
                 f"target_shape={repr_of(target_shape)}."
             )
-        self._nt_keep(target_shape=shape)
+        self._nt_set_arguments(target_shape=shape)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Give the inputs in the new shape."""
@@ -101,7 +101,7 @@ class Permute(ConfiguredLayer):
 
     def __init__(self, dims: Iterable[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(dims=tuple(dims))
+        self._nt_set_arguments(dims=tuple(dims))
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
             raise ValueError(
                 "Invalid permutation argument `dims` for Permute Layer. The set of indices in "
@@ -140,7 +140,7 @@ class RepeatVector(ConfiguredLayer):
             raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
         if n <= 0:
             raise ValueError(f"Argument `n` should be a positive integer. Received: n={n}")
-        self._nt_keep(n=n)
+        self._nt_set_arguments(n=n)
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensor) -> Tensor:

@@ -193,13 +193,13 @@ class Bidirectional(Layer):
                 f"{_MODES}"
             )
         super().__init__(**kwargs)
-        self.forward_layer = _again(layer, "forward_")
+        self.forward_layer = _copy_layer(layer, "forward_")
         self.backward_layer: Any = (
-            _again(layer, "backward_", go_backwards=True)
+            _copy_layer(layer, "backward_", go_backwards=True)
             if backward_layer is None
             else backward_layer
         )
-        self._nt_check()
+        self._nt_check_layers()
         one: Any
         for one in (self.forward_layer, self.backward_layer):
             if getattr(one, "zero_output_for_mask", None) is not None:
@@ -212,7 +212,7 @@ class Bidirectional(Layer):
         self.supports_masking = True
         self.input_spec = layer.input_spec
 
-    def _nt_check(self) -> None:
+    def _nt_check_layers(self) -> None:
         forward, backward = self.forward_layer, self.backward_layer
         if forward.go_backwards == backward.go_backwards:
             raise ValueError(
@@ -380,7 +380,7 @@ class Bidirectional(Layer):
         return cls(**{**config, **entries})
 
 
-def _again(layer: Layer, prefix: str, **changes: Any) -> Any:
+def _copy_layer(layer: Layer, prefix: str, **changes: Any) -> Any:
     """A layer with the same arguments and another name."""
     config = serialize(layer)
     name = f"{prefix}{layer.name.removeprefix(prefix)}"
