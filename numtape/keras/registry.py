@@ -168,7 +168,7 @@ def config_errors() -> Iterator[None]:
         yield
     except (KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"The config is cut or changed, or none that numtape or Keras wrote "
+            f"The config is cut or changed, or was not written by numtape or Keras "
             f"({type(error).__name__}: {repr_of(error)})."
         ) from error
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         RegularizerLike,
     )
 
-# The names of the two formats in `tf.nn`, by the number of spatial axes.
+# The names of the data formats in `tf.nn`, by the number of spatial axes.
 FORMATS = {
     "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
     "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
@@ -42,16 +42,16 @@ _CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions
 
 RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
-    "another number of axes or of channels, or are smaller than the kernel."
+    "a wrong number of axes or channels, or are smaller than the kernel."
 )
 CAUSAL_PADDING = (
-    '"valid", only where the kernel has all it needs, "same", as many results as there are '
-    'strides in the input, or "causal": results that see nothing behind them.'
+    '"valid" for no padding, "same" for ``ceil(size / stride)`` output elements, or "causal" for '
+    "outputs that do not depend on later inputs."
 )
 
 
 def check_strides_and_dilations(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
-    """Refuse strides together with dilations."""
+    """Raise if both strides and dilation rates exceed 1."""
     if max(strides) > 1 and max(rates) > 1:
         raise ValueError(
             "`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
@@ -66,7 +66,7 @@ def window_counts(
     rates: tuple[int, ...],
     padding: str,
 ) -> Shape:
-    """How many places a window has that slides over axes of given sizes."""
+    """Return the number of window positions along each spatial axis; None if it is unknown."""
     items: list[int | None] = []
     for size, width, stride, rate in zip(space, kernel, strides, rates, strict=True):
         if size is None:
@@ -79,10 +79,7 @@ def window_counts(
 
 
 class BaseConvolution(ConfiguredLayer):
-    """A layer whose kernel slides over the axes in space; its features may get a bias.
-
-    Args of the constructor are kept as in `Convolution`.
-    """
+    """Base class of layers whose kernel slides over `rank` spatial axes."""
 
     rank: int
 
@@ -105,7 +102,7 @@ class BaseConvolution(ConfiguredLayer):
         self.bias: LayerVariable | None = None
 
     def _nt_channels(self, input_shape: InputShape) -> int:
-        """The number of channels of inputs that fit."""
+        """Check the shape of the inputs, and return the number of channels."""
         self.compute_output_shape(input_shape)
         channels = split_shape(input_shape, self.data_format)[1]
         if channels is None:
@@ -115,14 +112,14 @@ class BaseConvolution(ConfiguredLayer):
         return channels
 
     def _nt_require_channels(self, channels: int) -> None:
-        """From now on all inputs have as many channels."""
+        """Require this number of channels in all calls."""
         axis, ndim = -1 if self.data_format == "channels_last" else 1, self.rank + 2
         self.input_spec = InputSpec(min_ndim=ndim, max_ndim=ndim, axes={axis: channels})
 
     def _nt_convolve(
         self, x: Tensor, kernel: Tensor | Variable, strides: tuple[int, ...], padding: str
     ) -> Tensor:
-        if padding == "causal":  # all that is added is before the steps
+        if padding == "causal":  # all padding precedes the steps
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(join_shape((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
@@ -137,17 +134,17 @@ class BaseConvolution(ConfiguredLayer):
         return result
 
     def _nt_for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
-        """Steps in space, and ones for the batch and the channels."""
+        """Return spatial steps with ones for the batch and channel axes."""
         return list(join_shape(1, steps, 1, self.data_format))
 
     def _nt_depthwise(self, x: Tensor, kernel: Tensor | Variable) -> Tensor:
-        """Each channel by itself: as many groups as there are channels."""
-        *size, channels, each = kernel.shape
-        grouped = movement.reshape(kernel, (*size, 1, channels * each))
+        """Convolve each channel separately: a convolution with one group per channel."""
+        *size, channels, multiplier = kernel.shape
+        grouped = movement.reshape(kernel, (*size, 1, channels * multiplier))
         return self._nt_convolve(x, grouped, self.strides, self.padding)
 
     def _nt_add_bias_and_activate(self, x: Tensor) -> Tensor:
-        """The convolution's result plus the bias, through the activation."""
+        """Add the bias, and apply the activation."""
         if self.bias is not None:
             bias: Variable | Tensor = original(self.bias)
             if self.data_format == "channels_first":
@@ -157,18 +154,18 @@ class BaseConvolution(ConfiguredLayer):
         return result
 
     def _nt_output_channels(self, channels: int | None) -> int | None:
-        """How many channels the output has."""
+        """Return the number of output channels."""
         features: int = self.filters
         return features
 
     def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
-        """The sizes in space of the output."""
+        """Return the spatial sizes of the output."""
         return window_counts(
             space, self.kernel_size, self.strides, self.dilation_rate, self.padding
         )
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of the output: sizes in space that the kernel leaves, and features."""
+        """Return the shape of the output."""
         shape = tuple(input_shape)
         if len(shape) != self.rank + 2:
             raise ValueError(
@@ -188,7 +185,7 @@ class BaseConvolution(ConfiguredLayer):
 
 
 class Convolution(BaseConvolution):
-    """A convolution over `rank` axes in space, as `Conv1D`, `Conv2D` and `Conv3D` are."""
+    """Base class of `Conv1D`, `Conv2D` and `Conv3D`."""
 
     def __init__(
         self,
@@ -237,7 +234,7 @@ class Convolution(BaseConvolution):
         )
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``kernel``, of shape (sizes in space, channels, features), and ``bias``."""
+        """Create ``kernel``, of shape (spatial sizes, input channels, filters), and ``bias``."""
         channels = self._nt_channels(input_shape)
         if channels % self.groups:
             raise ValueError(
@@ -251,7 +248,7 @@ class Convolution(BaseConvolution):
         self._nt_require_channels(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
+        """Return ``activation(convolution(inputs) + bias)``."""
         kernel = original(self.kernel)
         return self._nt_add_bias_and_activate(
             self._nt_convolve(inputs, kernel, self.strides, self.padding)
@@ -272,7 +269,7 @@ class Conv1D(Convolution):
 
 @document(RAISES)
 class Conv2D(Convolution):
-    """A convolution of pictures: inputs of shape (batch, height, width, channels).
+    """A convolution of images: inputs of shape (batch, height, width, channels).
 
     >>> layer = tf.keras.layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")
     >>> layer(tf.ones((1, 5, 5, 2))).shape
@@ -296,7 +293,7 @@ class Conv3D(Convolution):
 
 
 class DepthwiseConvolution(BaseConvolution):
-    """A convolution of each channel by itself, over `rank` axes in space."""
+    """Base class of convolutions of each channel separately."""
 
     def __init__(
         self,
@@ -337,7 +334,7 @@ class DepthwiseConvolution(BaseConvolution):
         )
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``kernel``, of shape (sizes in space, channels, features of each), and ``bias``."""
+        """Create ``kernel``, of shape (spatial sizes, channels, multiplier), and ``bias``."""
         channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
         self.kernel = self._nt_weight("kernel", shape, "depthwise")
@@ -349,13 +346,13 @@ class DepthwiseConvolution(BaseConvolution):
         return None if channels is None else channels * int(self.depth_multiplier)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
+        """Return ``activation(convolution(inputs) + bias)``."""
         return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, original(self.kernel)))
 
 
 @document(RAISES)
 class DepthwiseConv1D(DepthwiseConvolution):
-    """A convolution of each channel by itself: inputs of shape (batch, steps, channels).
+    """A convolution of each channel separately: inputs of shape (batch, steps, channels).
 
     >>> layer = tf.keras.layers.DepthwiseConv1D(2, depthwise_initializer="ones")
     >>> layer(tf.constant([[[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]])).numpy()
@@ -368,7 +365,7 @@ class DepthwiseConv1D(DepthwiseConvolution):
 
 @document(RAISES)
 class DepthwiseConv2D(DepthwiseConvolution):
-    """A convolution of each channel of pictures, of shape (batch, height, width, channels).
+    """A convolution of each channel of images, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.DepthwiseConv2D(3, depth_multiplier=2)(tf.ones((1, 5, 5, 3))).shape
     TensorShape([1, 3, 3, 6])
@@ -378,7 +375,7 @@ class DepthwiseConv2D(DepthwiseConvolution):
 
 
 class SeparableConvolution(BaseConvolution):
-    """A convolution of each channel by itself, and then one of a single place that mixes them."""
+    """Base class of depthwise convolutions followed by a pointwise convolution."""
 
     def __init__(
         self,
@@ -427,7 +424,7 @@ class SeparableConvolution(BaseConvolution):
         )
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
+        """Create ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
         channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
         self.depthwise_kernel = self._nt_weight("depthwise_kernel", shape, "depthwise")
@@ -437,16 +434,16 @@ class SeparableConvolution(BaseConvolution):
         self._nt_require_channels(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
-        each = self._nt_depthwise(inputs, original(self.depthwise_kernel))
-        once = (1,) * self.rank
-        pointwise = self._nt_convolve(each, original(self.pointwise_kernel), once, "valid")
-        return self._nt_add_bias_and_activate(pointwise)
+        """Return ``activation(convolution(inputs) + bias)``."""
+        depthwise = self._nt_depthwise(inputs, original(self.depthwise_kernel))
+        strides = (1,) * self.rank
+        result = self._nt_convolve(depthwise, original(self.pointwise_kernel), strides, "valid")
+        return self._nt_add_bias_and_activate(result)
 
 
 @document(RAISES)
 class SeparableConv1D(SeparableConvolution):
-    """`DepthwiseConv1D` and a product that mixes the channels.
+    """`DepthwiseConv1D` followed by a convolution of size 1 that mixes the channels.
 
     >>> tf.keras.layers.SeparableConv1D(8, 3)(tf.ones((1, 5, 2))).shape
     TensorShape([1, 3, 8])
@@ -457,7 +454,7 @@ class SeparableConv1D(SeparableConvolution):
 
 @document(RAISES)
 class SeparableConv2D(SeparableConvolution):
-    """`DepthwiseConv2D` and a product that mixes the channels.
+    """`DepthwiseConv2D` followed by a convolution of size 1 that mixes the channels.
 
     >>> layer = tf.keras.layers.SeparableConv2D(8, 3)
     >>> layer(tf.ones((1, 5, 5, 2))).shape
@@ -470,7 +467,7 @@ class SeparableConv2D(SeparableConvolution):
 
 
 class TransposedConvolution(BaseConvolution):
-    """A transposed convolution over `rank` axes in space."""
+    """Base class of transposed convolutions."""
 
     def __init__(
         self,
@@ -498,19 +495,19 @@ class TransposedConvolution(BaseConvolution):
             kernel_size, strides, parse_padding(padding), data_format, dilation_rate
         )
         check_strides_and_dilations(self.strides, self.dilation_rate)
-        more = output_padding
-        if more is not None:
-            more = int_tuple(output_padding, self.rank, "output_padding", 0)
-            for axis, (extra, stride) in enumerate(zip(more, self.strides, strict=True)):
+        extra_sizes: tuple[int, ...] | None = None
+        if output_padding is not None:
+            extra_sizes = int_tuple(output_padding, self.rank, "output_padding", 0)
+            for axis, (extra, stride) in enumerate(zip(extra_sizes, self.strides, strict=True)):
                 if extra >= stride:
                     raise ValueError(
                         "`output_padding` must be strictly less than `strides` for all "
                         f"dimensions. At dimension {axis}, `output_padding` is {extra} but "
-                        f"`strides` is {stride}. Received: output_padding={more}, "
+                        f"`strides` is {stride}. Received: output_padding={extra_sizes}, "
                         f"strides={self.strides}"
                     )
         self._nt_set_arguments(
-            output_padding=more,
+            output_padding=extra_sizes,
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=kernel_initializer,
@@ -523,7 +520,7 @@ class TransposedConvolution(BaseConvolution):
         )
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``kernel``, of shape (sizes in space, features, channels), and ``bias``."""
+        """Create ``kernel``, of shape (spatial sizes, filters, input channels), and ``bias``."""
         channels = self._nt_channels(input_shape)
         self.kernel = self._nt_weight("kernel", (*self.kernel_size, self.filters, channels))
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
@@ -531,15 +528,17 @@ class TransposedConvolution(BaseConvolution):
 
     def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
         items: list[int | None] = []
-        more = self.output_padding or (None,) * self.rank
-        windows = zip(space, self.kernel_size, self.strides, self.dilation_rate, more, strict=True)
+        extra_sizes = self.output_padding or (None,) * self.rank
+        windows = zip(
+            space, self.kernel_size, self.strides, self.dilation_rate, extra_sizes, strict=True
+        )
         for size, width, stride, rate, extra in windows:
             reach = (width - 1) * rate + 1
             if size is None:
                 items.append(None)
             elif self.padding == "valid":
-                behind = max(reach, stride) - reach if extra is None else extra
-                items.append((size - 1) * stride + reach + behind)
+                unused = max(reach, stride) - reach if extra is None else extra
+                items.append((size - 1) * stride + reach + unused)
             else:
                 items.append(
                     size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
@@ -547,7 +546,7 @@ class TransposedConvolution(BaseConvolution):
         return tuple(items)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
+        """Return ``activation(convolution(inputs) + bias)``."""
         result = conv_transpose(
             self._nt_floats(inputs),
             original(self.kernel),
@@ -573,7 +572,7 @@ class Conv1DTranspose(TransposedConvolution):
 
 @document(RAISES)
 class Conv2DTranspose(TransposedConvolution):
-    """A transposed convolution of pictures, of shape (batch, height, width, channels).
+    """A transposed convolution of images, of shape (batch, height, width, channels).
 
     >>> layer = tf.keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same")
     >>> layer(tf.ones((1, 5, 5, 2))).shape
@@ -613,7 +612,7 @@ class Conv3DTranspose(TransposedConvolution):
         bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
-        # Keras has the padding of the output and the format in another order here.
+        # Keras has `data_format` before `output_padding` in this class only.
         super().__init__(
             filters,
             kernel_size,

@@ -28,10 +28,15 @@ if TYPE_CHECKING:
 
 
 def shapes_of(input_shape: object, kind: str, count: str = "a list of inputs") -> list[Shape]:
-    """The shapes of several inputs.
+    """Return the shapes of several inputs as tuples.
+
+    Args:
+      input_shape: A list of shapes.
+      kind: The kind of the layer, for the error message.
+      count: The expected inputs, for the error message.
 
     Raises:
-      ValueError: If it is the shape of one.
+      ValueError: If the argument is not a list of shapes.
     """
     if (
         not isinstance(input_shape, list | tuple)
@@ -46,10 +51,10 @@ def shapes_of(input_shape: object, kind: str, count: str = "a list of inputs") -
 
 
 def _broadcast_shape(first: Shape, second: Shape) -> Shape:
-    """The shape that two broadcast to.
+    """Return the shape to which two shapes broadcast.
 
     Raises:
-      ValueError: If they do not.
+      ValueError: If they are incompatible.
     """
     if len(first) < len(second):
         first, second = second, first
@@ -68,7 +73,7 @@ def _broadcast_shape(first: Shape, second: Shape) -> Shape:
 
 
 class Merge(ConfiguredLayer):
-    """Several tensors of one shape, or that broadcast, made one, element by element."""
+    """Base class of layers that merge several tensors, by default element by element."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -82,7 +87,7 @@ class Merge(ConfiguredLayer):
         self.compute_output_shape(input_shape)
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
-        """Give what the inputs make; those with less axes get some behind the batch."""
+        """Merge the inputs; axes of size 1 are inserted after the batch axis if ranks differ."""
         if not isinstance(inputs, list | tuple):
             raise ValueError(
                 "A merge layer should be called on a list of inputs. Received: inputs="
@@ -99,7 +104,7 @@ class Merge(ConfiguredLayer):
         )
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
-        """Give the shape that all inputs broadcast to."""
+        """Return the shape to which the inputs broadcast."""
         shapes = shapes_of(input_shape, "merge")
         batches = {shape[0] for shape in shapes if shape} - {None}
         if len(batches) > 1:
@@ -115,7 +120,7 @@ class Merge(ConfiguredLayer):
     def compute_mask(
         self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
     ) -> Any:
-        """Give where one of the masks is true; none if an input has none."""
+        """Return the logical or of the masks; None if an input has no mask."""
         masks = _check_masks(inputs, previous_mask)
         if masks is None or any(mask is None for mask in masks):
             return None
@@ -128,7 +133,7 @@ class Merge(ConfiguredLayer):
 def _check_masks(
     inputs: Sequence[Tensor], masks: Sequence[Tensor | None] | None
 ) -> list[Any] | None:
-    """The masks of several inputs; None if they do not exist."""
+    """Check that there is a mask or None for each input, and return bool masks."""
     if masks is None:
         return None
     for name, value in (("mask", masks), ("inputs", inputs)):
@@ -143,7 +148,7 @@ def _check_masks(
 
 
 def _broadcast_mask(x: Tensor) -> Any:
-    """A tensor's mask in its shape, or None."""
+    """Return the mask of a tensor, broadcast to its shape, or None."""
     mask = mask_of(x)
     if mask is None:
         return None
@@ -151,11 +156,13 @@ def _broadcast_mask(x: Tensor) -> Any:
     return movement.broadcast_to(mask, tuple(x.shape))
 
 
-_LAYER_RAISES = "ValueError: At a call, if the inputs are not a list, or their shapes do not fit."
+_LAYER_RAISES = (
+    "ValueError: At a call, if the inputs are not a list, or their shapes are incompatible."
+)
 
 
 class _PairwiseMerge(Merge):
-    """Inputs that are made one by a function of two."""
+    """Base class of layers that merge the first two inputs, then the result with the next one."""
 
     def _nt_merge(self, inputs: list[Any]) -> Any:
         result = inputs[0]
@@ -169,7 +176,7 @@ class _PairwiseMerge(Merge):
 
 @document(_LAYER_RAISES)
 class Add(_PairwiseMerge):
-    """The sum of the inputs.
+    """Adds the inputs.
 
     >>> tf.keras.layers.Add()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([4., 6.], dtype=float32)
@@ -181,7 +188,7 @@ class Add(_PairwiseMerge):
 
 @document(_LAYER_RAISES)
 class Subtract(Merge):
-    """The first input less the second.
+    """Subtracts the second input from the first.
 
     >>> tf.keras.layers.Subtract()([tf.constant([1.0, 2.0]), tf.constant([3.0, 3.0])]).numpy()
     array([-2., -1.], dtype=float32)
@@ -202,7 +209,7 @@ class Subtract(Merge):
 
 @document(_LAYER_RAISES)
 class Multiply(_PairwiseMerge):
-    """The product of the inputs, element by element.
+    """Multiplies the inputs, element by element.
 
     >>> tf.keras.layers.Multiply()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([3., 8.], dtype=float32)
@@ -218,8 +225,8 @@ class Multiply(_PairwiseMerge):
         )
         if any(mask is None for mask in masks):
             return result
-        there = functools.reduce(comparison.logical_or, masks)
-        return where(there, result, zeros_like(result))
+        any_mask = functools.reduce(comparison.logical_or, masks)
+        return where(any_mask, result, zeros_like(result))
 
     def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return x * y
@@ -227,7 +234,7 @@ class Multiply(_PairwiseMerge):
 
 @document(_LAYER_RAISES)
 class Average(Add):
-    """The mean of the inputs.
+    """Averages the inputs.
 
     >>> tf.keras.layers.Average()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([2., 3.], dtype=float32)
@@ -238,25 +245,25 @@ class Average(Add):
 
 
 class _Extremum(_PairwiseMerge):
-    """The largest or the smallest input, of those that their masks count."""
+    """Base class of the maximum and minimum, which ignore masked elements."""
 
     def _nt_merge(self, inputs: list[Any]) -> Any:
-        result, known = inputs[0], _broadcast_mask(inputs[0])
+        result, result_mask = inputs[0], _broadcast_mask(inputs[0])
         for x in inputs[1:]:
             mask = _broadcast_mask(x)
             if mask is not None:
                 x = where(mask, x, result)
-            if known is not None:
-                result = where(known, result, x)
-            both = mask is not None and known is not None
-            known = comparison.logical_or(known, mask) if both else None
+            if result_mask is not None:
+                result = where(result_mask, result, x)
+            both = mask is not None and result_mask is not None
+            result_mask = comparison.logical_or(result_mask, mask) if both else None
             result = self._nt_merge_pair(result, x)
         return result
 
 
 @document(_LAYER_RAISES)
 class Maximum(_Extremum):
-    """The largest of the inputs, element by element.
+    """Computes the maximum of the inputs, element by element.
 
     >>> tf.keras.layers.Maximum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
     array([3., 5.], dtype=float32)
@@ -268,7 +275,7 @@ class Maximum(_Extremum):
 
 @document(_LAYER_RAISES)
 class Minimum(_Extremum):
-    """The smallest of the inputs, element by element.
+    """Computes the minimum of the inputs, element by element.
 
     >>> tf.keras.layers.Minimum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
     array([1., 4.], dtype=float32)
@@ -278,9 +285,9 @@ class Minimum(_Extremum):
         return elementwise.minimum(x, y)
 
 
-@document(_LAYER_RAISES, axis="The axis along which they are concatenated.")
+@document(_LAYER_RAISES, axis="The axis along which to concatenate.")
 class Concatenate(Merge):
-    """The inputs, one behind the other.
+    """Concatenates the inputs.
 
     >>> tf.keras.layers.Concatenate()([tf.ones((2, 3)), tf.ones((2, 1))]).shape
     TensorShape([2, 4])
@@ -291,11 +298,11 @@ class Concatenate(Merge):
         self._nt_set_arguments(axis=axis)
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
-        """Give the inputs, one behind the other."""
+        """Return the concatenated inputs."""
         return concat(list(inputs), self.axis)
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
-        """Give the shape, whose size along the axis is the sum of the inputs'."""
+        """Return the shape, whose size along the axis is the sum of the sizes of the inputs."""
         shapes = shapes_of(input_shape, "`Concatenate`", "a list of at least 1 input")
         rank = len(shapes[0])
         if not -rank <= self.axis < rank:
@@ -323,7 +330,7 @@ class Concatenate(Merge):
     def compute_mask(
         self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
     ) -> Any:
-        """Give the masks, one behind the other; where an input has none, all counts."""
+        """Return the concatenated masks; an input without a mask counts as unmasked."""
         masks = _check_masks(inputs, previous_mask)
         if masks is None or all(mask is None for mask in masks):
             return None
@@ -340,13 +347,13 @@ class Concatenate(Merge):
 
 @document(
     "TypeError: If ``axes`` is not an int or a list.\n"
-    "ValueError: If it is not a pair; at a call, if "
-    "there are not two inputs, or their sizes along the axes differ.",
-    axes="The axis of each input that is summed over: an int for both, or a pair.",
-    normalize="Whether the inputs are scaled to length 1 along the axis: products are cosines.",
+    "ValueError: If the list is not a pair; at a call, if there are not two inputs, or their sizes "
+    "along the axes differ.",
+    axes="The axes to sum over: an int for both inputs, or a pair.",
+    normalize="Whether to normalize the inputs along the axes, so that the results are cosines.",
 )
 class Dot(Merge):
-    """Sums of products of two inputs along an axis of each, for each element of the batch.
+    """Computes dot products of two inputs along an axis of each, for each example.
 
     >>> tf.keras.layers.Dot(1)([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])]).numpy()
     array([[11.]], dtype=float32)
@@ -368,7 +375,7 @@ class Dot(Merge):
         self._nt_set_arguments(axes=axes, normalize=normalize)
 
     def _nt_contracted_axes(self, *shapes: Shape) -> tuple[int, int]:
-        """The axis of each input, from 0."""
+        """Return the axis of each input as a non-negative int."""
         axes = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
         ranks = [len(shape) for shape in shapes]
         if min(ranks) < 2:
@@ -385,7 +392,7 @@ class Dot(Merge):
         return axes[0] % ranks[0], axes[1] % ranks[1]
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
-        """Give the sums of products."""
+        """Return the dot products."""
         x, y = inputs
         full = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
         i, j = self._nt_contracted_axes(tuple(x.shape), tuple(y.shape))
@@ -402,7 +409,7 @@ class Dot(Merge):
         return movement.reshape(product, full)
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
-        """Give the shape without the axes that were summed over."""
+        """Return the shape without the summed axes."""
         shapes = shapes_of(input_shape, "`Dot`", "a list of 2 inputs")
         if len(shapes) != 2:
             raise ValueError(
@@ -421,19 +428,19 @@ class Dot(Merge):
                 "Cannot do batch_dot on inputs with different batch sizes. Received inputs with "
                 f"shapes {first} and {second}."
             )
-        left = [n for k, n in enumerate(first) if k != i]
-        left += [n for k, n in enumerate(second) if k not in (0, j)]
-        return tuple(left) if len(left) > 1 else (*left, 1)
+        sizes = [n for k, n in enumerate(first) if k != i]
+        sizes += [n for k, n in enumerate(second) if k not in (0, j)]
+        return tuple(sizes) if len(sizes) > 1 else (*sizes, 1)
 
     def compute_mask(self, inputs: object, previous_mask: object = None) -> None:
-        """Give no mask."""
+        """Return no mask."""
 
 
 _ARGUMENTS = {
     "inputs": "A list of tensors.",
-    "axis": "The axis along which they are concatenated.",
-    "axes": "The axis of each input that is summed over: an int for both, or a pair.",
-    "kwargs": "Other arguments of the layer.",
+    "axis": "The axis along which to concatenate.",
+    "axes": "The axes to sum over: an int for both inputs, or a pair.",
+    "kwargs": "Further arguments of the layer.",
 }
 _RAISES = "ValueError: If the inputs are not a list, or their shapes do not fit."
 _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
@@ -441,7 +448,7 @@ _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
 
 @_documented
 def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
-    """The sum of tensors.
+    """Add tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.keras.layers.add([x[0], x[1]]).numpy()
@@ -452,7 +459,7 @@ def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 @_documented
 def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
-    """The first of two tensors less the second.
+    """Subtract the second of two tensors from the first.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 3.0]])
     >>> tf.keras.layers.subtract([x[0], x[1]]).numpy()
@@ -463,7 +470,7 @@ def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 @_documented
 def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
-    """The product of tensors, element by element.
+    """Multiply tensors, element by element.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.keras.layers.multiply([x[0], x[1]]).numpy()
@@ -474,7 +481,7 @@ def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 @_documented
 def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
-    """The mean of tensors.
+    """Average tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.keras.layers.average([x[0], x[1]]).numpy()
@@ -485,7 +492,7 @@ def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 @_documented
 def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
-    """The largest of tensors, element by element.
+    """Return the maximum of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
     >>> tf.keras.layers.maximum([x[0], x[1]]).numpy()
@@ -496,7 +503,7 @@ def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 @_documented
 def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
-    """The smallest of tensors, element by element.
+    """Return the minimum of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
     >>> tf.keras.layers.minimum([x[0], x[1]]).numpy()
@@ -507,7 +514,7 @@ def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 @_documented
 def concatenate(inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kwargs: Any) -> Any:
-    """Tensors, one behind the other.
+    """Concatenate tensors.
 
     >>> tf.keras.layers.concatenate([tf.ones((2, 3)), tf.ones((2, 1))]).shape
     TensorShape([2, 4])
@@ -519,7 +526,7 @@ def concatenate(inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kw
 def dot(
     inputs: Sequence[TensorLike | KerasTensor], axes: int | Sequence[int] = -1, **kwargs: Any
 ) -> Any:
-    """Sums of products of two tensors along an axis of each, for each element of the batch.
+    """Compute dot products of two tensors along an axis of each, for each example.
 
     >>> tf.keras.layers.dot([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])], 1).numpy()
     array([[11.]], dtype=float32)

@@ -1,4 +1,4 @@
-"""Layers that drop elements or add noise while a model is trained, and else do nothing."""
+"""Layers that drop elements or add noise in training, and return their inputs otherwise."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _RANGE = "ValueError: If the rate is not between 0 and 1."
 
 
 def _check_rate(rate: object) -> float:
-    """A rate between 0 and 1.
+    """Return a number from 0 to 1.
 
     Raises:
-      ValueError: If it is something else.
+      ValueError: If the argument is not such a number.
     """
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
         raise ValueError(
@@ -35,7 +35,7 @@ def _check_rate(rate: object) -> float:
 
 
 class _Noise(ConfiguredLayer):
-    """A layer that changes its inputs in training only: their shape and mask stay."""
+    """Base class of layers that change their inputs in training, but not the shape and mask."""
 
     _nt_amount = "rate"
 
@@ -44,7 +44,7 @@ class _Noise(ConfiguredLayer):
         self.supports_masking = True
 
     def _nt_set_seed(self, seed: int | None) -> None:
-        """Keep the seed, and draw from it."""
+        """Store the seed, and create a generator from it."""
         self._nt_set_arguments(seed=seed)
         self.seed_generator = SeedGenerator(seed)
 
@@ -52,17 +52,18 @@ class _Noise(ConfiguredLayer):
         raise NotImplementedError
 
     def call(self, inputs: Tensor, training: bool | None = False) -> Tensor:
-        """Give the inputs, changed if the model is trained."""
+        """Return the inputs; in training, with noise."""
         if training and getattr(self, self._nt_amount) > 0:
             return self._nt_add_noise(inputs)
         return inputs
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of the inputs."""
+        """Return the shape of the inputs."""
         return tuple(input_shape)
 
 
 def _noise_shape(noise_shape: InputShape | None, inputs: Tensor) -> tuple[int, ...]:
+    """Return the noise shape with the sizes of the inputs in place of None."""
     if noise_shape is None:
         return tuple(inputs.shape)
     sizes = zip(noise_shape, tuple(inputs.shape), strict=True)
@@ -71,7 +72,7 @@ def _noise_shape(noise_shape: InputShape | None, inputs: Tensor) -> tuple[int, .
 
 @document(f"{_RANGE[:-1]}, or ``noise_shape`` is not a shape.")
 class Dropout(_Noise):
-    """In training, elements become 0 with a probability; the others are divided by the rest.
+    """In training, sets elements to 0 with probability ``rate`` and divides others by ``1 - rate``.
 
     See Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting"
     (2014).
@@ -109,7 +110,7 @@ class Dropout(_Noise):
 
 
 class _SpatialDropout(Dropout):
-    """Dropout of whole channels over `rank` axes in space."""
+    """Base class of dropout of entire channels over `rank` spatial axes."""
 
     rank: int
     data_format = "channels_last"
@@ -129,9 +130,9 @@ class _SpatialDropout(Dropout):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         config = super().get_config()
-        del config["trainable"]  # which Keras's do not take
+        del config["trainable"]  # Keras's configurations of these classes lack it
         return config
 
     def _nt_noise_shape(self, inputs: Tensor) -> Any:
@@ -140,12 +141,12 @@ class _SpatialDropout(Dropout):
         return join_shape(shape[0], (1,) * self.rank, channels, self.data_format)
 
 
-_NAME_AND_DTYPE = {"name": "Its name.", "dtype": "The dtype it computes in."}
+_NAME_AND_DTYPE = {"name": "The name of the layer.", "dtype": "The dtype of computations."}
 
 
 @document(_RANGE, **_NAME_AND_DTYPE)
 class SpatialDropout1D(_SpatialDropout):
-    """`Dropout` of whole channels: inputs of shape (batch, steps, channels).
+    """`Dropout` of entire channels: inputs of shape (batch, steps, channels).
 
     >>> x = tf.keras.layers.SpatialDropout1D(0.5)(tf.ones((1, 5, 8)), training=True)
     >>> set(x.numpy().sum(1).ravel().tolist()) <= {0.0, 10.0}
@@ -167,7 +168,7 @@ class SpatialDropout1D(_SpatialDropout):
 
 @document(_RANGE, **_NAME_AND_DTYPE)
 class SpatialDropout2D(_SpatialDropout):
-    """`Dropout` of whole channels of pictures, of shape (batch, height, width, channels).
+    """`Dropout` of entire channels of images of shape (batch, height, width, channels).
 
     >>> x = tf.keras.layers.SpatialDropout2D(0.5)(tf.ones((1, 2, 2, 8)), training=True)
     >>> set(x.numpy().sum((1, 2)).ravel().tolist()) <= {0.0, 8.0}
@@ -191,7 +192,7 @@ class SpatialDropout2D(_SpatialDropout):
 
 @document(_RANGE, **_NAME_AND_DTYPE)
 class SpatialDropout3D(_SpatialDropout):
-    """`Dropout` of whole channels: inputs of shape (batch, depth, height, width, channels).
+    """`Dropout` of entire channels: inputs of shape (batch, depth, height, width, channels).
 
     >>> x = tf.keras.layers.SpatialDropout3D(0.5)(tf.ones((1, 1, 2, 2, 8)), training=True)
     >>> set(x.numpy().sum((1, 2, 3)).ravel().tolist()) <= {0.0, 8.0}
@@ -215,10 +216,10 @@ class SpatialDropout3D(_SpatialDropout):
 
 @document(
     "ValueError: If the deviation is not between 0 and 1.",
-    stddev="The standard deviation of what is added, from 0 to 1.",
+    stddev="The standard deviation of the noise, from 0 to 1.",
 )
 class GaussianNoise(_Noise):
-    """In training, numbers of a normal distribution around 0 are added.
+    """In training, adds noise from a normal distribution of mean 0.
 
     >>> x = tf.keras.layers.GaussianNoise(0.5)(tf.zeros((100, 100)), training=True)
     >>> bool(0.45 < tf.math.reduce_std(x) < 0.55)
@@ -248,7 +249,7 @@ class GaussianNoise(_Noise):
     rate="The equivalent dropout rate: the standard deviation is sqrt(rate / (1 - rate)).",
 )
 class GaussianDropout(_Noise):
-    """In training, elements are multiplied by numbers of a normal distribution around 1.
+    """In training, multiplies elements by noise from a normal distribution of mean 1.
 
     >>> x = tf.keras.layers.GaussianDropout(0.5)(tf.ones((100, 100)), training=True)
     >>> bool(0.9 < tf.math.reduce_std(x) < 1.1)
@@ -269,7 +270,7 @@ class GaussianDropout(_Noise):
 
 @document(_RANGE)
 class AlphaDropout(_Noise):
-    """`Dropout` that keeps mean and variance, for what `selu` gives.
+    """`Dropout` that keeps the mean and variance of outputs of `selu`.
 
     See Klambauer, Unterthiner, Mayr and Hochreiter, "Self-Normalizing Neural Networks" (2017).
 
@@ -292,11 +293,11 @@ class AlphaDropout(_Noise):
     def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
-        low = -1.6732632423543772 * 1.0507009873554805  # what selu gives far below 0
+        low = -1.6732632423543772 * 1.0507009873554805  # the limit of `selu` at minus infinity
         scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
         draws = self.seed_generator.uniform(_noise_shape(self.noise_shape, inputs), inputs.dtype)
-        retained = cast(draws >= self.rate, inputs.dtype)
+        keep_mask = cast(draws >= self.rate, inputs.dtype)
         result: Tensor = (
-            scale * (inputs * retained + low * (1 - retained)) - scale * low * self.rate
+            scale * (inputs * keep_mask + low * (1 - keep_mask)) - scale * low * self.rate
         )
         return result

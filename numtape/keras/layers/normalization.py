@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def normalize_axes(axis: int | Sequence[int], shape: InputShape) -> tuple[int, ...]:
-    """Axes as numbers from 0, for a shape.
+    """Return the axes of a shape as a tuple of non-negative ints.
 
     Raises:
-      ValueError: If one is out of bounds.
+      ValueError: If an axis is out of bounds.
     """
     shape = tuple(shape)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -39,10 +39,10 @@ def normalize_axes(axis: int | Sequence[int], shape: InputShape) -> tuple[int, .
 
 
 def check_axis(axis: object) -> int | list[int]:
-    """An axis, or a list of them.
+    """Return an int as it is, and a list or tuple of ints as a list.
 
     Raises:
-      TypeError: If it is something else.
+      TypeError: If the argument is neither.
     """
     if isinstance(axis, int) and not isinstance(axis, bool):
         return axis
@@ -55,7 +55,7 @@ def check_axis(axis: object) -> int | list[int]:
 
 
 class Normalizer(ConfiguredLayer):
-    """A layer that normalizes: the shape stays; a gamma scales, a beta shifts."""
+    """Base class of layers that normalize, multiply by ``gamma`` and add ``beta``."""
 
     def _nt_set_affine_arguments(
         self,
@@ -63,10 +63,10 @@ class Normalizer(ConfiguredLayer):
         epsilon: float,
         center: bool,
         scale: bool,
-        **initializers: object,
+        **weight_arguments: object,
     ) -> None:
         self._nt_set_arguments(
-            axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers
+            axis=axis, epsilon=float(epsilon), center=center, scale=scale, **weight_arguments
         )
         self.supports_masking = True
         self.gamma: LayerVariable | None = None
@@ -77,12 +77,12 @@ class Normalizer(ConfiguredLayer):
         self.beta = self._nt_weight("beta", shape) if self.center else None
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of the inputs."""
+        """Return the shape of the inputs."""
         normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
-_BOUNDS = "ValueError: If a name is unknown; at the first call, if the inputs have no such axis."
+_BOUNDS = "ValueError: If a name is unknown; in `build`, if an axis is out of bounds."
 
 
 @document(f"TypeError: If ``axis`` is not an int or list of ints.\n{_BOUNDS}")
@@ -128,7 +128,7 @@ class LayerNormalization(Normalizer):
         )
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``gamma`` and ``beta``, of the sizes of the axes that are normalized."""
+        """Create ``gamma`` and ``beta``, whose shape is the sizes of the normalized axes."""
         shape = tuple(input_shape)
         if not shape:
             raise ValueError(
@@ -138,7 +138,7 @@ class LayerNormalization(Normalizer):
         self._nt_build_affine(tuple(shape[axis] for axis in normalize_axes(self.axis, shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized, scaled and shifted."""
+        """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
@@ -164,19 +164,19 @@ class LayerNormalization(Normalizer):
     def _nt_broadcast_weight(
         self, weight: Tensor | Variable, wide: tuple[int, ...], axes: tuple[int, ...]
     ) -> Any:
-        """A weight in a shape that broadcasts with the inputs."""
+        """Reshape a weight so that it broadcasts with the inputs."""
         if axes == (len(wide) - 1,):
             return weight
         return movement.reshape(weight, wide)
 
 
 @document(
-    f"{_BOUNDS[:-1]}, or its size cannot be parted.",
-    groups="Into how many groups the channels are parted; -1 for one each.",
-    axis="The axis of the channels.",
+    f"{_BOUNDS[:-1]} or its size is not a multiple of ``groups``.",
+    groups="The number of groups of channels; -1 for one group per channel.",
+    axis="The channel axis.",
 )
 class GroupNormalization(Normalizer):
-    """Each group of channels normalized by its mean and variance, over all places.
+    """Normalizes each group of channels of each example by its mean and variance.
 
     From Wu and He, "Group Normalization" (2018).
 
@@ -184,6 +184,8 @@ class GroupNormalization(Normalizer):
     >>> layer(tf.constant([[1.0, 3.0, 10.0, 30.0]])).numpy()
     array([[-1.,  1., -1.,  1.]], dtype=float32)
     """
+
+    groups: int
 
     def __init__(
         self,
@@ -215,10 +217,8 @@ class GroupNormalization(Normalizer):
             gamma_constraint=gamma_constraint,
         )
 
-    groups: int
-
     def build(self, input_shape: InputShape) -> None:
-        """Make ``gamma`` and ``beta``, of the size of the channel axis."""
+        """Create ``gamma`` and ``beta``, whose size is that of the channel axis."""
         shape: tuple[Any, ...] = tuple(input_shape)
         (axis,) = normalize_axes(self.axis, shape)
         size = shape[axis]
@@ -238,16 +238,16 @@ class GroupNormalization(Normalizer):
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: size})
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized, scaled and shifted."""
+        """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         (axis,) = normalize_axes(self.axis, shape)
-        each = shape[axis] // self.groups
-        separate = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
-        x = movement.reshape(inputs, separate)
-        axes = [k for k in range(1, len(separate)) if k != axis]
+        group_size = shape[axis] // self.groups
+        grouped = (*shape[:axis], self.groups, group_size, *shape[axis + 1 :])
+        x = movement.reshape(inputs, grouped)
+        axes = [k for k in range(1, len(grouped)) if k != axis]
         mean, variance = moments(x, axes, keepdims=True)
-        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(separate))
+        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(grouped))
         factor: Any = elementwise.rsqrt(variance + self.epsilon)
         result = (x - mean) * factor
         if self.gamma is not None:
@@ -259,7 +259,7 @@ class GroupNormalization(Normalizer):
 
 @document("TypeError: If ``axis`` is not an int or list of ints.")
 class UnitNormalization(ConfiguredLayer):
-    """Each element of a batch scaled to a Euclidean length of 1.
+    """Scales each example to a Euclidean norm of 1.
 
     >>> tf.keras.layers.UnitNormalization()(tf.constant([[3.0, 4.0]])).numpy()
     array([[0.6, 0.8]], dtype=float32)
@@ -271,14 +271,14 @@ class UnitNormalization(ConfiguredLayer):
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, divided by their length."""
+        """Divide the inputs by their norm."""
         inputs = self._nt_floats(inputs)
-        square = reduce_sum(elementwise.square(inputs), self.axis, True)
-        result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
+        squared_norm = reduce_sum(elementwise.square(inputs), self.axis, True)
+        result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(squared_norm), 1e12)
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of the inputs."""
+        """Return the shape of the inputs."""
         normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
@@ -300,13 +300,13 @@ class RMSNormalization(ConfiguredLayer):
         self._nt_set_arguments(axis=check_axis(axis), epsilon=epsilon)
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``scale``, of the sizes of the axes that are normalized."""
+        """Create ``scale``, whose shape is the sizes of the normalized axes."""
         shape = tuple(input_shape)
         sizes = tuple(shape[axis] for axis in sorted(normalize_axes(self.axis, shape)))
         self.scale = self.add_weight(shape=sizes, initializer="ones", name="scale")
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized and scaled."""
+        """Normalize the inputs and multiply by ``scale``."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
@@ -317,25 +317,26 @@ class RMSNormalization(ConfiguredLayer):
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of the inputs."""
+        """Return the shape of the inputs."""
         normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
 @document(
-    "ValueError: If a name is unknown; at the first call, if the inputs have no such axis.",
-    axis="The axis of the features: they are normalized over all others.",
-    momentum="How much of the moving moments stays at each step.",
-    moving_mean_initializer="Where the moving mean begins.",
-    moving_variance_initializer="Where the moving variance begins.",
-    synchronized="False: moments are those of this process.",
+    _BOUNDS,
+    axis="The feature axis; moments are computed over all other axes.",
+    momentum="The factor of the moving moments in each update.",
+    moving_mean_initializer="The initializer of the moving mean.",
+    moving_variance_initializer="The initializer of the moving variance.",
+    synchronized="Must be False: moments are computed in one process.",
 )
 class BatchNormalization(Normalizer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta``, over the batch.
 
-    In training, mean and variance are the batch's, and ``moving_mean`` and ``moving_variance``
-    move towards them: ``moving * momentum + new * (1 - momentum)``. Else, and in a layer that is
-    not trainable, these are used. From Ioffe and Szegedy, "Batch Normalization" (2015).
+    In training, mean and variance are those of the batch, and ``moving_mean`` and
+    ``moving_variance`` are updated: ``moving * momentum + new * (1 - momentum)``. Otherwise, and if
+    the layer is not trainable, the moving moments are used. From Ioffe and Szegedy, "Batch
+    Normalization" (2015).
 
     >>> layer = tf.keras.layers.BatchNormalization(momentum=0.5, epsilon=0.0)
     >>> layer(tf.constant([[1.0], [3.0]]), training=True).numpy().ravel()
@@ -366,7 +367,9 @@ class BatchNormalization(Normalizer):
     ) -> None:
         super().__init__(**kwargs)
         if synchronized:
-            raise ValueError("`synchronized=True` is not there: moments are of one process.")
+            raise ValueError(
+                "`synchronized=True` is not supported: moments are computed in one process."
+            )
         self._nt_set_arguments(momentum=float(momentum), synchronized=synchronized)
         self._nt_set_affine_arguments(
             axis,
@@ -384,7 +387,7 @@ class BatchNormalization(Normalizer):
         )
 
     def build(self, input_shape: InputShape) -> None:
-        """Make ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
+        """Create ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
         shape = tuple(input_shape)
         (axis,) = normalize_axes(self.axis, shape)
         size = (shape[axis],)
@@ -396,7 +399,7 @@ class BatchNormalization(Normalizer):
     def call(
         self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
     ) -> Tensor:
-        """Give the inputs, normalized, scaled and shifted; in training, move the moments."""
+        """Normalize the inputs; in training, also update the moving moments."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         if mask is not None and len(mask.shape) != len(shape) - 1:
@@ -414,27 +417,32 @@ class BatchNormalization(Normalizer):
             self._nt_update_moving(self.moving_variance, variance)
         wide = [n if k == axis else 1 for k, n in enumerate(shape)]
 
-        def along(part: Tensor | Variable | None) -> Any:
-            """Moments or a weight in a shape that broadcasts with the inputs."""
-            if part is None or axis == len(shape) - 1:
-                return part
-            return movement.reshape(part, wide)
+        def broadcast(weight: Tensor | Variable | None) -> Any:
+            """Reshape moments or a weight so that they broadcast with the inputs."""
+            if weight is None or axis == len(shape) - 1:
+                return weight
+            return movement.reshape(weight, wide)
 
         beta, gamma = (None if v is None else original(v) for v in (self.beta, self.gamma))
         return batch_normalization(
-            inputs, along(mean), along(variance), along(beta), along(gamma), self.epsilon
+            inputs,
+            broadcast(mean),
+            broadcast(variance),
+            broadcast(beta),
+            broadcast(gamma),
+            self.epsilon,
         )
 
     def _nt_moments(self, x: Tensor, axes: list[int], mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:
             return moments(x, axes)
-        there = cast(movement.expand_dims(mask, -1), bool_)
-        there = movement.broadcast_to(there, tuple(x.shape))
-        count = reduce_sum(cast(there, x.dtype), axes, True) + 1e-7
-        mean = reduce_sum(select(there, x, 0.0), axes, True) / count
-        variance = reduce_sum(select(there, square(x - mean), 0.0), axes, True) / count
+        mask = cast(movement.expand_dims(mask, -1), bool_)
+        mask = movement.broadcast_to(mask, tuple(x.shape))
+        count = reduce_sum(cast(mask, x.dtype), axes, True) + 1e-7
+        mean = reduce_sum(select(mask, x, 0.0), axes, True) / count
+        variance = reduce_sum(select(mask, square(x - mean), 0.0), axes, True) / count
         return movement.squeeze(mean, axes), movement.squeeze(variance, axes)
 
     def _nt_update_moving(self, moving: LayerVariable, value: Tensor) -> None:
-        old = original(moving)
-        old.assign(old * self.momentum + value * (1.0 - self.momentum))
+        variable = original(moving)
+        variable.assign(variable * self.momentum + value * (1.0 - self.momentum))

@@ -1,4 +1,4 @@
-"""Layers that cut off or add elements around the axes in space, or repeat them."""
+"""Layers that crop, pad or repeat elements along spatial axes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,19 @@ _Pairs = tuple[tuple[int, int], ...]
 
 
 def _parse_pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: str) -> _Pairs:
-    """How many elements before and behind each axis, out of an int, some ints or pairs.
+    """Return a pair (before, after) for each spatial axis.
+
+    Args:
+      value: An int, an int for each axis, or a pair for each axis; for one axis, an int or a pair.
+      rank: The number of spatial axes.
+      name: The name of the argument, for error messages.
 
     Raises:
-      ValueError: If they do not fit.
+      ValueError: If the value has another form, or a number is negative.
     """
     if rank == 1:
-        before, behind = int_tuple(value, 2, name, 0)
-        return ((before, behind),)
+        before, after = int_tuple(value, 2, name, 0)
+        return ((before, after),)
     if isinstance(value, int):
         if value < 0:
             raise ValueError(f"`{name}` cannot be negative. Received: {name}={value}.")
@@ -54,11 +59,11 @@ def _parse_pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: st
     result = (
         int_tuple(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
     )
-    return tuple((before, behind) for before, behind in result)
+    return tuple((before, after) for before, after in result)
 
 
 class _BorderLayer(ConfiguredLayer):
-    """Layers with a pair of numbers for each axis in space."""
+    """Base class of layers with a pair of numbers for each spatial axis."""
 
     rank: int
 
@@ -77,31 +82,31 @@ class _BorderLayer(ConfiguredLayer):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _nt_pairs_of_all_axes(self, pair: tuple[int, int]) -> list[Any]:
-        """A pair for each axis: none for the batch and the channels."""
+        """Return a pair for each axis; ``pair`` is that of the batch and channel axes."""
         return list(join_shape(pair, self._nt_pairs, pair, self.data_format))
 
 
 class _Cropping(_BorderLayer):
-    """Elements cut off from `rank` axes in space."""
+    """Base class of cropping along `rank` spatial axes."""
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs without their borders."""
+        """Return the inputs without the cropped elements."""
         shape = self.compute_output_shape(inputs.shape)
         pairs = self._nt_pairs_of_all_axes((0, 0))
-        cut = tuple(
+        kept = tuple(
             slice(before, before + (size or 0))
             for (before, _), size in zip(pairs, shape, strict=True)
         )
-        result: Tensor = inputs[cut]
+        result: Tensor = inputs[kept]
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of what is left."""
+        """Return the shape after cropping."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         left = [
-            None if size is None else size - before - behind
-            for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
+            None if size is None else size - before - after
+            for size, (before, after) in zip(space, self._nt_pairs, strict=True)
         ]
         if any(size is not None and size <= 0 for size in left):
             raise ValueError(
@@ -112,16 +117,16 @@ class _Cropping(_BorderLayer):
         return join_shape(shape[0], left, channels, self.data_format)
 
 
-_CROP = (
-    "ValueError: If they are not such numbers, or negative; at a call, if the inputs have other "
-    "axes or nothing is left."
+_CROP_RAISES = (
+    "ValueError: If ``cropping`` is invalid; at a call, if the number of axes is wrong or no "
+    "element remains."
 )
-_CUT = "How many elements are cut off: an int, an int for each axis, or a pair for each axis."
+_CROPPING = "The number of elements to remove: an int, an int per axis, or a pair per axis."
 
 
-@document(_CROP, cropping="How many steps are cut off: an int, or those before and behind.")
+@document(_CROP_RAISES, cropping="The number of steps to remove: an int or a pair (before, after).")
 class Cropping1D(_Cropping):
-    """Steps cut off from inputs of shape (batch, steps, channels).
+    """Removes steps at both ends of inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.Cropping1D((1, 2))(tf.ones((2, 6, 3))).shape
     TensorShape([2, 3, 3])
@@ -134,9 +139,9 @@ class Cropping1D(_Cropping):
         self._nt_set_pairs("cropping", cropping, None, False)
 
 
-@document(_CROP, cropping=_CUT)
+@document(_CROP_RAISES, cropping=_CROPPING)
 class Cropping2D(_Cropping):
-    """Borders cut off from pictures, of shape (batch, height, width, channels).
+    """Removes the borders of images of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.Cropping2D(((1, 0), (2, 2)))(tf.ones((2, 6, 6, 3))).shape
     TensorShape([2, 5, 2, 3])
@@ -154,9 +159,9 @@ class Cropping2D(_Cropping):
         self._nt_set_pairs("cropping", cropping, data_format)
 
 
-@document(_CROP, cropping=_CUT)
+@document(_CROP_RAISES, cropping=_CROPPING)
 class Cropping3D(_Cropping):
-    """Borders cut off from inputs of shape (batch, depth, height, width, channels).
+    """Removes the borders of inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.Cropping3D(1)(tf.ones((2, 6, 6, 6, 3))).shape
     TensorShape([2, 4, 4, 4, 3])
@@ -175,33 +180,30 @@ class Cropping3D(_Cropping):
 
 
 class _ZeroPadding(_BorderLayer):
-    """Zeros around `rank` axes in space."""
+    """Base class of padding with zeros along `rank` spatial axes."""
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs with zeros around them."""
+        """Return the inputs with zeros around them."""
         return pad(inputs, self._nt_pairs_of_all_axes((0, 0)))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape with the borders."""
+        """Return the shape after padding."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         sizes = [
-            None if size is None else size + before + behind
-            for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
+            None if size is None else size + before + after
+            for size, (before, after) in zip(space, self._nt_pairs, strict=True)
         ]
         return join_shape(shape[0], sizes, channels, self.data_format)
 
 
-_PAD = (
-    "ValueError: If they are not such numbers, or negative; at a call, if the inputs have other "
-    "axes."
-)
-_ADD = "How many zeros are added: an int, an int for each axis, or a pair for each axis."
+_PAD_RAISES = "ValueError: If ``padding`` is invalid; at a call, if the number of axes is wrong."
+_PADDING = "The number of zeros to add: an int, an int per axis, or a pair per axis."
 
 
-@document(_PAD, padding="How many zeros are added: an int, or those before and behind.")
+@document(_PAD_RAISES, padding="The number of zeros to add: an int, or a pair (before, after).")
 class ZeroPadding1D(_ZeroPadding):
-    """Zeros before and behind the steps of inputs of shape (batch, steps, channels).
+    """Adds zeros before and after the steps of inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.ZeroPadding1D((0, 2))(tf.ones((1, 2, 1))).numpy().ravel()
     array([1., 1., 0., 0.], dtype=float32)
@@ -216,9 +218,9 @@ class ZeroPadding1D(_ZeroPadding):
         self._nt_set_pairs("padding", padding, data_format)
 
 
-@document(_PAD, padding=_ADD)
+@document(_PAD_RAISES, padding=_PADDING)
 class ZeroPadding2D(_ZeroPadding):
-    """Zeros around pictures, of shape (batch, height, width, channels).
+    """Adds zeros around images of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.ZeroPadding2D((1, 2))(tf.ones((2, 6, 6, 3))).shape
     TensorShape([2, 8, 10, 3])
@@ -236,9 +238,9 @@ class ZeroPadding2D(_ZeroPadding):
         self._nt_set_pairs("padding", padding, data_format)
 
 
-@document(_PAD, padding=_ADD)
+@document(_PAD_RAISES, padding=_PADDING)
 class ZeroPadding3D(_ZeroPadding):
-    """Zeros around inputs of shape (batch, depth, height, width, channels).
+    """Adds zeros around inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.ZeroPadding3D()(tf.ones((2, 6, 6, 6, 3))).shape
     TensorShape([2, 8, 8, 8, 3])
@@ -257,12 +259,12 @@ class ZeroPadding3D(_ZeroPadding):
 
 
 def sizes_around(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
-    """How many elements there are before an axis, along it and behind it."""
+    """Return the products of the sizes before an axis, of the axis, and after it."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 class _UpSampling(ConfiguredLayer):
-    """Each element several times along `rank` axes in space."""
+    """Base class of repetition of elements along `rank` spatial axes."""
 
     rank: int
     data_format: str
@@ -270,20 +272,20 @@ class _UpSampling(ConfiguredLayer):
 
     @property
     def _nt_factors(self) -> tuple[int, ...]:
-        times: tuple[int, ...] = (self.size,) if self.rank == 1 else self.size
-        return times
+        factors: tuple[int, ...] = (self.size,) if self.rank == 1 else self.size
+        return factors
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs with each element repeated, or what lies between elements."""
+        """Return the inputs with each element repeated, or interpolated."""
         if self.interpolation != "nearest":
             return self._nt_resize(inputs, self.compute_output_shape(inputs.shape))
-        for axis, times in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
-            if times > 1:
-                before, size, behind = sizes_around(tuple(inputs.shape), axis)
-                separate = movement.reshape(inputs, (before, size, 1, behind))
-                wide = movement.broadcast_to(separate, (before, size, times, behind))
+        for axis, factor in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
+            if factor > 1:
+                before, size, after = sizes_around(tuple(inputs.shape), axis)
+                rows = movement.reshape(inputs, (before, size, 1, after))
+                repeated = movement.broadcast_to(rows, (before, size, factor, after))
                 inputs = movement.reshape(
-                    wide, (*inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :])
+                    repeated, (*inputs.shape[:axis], size * factor, *inputs.shape[axis + 1 :])
                 )
         return inputs
 
@@ -294,7 +296,7 @@ class _UpSampling(ConfiguredLayer):
         return movement.transpose(result, (0, 3, 1, 2))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape with the larger sizes in space."""
+        """Return the shape with the repeated spatial sizes."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         sizes = [
@@ -306,11 +308,11 @@ class _UpSampling(ConfiguredLayer):
 
 @document(
     "TypeError: If ``size`` is not an int.\nValueError: If it is not positive; at a call, if the "
-    "inputs have other axes.",
-    size="How often each step is there.",
+    "number of axes is wrong.",
+    size="The number of repetitions of each step.",
 )
 class UpSampling1D(_UpSampling):
-    """Each step several times: inputs of shape (batch, steps, channels).
+    """Repeats each step: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.UpSampling1D(2)(tf.reshape([1.0, 2.0], (1, 2, 1))).numpy().ravel()
     array([1., 1., 2., 2.], dtype=float32)
@@ -329,20 +331,20 @@ class UpSampling1D(_UpSampling):
         self.input_spec = InputSpec(ndim=3)
 
 
-_TIMES = "How often each element is there: an int, or one for each axis in space."
-_SIZES = (
-    "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs "
-    "have other axes."
+_SIZE = "The number of repetitions of each element: an int, or one for each spatial axis."
+_RAISES = (
+    "ValueError: If an argument is out of range or a name unknown; at a call, if the number of "
+    "axes is wrong."
 )
 
 
 @document(
-    _SIZES,
-    size=_TIMES,
-    interpolation='"nearest", which repeats pixels, or "bilinear", means of the four nearest ones.',
+    _RAISES,
+    size=_SIZE,
+    interpolation='"nearest", which repeats pixels, or "bilinear", which interpolates.',
 )
 class UpSampling2D(_UpSampling):
-    """Each pixel several times: pictures of shape (batch, height, width, channels).
+    """Repeats each pixel: images of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.UpSampling2D((2, 3))(tf.ones((1, 4, 4, 3))).shape
     TensorShape([1, 8, 12, 3])
@@ -372,9 +374,9 @@ class UpSampling2D(_UpSampling):
         self.input_spec = InputSpec(ndim=4)
 
 
-@document(_SIZES, size=_TIMES)
+@document(_RAISES, size=_SIZE)
 class UpSampling3D(_UpSampling):
-    """Each element several times: inputs of shape (batch, depth, height, width, channels).
+    """Repeats each element: inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.UpSampling3D(2)(tf.ones((1, 2, 2, 2, 3))).shape
     TensorShape([1, 4, 4, 4, 3])

@@ -1,4 +1,4 @@
-"""Pooling: the largest or the mean of each window, or of all places."""
+"""Pooling: the maximum or mean of each window, or over all spatial axes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
-    "another number of axes, or are smaller than the window."
+    "a wrong number of axes, or are smaller than the window."
 )
-_STRIDES = "How far the window goes each time: an int, or one for each axis; None: its size."
+_STRIDES = "The step of the window: an int, or one for each spatial axis; None for ``pool_size``."
 
 
 class Pooling(ConfiguredLayer):
-    """The largest or the mean of windows that slide over `rank` axes in space."""
+    """Base class of pooling over windows that slide over `rank` spatial axes."""
 
     rank: int
     _nt_pool: ClassVar[Any]
@@ -61,7 +61,7 @@ class Pooling(ConfiguredLayer):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give one element for each window and channel."""
+        """Return one element for each window and channel."""
         self.compute_output_shape(inputs.shape)
         result: Tensor = self._nt_pool(
             inputs,
@@ -73,7 +73,7 @@ class Pooling(ConfiguredLayer):
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape of the output: as many places as the window has."""
+        """Return the shape of the output."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         result = window_counts(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
@@ -86,9 +86,9 @@ class Pooling(ConfiguredLayer):
         return join_shape(shape[0], result, channels, self.data_format)
 
 
-@document(_RAISES, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class MaxPooling1D(Pooling):
-    """The largest element of each window over one axis: inputs of shape (batch, steps, channels).
+    """The maximum of each window over one axis: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.MaxPooling1D(2)(tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 4, 1))).numpy().ravel()
     array([5., 3.], dtype=float32)
@@ -98,9 +98,9 @@ class MaxPooling1D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool1d)
 
 
-@document(_RAISES, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class MaxPooling2D(Pooling):
-    """The largest element of each window of pictures, of shape (batch, height, width, channels).
+    """The maximum of each window of images, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.MaxPooling2D()(tf.ones((1, 6, 4, 3))).shape
     TensorShape([1, 3, 2, 3])
@@ -110,9 +110,9 @@ class MaxPooling2D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool2d)
 
 
-@document(_RAISES, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class MaxPooling3D(Pooling):
-    """The largest element of each window: (batch, depth, height, width, channels).
+    """The maximum of each window: (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.MaxPooling3D()(tf.ones((1, 6, 4, 2, 3))).shape
     TensorShape([1, 3, 2, 1, 3])
@@ -123,7 +123,7 @@ class MaxPooling3D(Pooling):
 
 
 class _AveragePooling(Pooling):
-    """Pooling by means, whose window has no size by default."""
+    """Base class of average pooling, whose `pool_size` has no default."""
 
     def __init__(
         self,
@@ -137,11 +137,11 @@ class _AveragePooling(Pooling):
         super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the mean of each window and channel."""
+        """Return the mean of each window and channel."""
         return super().call(self._nt_floats(inputs))
 
 
-@document(_RAISES, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class AveragePooling1D(_AveragePooling):
     """The mean of each window over one axis: inputs of shape (batch, steps, channels).
 
@@ -154,9 +154,9 @@ class AveragePooling1D(_AveragePooling):
     _nt_pool = staticmethod(pooling.avg_pool1d)
 
 
-@document(_RAISES, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class AveragePooling2D(_AveragePooling):
-    """The mean of each window of pictures, of shape (batch, height, width, channels).
+    """The mean of each window of images, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.AveragePooling2D(2, strides=1)(tf.ones((1, 6, 4, 3))).shape
     TensorShape([1, 5, 3, 3])
@@ -166,7 +166,7 @@ class AveragePooling2D(_AveragePooling):
     _nt_pool = staticmethod(pooling.avg_pool2d)
 
 
-@document(_RAISES, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class AveragePooling3D(_AveragePooling):
     """The mean of each window: inputs of shape (batch, depth, height, width, channels).
 
@@ -179,7 +179,7 @@ class AveragePooling3D(_AveragePooling):
 
 
 class GlobalPooling(ConfiguredLayer):
-    """The largest or the mean of all places in `rank` axes in space."""
+    """Base class of pooling over all of `rank` spatial axes."""
 
     rank: int
     _nt_reduce: ClassVar[Any]
@@ -197,27 +197,27 @@ class GlobalPooling(ConfiguredLayer):
         return list(range(first, first + self.rank))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give one element for each channel."""
+        """Return one element for each channel."""
         if self._nt_reduce is reduce_mean:
             inputs = self._nt_floats(inputs)
         result: Tensor = self._nt_reduce(inputs, self._nt_axes, self.keepdims)
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape (batch, channels), or with axes of size 1 in space."""
+        """Return (batch, channels), with spatial axes of size 1 if ``keepdims``."""
         shape = tuple(input_shape)
         channels = split_shape(shape, self.data_format)[1]
         space = (1,) * self.rank if self.keepdims else ()
         return join_shape(shape[0], space, channels, self.data_format)
 
 
-_KEEPDIMS = "Whether the axes in space stay, with size 1."
-_FORMAT = "ValueError: If the format is unknown; at a call, if the inputs have other axes."
+_KEEPDIMS = "Whether to keep the spatial axes, with size 1."
+_FORMAT = "ValueError: If the format is unknown; at a call, if the number of axes is wrong."
 
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling1D(GlobalPooling):
-    """The mean over the steps: inputs of shape (batch, steps, channels). A mask leaves out steps.
+    """The mean over the steps that are not masked: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.GlobalAveragePooling1D()(tf.constant([[[1.0, 2.0], [3.0, 6.0]]])).numpy()
     array([[2., 4.]], dtype=float32)
@@ -233,12 +233,12 @@ class GlobalAveragePooling1D(GlobalPooling):
         self.supports_masking = True
 
     def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Give the mean of each channel, over the steps where the mask is true."""
+        """Return the mean of each channel over the steps where the mask is true."""
         if mask is None:
             return super().call(inputs)
-        there = expand_dims(cast(mask, bool_), 2 if self.data_format == "channels_last" else 1)
-        total = reduce_sum(select(there, inputs, 0.0), self._nt_axes, self.keepdims)
-        return total / reduce_sum(cast(there, inputs.dtype), self._nt_axes, self.keepdims)
+        mask = expand_dims(cast(mask, bool_), 2 if self.data_format == "channels_last" else 1)
+        total = reduce_sum(select(mask, inputs, 0.0), self._nt_axes, self.keepdims)
+        return total / reduce_sum(cast(mask, inputs.dtype), self._nt_axes, self.keepdims)
 
     def compute_mask(self, inputs: object, previous_mask: object = None) -> None:
         """Return no mask, because the time steps are reduced."""
@@ -246,7 +246,7 @@ class GlobalAveragePooling1D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling2D(GlobalPooling):
-    """The mean over pictures: inputs of shape (batch, height, width, channels).
+    """The mean over images: inputs of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones((2, 4, 4, 3))).shape
     TensorShape([2, 3])
@@ -270,7 +270,7 @@ class GlobalAveragePooling3D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling1D(GlobalPooling):
-    """The largest over the steps: inputs of shape (batch, steps, channels).
+    """The maximum over the steps: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.GlobalMaxPooling1D()(tf.constant([[[1.0, 7.0], [3.0, 6.0]]])).numpy()
     array([[3., 7.]], dtype=float32)
@@ -282,7 +282,7 @@ class GlobalMaxPooling1D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling2D(GlobalPooling):
-    """The largest over pictures: inputs of shape (batch, height, width, channels).
+    """The maximum over images: inputs of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.GlobalMaxPooling2D()(tf.ones((2, 4, 4, 3))).shape
     TensorShape([2, 3])
@@ -294,7 +294,7 @@ class GlobalMaxPooling2D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling3D(GlobalPooling):
-    """The largest over three axes: inputs of shape (batch, depth, height, width, channels).
+    """The maximum over three axes: inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones((2, 4, 4, 4, 3))).shape
     TensorShape([2, 3])

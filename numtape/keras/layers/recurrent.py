@@ -47,67 +47,70 @@ if TYPE_CHECKING:
 # Arguments of all recurrent layers.
 ARGUMENTS = {
     "cell": "A layer with a `state_size`, whose call takes inputs of shape (batch, features) and a "
-    "list of states, and gives an output and new states; or a list of them, on top of "
-    "each other.",
-    "return_sequences": "Whether the outputs of all times are given, or the last one's.",
-    "return_state": "Whether the last states are given as well.",
-    "go_backwards": "Whether time goes backwards; outputs are in that order.",
-    "stateful": "Whether the last states are where the next call begins, until `reset_states`.",
-    "unroll": "Accepted for Keras's sake: steps are recorded one by one.",
-    "use_cudnn": "Accepted for Keras's sake.",
-    "zero_output_for_mask": "Whether outputs of masked times are 0, or the last before them.",
+    "list of states, and returns an output and new states; or a list of such layers, which are "
+    "stacked.",
+    "return_sequences": "Whether to return the outputs of all time steps instead of the last one.",
+    "return_state": "Whether to return the final states as well.",
+    "go_backwards": "Whether to process, and return, the time steps in reverse order.",
+    "stateful": "Whether a call starts from the final states of the last call, until "
+    "`reset_states`.",
+    "unroll": "Accepted for compatibility with Keras, and ignored: steps are always unrolled.",
+    "use_cudnn": "Accepted for compatibility with Keras, and ignored.",
+    "zero_output_for_mask": "Whether the output of a masked step is 0 instead of the last output.",
 }
-_recurrent = document("ValueError: If ``cell`` is none.", **ARGUMENTS)
+_recurrent = document("ValueError: If ``cell`` is not a cell.", **ARGUMENTS)
 
 
 def _run_cell(
     cell: Any,
     inputs: list[Tensor],
-    full: Tensor | None,
+    sequence: Tensor | None,
     states: Any,
     masks: list[Tensor] | None,
     training: bool | None,
     zero_output: bool,
 ) -> tuple[list[Tensor], Any]:
-    """The outputs of a cell at all times, and its last states.
+    """Return the outputs of a cell at all time steps, and its final states.
 
-    Of cells on top of each other, the first goes through all times, then the next: what a masked
-    step gives to the next cell is masked there, too.
+    Stacked cells run one after the other: the first one over all time steps, then the next one on
+    its outputs, with the same masks.
 
     Args:
       cell: A cell.
-      inputs: Its inputs at each time.
-      whole: The same as one tensor of shape (time, batch, ...), if there is one.
-      states: Its states before the first.
-      masks: Which examples have each time.
-      training: Whether it is training.
-      zero_output: Whether outputs of masked times are 0.
+      inputs: The inputs at each time step; may be empty if ``sequence`` is given to a `Cell`.
+      sequence: The inputs as a tensor of shape (time, batch, ...), or None.
+      states: The initial states.
+      masks: A mask of the examples for each time step, or None.
+      training: Whether the model is in training.
+      zero_output: Whether the output of a masked step is 0.
     """
     if isinstance(cell, StackedRNNCells):
-        last = []
-        for one, state in zip(cell.cells, states, strict=True):
-            listed = is_nested(state)
+        final_states = []
+        for layer, state in zip(cell.cells, states, strict=True):
+            nested = is_nested(state)
+            layer_states = list(state) if nested else [state]
             inputs, new = _run_cell(
-                one, inputs, full, list(state) if listed else [state], masks, training, zero_output
+                layer, inputs, sequence, layer_states, masks, training, zero_output
             )
-            last.append(new if listed else new[0])
-            full = None
-        return inputs, last
+            final_states.append(new if nested else new[0])
+            sequence = None
+        return inputs, final_states
     if not isinstance(cell, Cell):
 
         def one_step(x: Tensor, states: list[Any]) -> tuple[Any, list[Any]]:
             return call_cell(cell, x, states, training)
 
         return run_steps(one_step, inputs, states, masks, zero_output)
-    full = stack(inputs) if full is None else full
-    project, step = cell.over(int(full.shape[1]), int(full.shape[2]), training)
-    parts = [unstack_rows(part) for part in project(full)]
+    sequence = stack(inputs) if sequence is None else sequence
+    batch, features = int(sequence.shape[1]), int(sequence.shape[2])
+    project, step = cell._nt_project_and_step(batch, features, training)
+    parts = [unstack_rows(part) for part in project(sequence)]
     return run_steps(step, [*zip(*parts, strict=True)], states, masks, zero_output)
 
 
 @_recurrent
 class RNN(ConfiguredLayer):
-    """A cell at each time of inputs of shape (batch, time, features).
+    """Applies a cell to each time step of inputs of shape (batch, time, features).
 
     >>> layer = tf.keras.layers.RNN(tf.keras.layers.GRUCell(3), return_sequences=True)
     >>> layer(tf.ones((2, 5, 4))).shape
@@ -158,11 +161,11 @@ class RNN(ConfiguredLayer):
         self.state_size = [size] if isinstance(size, int) else list(size)
 
     def build(self, sequences_shape: InputShape, initial_state_shape: object = None) -> None:
-        """Make the cell's variables, and states if they are kept.
+        """Build the cell, and create the stored states if ``stateful``.
 
         Args:
           sequences_shape: The shape of the inputs, (batch, time, features).
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
         """
         if isinstance(self.cell, Layer) and not self.cell.built:
             self.cell.build((sequences_shape[0], *sequences_shape[2:]))
@@ -178,24 +181,24 @@ class RNN(ConfiguredLayer):
             )
 
     def get_initial_state(self, batch_size: IntLike) -> list[Any]:
-        """The states before the first step.
+        """Return the initial states.
 
         Args:
           batch_size: The number of examples.
 
         Returns:
-          A list of tensors, or of lists of them for cells on top of each other.
+          A list of tensors, or of lists of tensors for stacked cells.
         """
         result = initial_states_of(self.cell, batch_size, self._nt_dtype)
         return list(result) if is_nested(result) else [result]
 
     def reset_state(self) -> None:
-        """Begin the next call with zeros, if states are kept."""
-        retained = flatten(self.states or [])
-        assign_all(retained, [zeros(tuple(v.shape), v.dtype) for v in retained])
+        """Reset the stored states to zeros."""
+        variables = flatten(self.states or [])
+        assign_all(variables, [zeros(tuple(v.shape), v.dtype) for v in variables])
 
     def reset_states(self) -> None:
-        """Begin the next call with zeros, if states are kept."""
+        """Reset the stored states to zeros."""
         self.reset_state()
 
     def call(
@@ -205,16 +208,17 @@ class RNN(ConfiguredLayer):
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Any:
-        """The outputs of the cell.
+        """Apply the cell to each time step.
 
         Args:
           sequences: A tensor of shape (batch, time, ...).
-          initial_state: The states before the first step; None for zeros, or for those kept.
-          mask: Which times each example has: bools of shape (batch, time); None for all.
-          training: Whether it is training.
+          initial_state: The initial states; None for the stored states, or zeros if there are none.
+          mask: A mask of the time steps, of shape (batch, time); None for no mask.
+          training: Whether the model is in training.
 
         Returns:
-          The last output, or all of shape (batch, time, units); and the states, if they are wanted.
+          The last output, or all outputs, of shape (batch, time, units); followed by the final
+          states if ``return_state``.
         """
         batch, length = int(sequences.shape[0]), int(sequences.shape[1])
         if not length:
@@ -225,18 +229,18 @@ class RNN(ConfiguredLayer):
         if sequences.dtype is not self._nt_dtype:
             sequences = cast(sequences, self._nt_dtype)
         states = self._nt_initial_states(batch, initial_state)
-        full = time_first(sequences)
+        time_major = time_first(sequences)
         masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
         fused = isinstance(self.cell, Cell) or (
             isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
         )
         if self.go_backwards:
-            full = full[::-1]
+            time_major = time_major[::-1]
             masks = None if masks is None else masks[::-1]
         outputs, states = _run_cell(
             self.cell,
-            [] if fused else unstack_rows(full),
-            full,
+            [] if fused else unstack_rows(time_major),
+            time_major,
             states,
             masks,
             training,
@@ -248,7 +252,7 @@ class RNN(ConfiguredLayer):
         return (result, *states) if self.return_state else result
 
     def _nt_initial_states(self, batch: int, initial_state: Any) -> list[Any]:
-        """The states at the beginning, checked."""
+        """Check the initial states, and return them as a list of tensors."""
         if self.stateful:
             size = int(flatten(self.states)[0].shape[0])
             if batch != size:
@@ -268,10 +272,12 @@ class RNN(ConfiguredLayer):
         return [map_structure(self._nt_to_state, state) for state in states]
 
     def _nt_to_state(self, x: TensorLike) -> Tensor:
+        """Convert a state to a tensor of the layer's dtype."""
         result = as_tensor(x)
         return result if result.dtype is self._nt_dtype else cast(result, self._nt_dtype)
 
     def _nt_mask_steps(self, mask: object, batch: int, length: int) -> list[Tensor]:
+        """Return a mask of shape (batch, 1) for each time step."""
         result = flatten(mask)[0]
         result = cast(as_tensor(result), bool_)
         if tuple(result.shape[:2]) != (batch, length):
@@ -284,14 +290,14 @@ class RNN(ConfiguredLayer):
         return unstack_rows(time_first(result))
 
     def compute_mask(self, inputs: object, previous_mask: object) -> Any:
-        """The mask of the outputs: that of the inputs, if all of them are given.
+        """Return the mask of the inputs if the layer returns sequences, else None.
 
         Args:
           inputs: The inputs.
-          previous_mask: Their mask.
+          previous_mask: The mask of the inputs.
 
         Returns:
-          A mask or None, in a list with None for each state if these are given.
+          A mask or None; if ``return_state``, a list of it and None for each state.
         """
         result = flatten(previous_mask)[0] if self.return_sequences else None
         return [result, *(None for _ in self.state_size)] if self.return_state else result
@@ -299,14 +305,14 @@ class RNN(ConfiguredLayer):
     def compute_output_shape(
         self, sequences_shape: InputShape, initial_state_shape: object = None
     ) -> Any:
-        """The shape of the output.
+        """Compute the shape of the output.
 
         Args:
           sequences_shape: The shape of the inputs.
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
 
         Returns:
-          A tuple, or one for the output and one for each state.
+          A tuple; if ``return_state``, a tuple of the shapes of the output and each state.
         """
         batch, length = sequences_shape[0], sequences_shape[1]
         size = output_size_of(self.cell)
@@ -319,18 +325,18 @@ class RNN(ConfiguredLayer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "cell": serialize(self.cell)}
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Any:
-        """The layer made with these arguments.
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Classes, by name.
+          custom_objects: Custom classes, by name.
 
         Returns:
           A layer.
@@ -340,8 +346,7 @@ class RNN(ConfiguredLayer):
 
 _layer = document(
     "ValueError: If ``units`` is not a positive int, or a name is unknown; at a call, if the "
-    "inputs "
-    "do not have three axes.",
+    "inputs do not have three axes.",
     **ARGUMENTS,
     **CELL_ARGUMENTS,
 )
@@ -349,17 +354,17 @@ _LAYER_ARGUMENTS = ("name", "dtype", "trainable", "kwargs", "self")
 
 
 def _cell_arguments(cell: type[Cell]) -> list[str]:
-    """The names of the arguments of a cell's own."""
+    """Return the names of the arguments of a cell that other layers lack."""
     return [name for name in inspect.signature(cell).parameters if name not in _LAYER_ARGUMENTS]
 
 
 class _BuiltInRNN(RNN):
-    """A recurrent layer that makes its cell: it has all of the cell's arguments."""
+    """Base class of recurrent layers that create their cell, and have the arguments of the cell."""
 
     _nt_cell: type[Cell]
 
     def _nt_initialize_from(self, provided: dict[str, Any]) -> None:
-        """Make the cell and the layer with the arguments of its constructor, by name."""
+        """Create the cell, and initialize the layer, from the ``locals()`` of the constructor."""
         kwargs = dict(provided["kwargs"])
         use_cudnn = provided.get("use_cudnn", "auto")
         if use_cudnn not in ("auto", True, False):
@@ -387,31 +392,31 @@ class _BuiltInRNN(RNN):
         self.input_spec = InputSpec(ndim=3)
 
     def __getattr__(self, name: str) -> Any:
-        """Arguments of the cell."""
+        """Return an argument of the cell."""
         cell = vars(self).get("cell")
         if cell is None or name.startswith("_") or name not in _cell_arguments(self._nt_cell):
-            return object.__getattribute__(self, name)  # which says why it is not there
+            return object.__getattribute__(self, name)  # raises the usual error
         return getattr(cell, name)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *_cell_arguments(self._nt_cell)})
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         config = {name: x for name, x in super().get_config().items() if name != "cell"}
         config["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
-        of_cell = self.cell.get_config()
-        return {**config, **{name: of_cell[name] for name in _cell_arguments(self._nt_cell)}}
+        cell_config = self.cell.get_config()
+        return {**config, **{name: cell_config[name] for name in _cell_arguments(self._nt_cell)}}
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Any:
-        """The layer made with these arguments.
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Not used.
+          custom_objects: Ignored.
 
         Returns:
           A layer.
@@ -430,8 +435,9 @@ CELL_NAMES: dict[type[Layer], str] = {
 class SimpleRNN(_BuiltInRNN):
     """Fully connected recurrent layer.
 
-    ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time. Inputs have
-    shape (batch, time, features). Those of all times meet the kernel in one product.
+    ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time step, for inputs of
+    shape (batch, time, features). The products with the kernel are computed for all
+    time steps at once.
 
     >>> layer = tf.keras.layers.SimpleRNN(3)
     >>> layer(tf.ones((2, 5, 4))).shape
@@ -472,8 +478,8 @@ class SimpleRNN(_BuiltInRNN):
 class LSTM(_BuiltInRNN):
     """Long short-term memory.
 
-    With gates i, f and o and a candidate n, which are blocks of ``x @ kernel + bias +
-    h @ recurrent_kernel`` in the order i, f, n, o: ``c = s(f) * c + s(i) * tanh(n)`` and
+    The gates i, f and o and the candidate n are blocks of ``x @ kernel + bias +
+    h @ recurrent_kernel``, in the order i, f, n, o: ``c = s(f) * c + s(i) * tanh(n)`` and
     ``h = s(o) * tanh(c)``, where s is the recurrent activation. Inputs have shape (batch, time,
     features). From Hochreiter and Schmidhuber, "Long Short-Term Memory" (1997); the forget gate
     from Gers, Schmidhuber and Cummins, "Learning to Forget" (2000).
@@ -521,11 +527,11 @@ class LSTM(_BuiltInRNN):
 class GRU(_BuiltInRNN):
     """Gated recurrent unit.
 
-    With gates z and r and a candidate n, which are blocks of ``x @ kernel`` and
-    ``h @ recurrent_kernel`` in this order, their biases added: ``n = tanh(x_n + s(r) * h_n)`` and
+    The gates z and r and the candidate n are blocks of ``x @ kernel`` and ``h @ recurrent_kernel``
+    in this order, to which the biases are added: ``n = tanh(x_n + s(r) * h_n)`` and
     ``h = s(z) * h + (1 - s(z)) * n``, where s is the recurrent activation. With
-    ``reset_after=False``, ``h_n`` is made of ``s(r) * h`` instead. Inputs have shape (batch, time,
-    features). From Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for
+    ``reset_after=False``, ``h_n`` is computed from ``s(r) * h`` instead. Inputs have shape (batch,
+    time, features). From Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for
     Statistical Machine Translation" (2014).
 
     >>> layer = tf.keras.layers.GRU(3)

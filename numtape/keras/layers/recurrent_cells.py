@@ -33,20 +33,20 @@ if TYPE_CHECKING:
         RegularizerLike,
     )
 
-# One step of a cell: from the inputs at a time and the states to an output and new states.
+# A step of a cell: maps the inputs of a time step and the states to an output and new states.
 Step = Callable[[Any, list[Any]], tuple[Tensor, list[Any]]]
 
 
 def time_first(x: Tensor) -> Tensor:
-    """A tensor of shape (batch, time, ...) as one of shape (time, batch, ...)."""
+    """Transpose (batch, time, ...) to (time, batch, ...)."""
     return transpose(x, (1, 0, *range(2, x.ndim)))
 
 
 def unstack_rows(x: Tensor) -> list[Tensor]:
-    """The slices along the first axis.
+    """Split a tensor along the first axis.
 
-    By halves: the gradient of a slice has the size of what it was taken from, so that many slices
-    of one tensor cost its size times their number, and halves its size times the logarithm.
+    The tensor is halved recursively: the gradient of a slice has the size of the sliced tensor, so
+    that n slices of one tensor would cost n times its size, but halving costs log(n) times.
     """
     count = int(x.shape[0])
     if count <= 4:
@@ -58,7 +58,7 @@ def unstack_rows(x: Tensor) -> list[Tensor]:
 
 
 def apply_mask(mask: Tensor | None, new: Any, old: Any) -> Any:
-    """A structure of tensors: the new ones where the mask, of shape (batch, 1), holds."""
+    """Select tensors of ``new`` where the mask, of shape (batch, 1), is true, else of ``old``."""
     if mask is None:
         return new
     selected = [_select_rows(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
@@ -78,17 +78,16 @@ def run_steps(
     masks: Sequence[Tensor] | None,
     zero_output: bool,
 ) -> tuple[list[Tensor], list[Any]]:
-    """The outputs of all steps, and the states after the last.
+    """Return the outputs of all time steps, and the final states.
 
-    Where a step is masked, the states stay as they are, and so does the output; before the first
-    step that is not, it is 0.
+    A masked step keeps the states and repeats the last output, which is 0 at first.
 
     Args:
-      step: A step.
+      step: The function of a time step.
       inputs: The inputs of each time step.
-      states: The states before the first.
-      masks: For each time, which examples have it; None for all.
-      zero_output: Whether the output of a masked step is 0.
+      states: The initial states.
+      masks: A mask of the examples for each time step, or None.
+      zero_output: Whether the output of a masked step is 0 instead.
     """
     outputs: list[Tensor] = []
     last: Any = None
@@ -112,25 +111,26 @@ def run_steps(
 # Arguments of all cells, besides the number of units.
 ARGUMENTS = {
     "units": "The size of the output and of each state.",
-    "activation": "A function or the name of one; None for none.",
-    "recurrent_activation": "The same of the gates.",
-    "recurrent_initializer": "Where the recurrent kernel begins: an initializer, a function "
-    "(shape, dtype) -> tensor, or a name.",
-    "recurrent_regularizer": "A regularizer or its name: what the recurrent kernel adds to the "
-    "loss; None for nothing.",
-    "recurrent_constraint": "A constraint or its name: what the recurrent kernel becomes after "
-    "each step; None for itself.",
-    "unit_forget_bias": "Whether the bias of the forget gate begins with ones.",
-    "dropout": "The part of the inputs that are dropped in training: the same at all times.",
-    "recurrent_dropout": "The part of the states that are dropped, also.",
-    "reset_after": "Whether the reset gate works after the product with the recurrent kernel, "
-    "which then has a separate bias, or before.",
-    "seed": "A seed of what is dropped, beside the global one.",
+    "activation": "An activation function or its name; None for no activation.",
+    "recurrent_activation": "The activation of the gates: a function or its name.",
+    "recurrent_initializer": "The initializer of the recurrent kernel: an object, its name, or a "
+    "function (shape, dtype).",
+    "recurrent_regularizer": "A regularizer of the recurrent kernel, or its name; None for no "
+    "regularization.",
+    "recurrent_constraint": "A constraint on the recurrent kernel after each step, or its name; "
+    "None for no constraint.",
+    "unit_forget_bias": "Whether to initialize the bias of the forget gate to ones.",
+    "dropout": "The fraction of the inputs to drop in training, the same at all time steps.",
+    "recurrent_dropout": "The fraction of the states to drop in training, the same at all time "
+    "steps.",
+    "reset_after": "Whether to apply the reset gate after the product with the recurrent kernel, "
+    "which then has a separate bias, instead of before.",
+    "seed": "The seed of dropout; None derives one from the global seed, or draws one.",
 }
 _cell = document(
     "ValueError: If ``units`` is not a positive int, or a name is unknown.", **ARGUMENTS
 )
-# Projections of inputs, by gates or groups of them.
+# A function that projects inputs, and splits the result by gates or groups of gates.
 Project = Callable[[Tensor], list[Tensor]]
 
 
@@ -152,7 +152,7 @@ class Cell(ConfiguredLayer):
                 f"Received an invalid value for argument `units`, expected a positive integer, "
                 f"got {repr_of(units)}."
             )
-        # Keras's 1 drops inputs again for each gate; 2, which it prefers, all gates alike.
+        # 1 draws dropout masks for each gate; 2, the default as in Keras, one mask for all gates.
         self.implementation = kwargs.pop("implementation", 2) if self._nt_gates > 1 else 2
         super().__init__(**kwargs)
         self._nt_set_arguments(units=units)
@@ -169,7 +169,7 @@ class Cell(ConfiguredLayer):
             self.implementation = 1
 
     def build(self, input_shape: InputShape) -> None:
-        """Make the kernels and the bias.
+        """Create the kernels and the bias.
 
         Args:
           input_shape: The shape of the inputs, (batch, features).
@@ -187,7 +187,7 @@ class Cell(ConfiguredLayer):
         return self._nt_weight("bias", (self._nt_gates * self.units,))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """The states before the first step: zeros.
+        """Return the initial states, which are zeros.
 
         Args:
           batch_size: The number of examples.
@@ -202,7 +202,7 @@ class Cell(ConfiguredLayer):
     def _nt_dropout_masks(
         self, batch: int, size: int, rate: float, training: bool | None
     ) -> list[Tensor]:
-        """Dropout masks of inputs or states, for each gate or for all; empty without dropout."""
+        """Draw dropout masks, one for each gate or one for all; an empty list without dropout."""
         if not training or not 0.0 < rate < 1.0:
             return []
         count = self._nt_gates if self.implementation == 1 else 1
@@ -211,7 +211,7 @@ class Cell(ConfiguredLayer):
         return [general_dropout(full, rate, draw) for _ in range(count)]
 
     def _nt_product(self, x: Tensor, kernel: Tensor | Variable, masks: list[Tensor]) -> Tensor:
-        """``x @ kernel``, with what is dropped, for any number of axes."""
+        """Return ``x @ kernel`` with dropout, for any number of axes."""
         if len(masks) > 1:
             parts = zip(masks, split(kernel, len(masks), 1), strict=True)
             return concat([self._nt_product(x * mask, k, []) for mask, k in parts], -1)
@@ -222,13 +222,15 @@ class Cell(ConfiguredLayer):
         result = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
         return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
 
-    def over(self, batch: int, features: int, training: bool | None) -> tuple[Project, Step]:
+    def _nt_project_and_step(
+        self, batch: int, features: int, training: bool | None
+    ) -> tuple[Project, Step]:
         """Return a function that projects inputs, and one that computes a time step with them.
 
         Args:
           batch: The number of examples.
           features: The size of the inputs.
-          training: Whether inputs and states are dropped.
+          training: Whether to apply dropout.
         """
         kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
         masks = self._nt_dropout_masks(batch, features, self.dropout, training)
@@ -249,18 +251,20 @@ class Cell(ConfiguredLayer):
         raise NotImplementedError
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
-        """One step.
+        """Compute one time step.
 
         Args:
           inputs: A tensor of shape (batch, features).
           states: A list of tensors of shape (batch, units).
-          training: Whether inputs and states are dropped.
+          training: Whether to apply dropout.
 
         Returns:
-          The output, and a list of the new states.
+          The output, and a list of new states.
         """
         inputs = inputs if inputs.dtype is self._nt_dtype else cast(inputs, self._nt_dtype)
-        project, step = self.over(int(inputs.shape[0]), int(inputs.shape[-1]), training)
+        project, step = self._nt_project_and_step(
+            int(inputs.shape[0]), int(inputs.shape[-1]), training
+        )
         output, new = step(project(inputs), list(states) if is_nested(states) else [states])
         return output, new if is_nested(states) else new[0]
 
@@ -499,7 +503,7 @@ class GRUCell(Cell):
 
 
 def check_cell(cell: object, what: str, argument: str) -> None:
-    """Refuse what is not a cell: it has no ``call``, or no ``state_size``."""
+    """Raise if an object lacks a method ``call`` or an attribute ``state_size``."""
     if not hasattr(cell, "call"):
         raise ValueError(
             f"{what} should have a `call` method. Received: {argument}={repr_of(cell)}"
@@ -512,7 +516,7 @@ def check_cell(cell: object, what: str, argument: str) -> None:
 
 
 def initial_states_of(cell: Any, batch_size: IntLike | None, dtype: DTypeLike) -> Any:
-    """The states of a cell before the first step."""
+    """Return the initial states of a cell."""
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
     sizes = cell.state_size
@@ -520,11 +524,11 @@ def initial_states_of(cell: Any, batch_size: IntLike | None, dtype: DTypeLike) -
 
 
 @document(
-    "ValueError: If one of them is not a cell.",
-    cells="A list of cells; the outputs of each are the inputs of the next.",
+    "ValueError: If an item is not a cell.",
+    cells="A list of cells; the output of each cell is the input of the next one.",
 )
 class StackedRNNCells(Layer):
-    """Cells on top of each other, as one cell.
+    """Stacks cells, and acts as one cell.
 
     >>> cells = [tf.keras.layers.LSTMCell(n) for n in (3, 2)]
     >>> layer = tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))
@@ -542,27 +546,27 @@ class StackedRNNCells(Layer):
 
     @property
     def state_size(self) -> list[Any]:
-        """The sizes of the states, of each cell."""
+        """The sizes of the states of each cell."""
         return [cell.state_size for cell in self.cells]
 
     @property
     def output_size(self) -> int:
-        """The size of the output: the last cell's."""
+        """The size of the output of the last cell."""
         return output_size_of(self.cells[-1])
 
     def get_initial_state(self, batch_size: IntLike | None = None) -> list[Any]:
-        """The states before the first step.
+        """Return the initial states.
 
         Args:
           batch_size: The number of examples.
 
         Returns:
-          A list of what each cell has.
+          A list of the states of each cell.
         """
         return [initial_states_of(cell, batch_size, self._nt_dtype) for cell in self.cells]
 
     def build(self, input_shape: InputShape) -> None:
-        """Make the variables of the cells.
+        """Build the cells.
 
         Args:
           input_shape: The shape of the inputs, (batch, features).
@@ -573,15 +577,15 @@ class StackedRNNCells(Layer):
             input_shape = (input_shape[0], output_size_of(cell))
 
     def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
-        """One step of all cells.
+        """Compute one time step of all cells.
 
         Args:
           inputs: A tensor of shape (batch, features).
-          states: A list of the states of each.
-          training: Whether it is training.
+          states: A list of the states of each cell.
+          training: Whether the model is in training.
 
         Returns:
-          The output, and a list of the new states of each.
+          The output, and a list of the new states of each cell.
         """
         new = []
         for cell, state in zip(self.cells, states, strict=True):
@@ -590,18 +594,18 @@ class StackedRNNCells(Layer):
         return inputs, new
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> Any:
-        """The layer made with these arguments.
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Classes, by name.
+          custom_objects: Custom classes, by name.
 
         Returns:
           A layer.
@@ -611,7 +615,7 @@ class StackedRNNCells(Layer):
 
 
 def output_size_of(cell: Any) -> int:
-    """The size of a cell's output; by default the size of its first state."""
+    """Return the size of the output of a cell, by default the size of its first state."""
     size = getattr(cell, "output_size", None)
     if size is None:
         size = cell.state_size
@@ -622,7 +626,7 @@ def output_size_of(cell: Any) -> int:
 
 
 def call_cell(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Any, Any]:
-    """A step of any cell; its states as they were given, alone or in a list."""
+    """Call any cell. The new states are a list if ``states`` is nested, else a single state."""
     single = not is_nested(states)
     named: dict[str, Any] = {}
     if isinstance(cell, Layer):

@@ -1,4 +1,4 @@
-"""Layers that arrange elements in another shape."""
+"""Layers that change the shape of each example."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 @document("ValueError: If the format is unknown.")
 class Flatten(ConfiguredLayer):
-    """Each element of a batch as a vector.
+    """Flattens each example to a vector.
 
     >>> tf.keras.layers.Flatten()(tf.ones((2, 3, 4))).shape
     TensorShape([2, 12])
@@ -36,24 +36,24 @@ class Flatten(ConfiguredLayer):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give a matrix with a row for each element of the batch, channels last."""
+        """Return a matrix with a row for each example, in which channels vary fastest."""
         rank, shape = inputs.ndim, self.compute_output_shape(inputs.shape)
         if self.data_format == "channels_first" and rank > 2:
             inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
         return movement.reshape(inputs, shape)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape (batch, number of elements)."""
+        """Return (batch, number of elements of an example)."""
         batch, *sizes = tuple(input_shape)
         return (batch, _product(sizes))
 
 
 @document(
-    "ValueError: At a call, if the number of elements is another one.",
-    target_shape="The new shape without the batch; one size may be -1, which is the rest.",
+    "ValueError: At a call, if the number of elements differs.",
+    target_shape="The new shape without the batch axis; one size may be -1, and is inferred.",
 )
 class Reshape(ConfiguredLayer):
-    """Each element of a batch in another shape.
+    """Changes the shape of each example.
 
     >>> tf.keras.layers.Reshape((2, -1))(tf.ones((5, 6))).shape
     TensorShape([5, 2, 3])
@@ -70,11 +70,11 @@ class Reshape(ConfiguredLayer):
         self._nt_set_arguments(target_shape=shape)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs in the new shape."""
+        """Return the inputs in the new shape."""
         return movement.reshape(inputs, self.compute_output_shape(inputs.shape))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the batch and the new shape."""
+        """Return the batch size and the target shape."""
         batch, *sizes = tuple(input_shape)
         total, requested = _product(sizes), self.target_shape
         known = math.prod(n for n in requested if n != -1)
@@ -89,11 +89,12 @@ class Reshape(ConfiguredLayer):
 
 
 @document(
-    "ValueError: If ``dims`` are not all of 1, 2, ...; at a call, if there are other axes.",
-    dims="The axes in their new order, from 1: the batch stays where it is.",
+    "ValueError: If ``dims`` is not a permutation of 1, 2, ...; at a call, if the number of "
+    "axes is wrong.",
+    dims="A permutation of the axes, which are counted from 1, without the batch axis.",
 )
 class Permute(ConfiguredLayer):
-    """The axes of each element of a batch in another order.
+    """Permutes the axes of each example.
 
     >>> tf.keras.layers.Permute((2, 1))(tf.ones((5, 2, 3))).shape
     TensorShape([5, 3, 2])
@@ -111,11 +112,11 @@ class Permute(ConfiguredLayer):
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs with their axes in the new order."""
+        """Return the inputs with permuted axes."""
         return movement.transpose(inputs, (0, *self.dims))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the sizes in the new order."""
+        """Return the permuted shape."""
         shape = tuple(input_shape)
         return (shape[0], *(shape[axis] for axis in self.dims))
 
@@ -124,10 +125,10 @@ class Permute(ConfiguredLayer):
     "TypeError: If ``n`` is not an int.\n"
     "ValueError: If it is not positive; at a call, if the inputs "
     "are not a matrix.",
-    n="How often.",
+    n="The number of repetitions.",
 )
 class RepeatVector(ConfiguredLayer):
-    """Each vector of a batch several times: (batch, features) to (batch, n, features).
+    """Repeats each vector: (batch, features) becomes (batch, n, features).
 
     >>> tf.keras.layers.RepeatVector(2)(tf.constant([[1.0, 2.0]])).numpy()
     array([[[1., 2.],
@@ -144,11 +145,11 @@ class RepeatVector(ConfiguredLayer):
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, repeated along a new axis."""
+        """Return the inputs, repeated along a new axis."""
         shape = self.compute_output_shape(inputs.shape)
         return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
-        """Give the shape (batch, n, features)."""
+        """Return (batch, n, features)."""
         batch, features = tuple(input_shape)
         return (batch, self.n, features)
