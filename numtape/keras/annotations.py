@@ -15,7 +15,7 @@ from ..core.values.annotations import DTypeLike, NumberLike
 from ..core.values.tensor import Tensor
 from .input_spec import InputSpec
 
-# What `serialize` returns: a class's name and configuration.
+# The result of `serialize`: the name and configuration of a class.
 Config: TypeAlias = Mapping[str, Any]
 
 # A name, a configuration, an instance, a class or a function; see `get` of each module.
@@ -25,7 +25,7 @@ ConstraintLike: TypeAlias = str | Config | Callable[..., Any] | None
 LossLike: TypeAlias = str | Config | Callable[..., Any] | None
 MetricLike: TypeAlias = str | Config | Callable[..., Any]
 
-# The same, or the values themselves.
+# The same, or an array of initial values.
 InitializerLike: TypeAlias = (
     str | Config | Callable[..., Any] | NDArray[Any] | np.generic | Tensor | None
 )

@@ -229,7 +229,7 @@ def serialize(constraint: Callable[..., Any] | None) -> Any:
       A dict that can be converted to JSON; None for None.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the object has no configuration.
 
     Example:
       >>> tf.keras.constraints.serialize(tf.keras.constraints.UnitNorm(1))["config"]
@@ -249,7 +249,7 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       A constraint.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> tf.keras.constraints.deserialize({"class_name": "UnitNorm", "config": {"axis": 1}})

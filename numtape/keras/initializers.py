@@ -291,7 +291,7 @@ def serialize(initializer: Callable[..., Any] | None) -> Any:
       A dict that can be converted to JSON; None for None.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the object has no configuration.
 
     Example:
       >>> tf.keras.initializers.serialize(tf.keras.initializers.Constant(2.0))["config"]
@@ -311,7 +311,7 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       An initializer.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> config = tf.keras.initializers.serialize(tf.keras.initializers.HeNormal(seed=3))

@@ -105,9 +105,9 @@ def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_nam
     """Raise Keras's ValueError if inputs do not satisfy a layer's ``input_spec``.
 
     Args:
-      input_spec: An `InputSpec`, a list of them, or None for no requirements.
+      input_spec: An `InputSpec`, a structure of them, or None for no requirements.
       inputs: A tensor, or a list or dict of tensors.
-      layer_name: The layer's name.
+      layer_name: The name of the layer.
     """
     if not input_spec or (
         type(input_spec) is InputSpec

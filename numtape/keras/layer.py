@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class LayerVariable(Alias):
-    """A variable as its layer names it: ``kernel``; tapes know it as ``dense/kernel:0``.
+    """A variable under its name in a layer, such as ``kernel``; tapes use ``dense/kernel:0``.
 
     Attributes:
       regularizer: A function that returns a loss of the variable's value, or None.
@@ -215,7 +215,7 @@ class Layer(Module):
       trainable: Whether the variables of the layer are trainable.
       name: The name of the layer; None for the class name in snake case, numbered.
       dtype: The dtype of variables and computations, to which floating-point inputs are cast.
-      activity_regularizer: A function from an output to a loss.
+      activity_regularizer: A regularizer of the outputs: a function that returns a loss, or a name.
       autocast: Whether to cast floating-point inputs to ``dtype``.
       **kwargs: ``input_shape``, without the batch axis, or ``input_dim``: for `Sequential`.
 
@@ -243,7 +243,24 @@ class Layer(Module):
         autocast: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._nt_initialize(trainable, name, dtype)
+        if name is None:
+            name = auto_name(type(self).__name__)
+        elif not isinstance(name, str) or "/" in name:
+            raise ValueError(
+                f"Argument `name` must be a string and cannot contain character `/`. "
+                f"Received: name={name} (of type {type(name)})"
+            )
+        if not isinstance(trainable, bool):
+            raise ValueError(
+                f"Expected `trainable` to be a boolean. Received: "
+                f"trainable={trainable} (of type {type(trainable)})"
+            )
+        self._nt_name = name
+        self._nt_trainable = trainable
+        self._nt_dtype: DType = keras_dtype(dtype)
+        self._nt_trained, self._nt_fixed = (), ()
+        self._nt_inbound_nodes: list[Any] = []
+        self._nt_losses = Losses()
         self.activity_regularizer = regularizers.get(activity_regularizer)
         self.autocast = autocast
         self.built = False
@@ -404,26 +421,6 @@ class Layer(Module):
     _nt_fixed: tuple[LayerVariable, ...]  # variables created with ``trainable=False``
     _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
     built: bool
-
-    def _nt_initialize(self, trainable: bool, name: str | None, dtype: DTypeLike | None) -> None:
-        if name is None:
-            name = auto_name(type(self).__name__)
-        elif not isinstance(name, str) or "/" in name:
-            raise ValueError(
-                f"Argument `name` must be a string and cannot contain character `/`. "
-                f"Received: name={name} (of type {type(name)})"
-            )
-        if not isinstance(trainable, bool):
-            raise ValueError(
-                f"Expected `trainable` to be a boolean. Received: "
-                f"trainable={trainable} (of type {type(trainable)})"
-            )
-        self._nt_name = name
-        self._nt_trainable = trainable
-        self._nt_dtype: DType = keras_dtype(dtype)
-        self._nt_trained, self._nt_fixed = (), ()
-        self._nt_inbound_nodes: list[Any] = []
-        self._nt_losses = Losses()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         refuse_older(self, state, "_nt_trained")
@@ -756,10 +753,10 @@ class Layer(Module):
         """Add a loss to the training objective. For use in ``call``.
 
         Args:
-          loss: A scalar tensor, or a list of them.
+          loss: A scalar tensor, or a list of scalar tensors.
 
         Raises:
-          ValueError: If it is not a tensor.
+          ValueError: If an item is not a tensor.
 
         Example:
           >>> class Small(tf.keras.Layer):
@@ -844,7 +841,7 @@ class Layer(Module):
 
         Args:
           *args: Tensors, or lists and dicts of them.
-          **kwargs: Other arguments.
+          **kwargs: Further arguments.
 
         Returns:
           The outputs.

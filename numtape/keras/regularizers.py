@@ -262,7 +262,7 @@ def serialize(regularizer: Callable[..., Any] | None) -> Any:
       A dict that can be converted to JSON; None for None.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the object has no configuration.
 
     Example:
       >>> tf.keras.regularizers.serialize(tf.keras.regularizers.L2(0.5))["config"]
@@ -282,7 +282,7 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       A regularizer.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> tf.keras.regularizers.deserialize({"class_name": "L1", "config": {"l1": 0.5}})

@@ -25,23 +25,23 @@ FUNCTIONAL = "keras.src.models.functional"  # Keras's module of functional model
 
 
 def _layer_kind() -> Kind:
-    """The known layers and models, of modules that are already imported."""
+    """Return the known layers and models, of modules that are already imported."""
     modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
     known = (getattr(module, name) for module in modules if module for name in module.__all__)
     return Kind("layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)])
 
 
 def serialize(layer: object) -> Any:
-    """The class and arguments of a layer, as a dict.
+    """Return the configuration of a layer.
 
     Args:
       layer: A layer.
 
     Returns:
-      A dict that JSON can hold.
+      A dict that can be converted to JSON.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the layer has no configuration.
 
     Example:
       >>> tf.keras.layers.serialize(tf.keras.layers.LSTM(3))["class_name"]
@@ -59,13 +59,13 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
 
     Args:
       config: The result of `serialize`.
-      custom_objects: Classes, by name.
+      custom_objects: Custom classes, by name.
 
     Returns:
       A new layer.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> config = tf.keras.layers.serialize(tf.keras.layers.LSTM(3))

@@ -93,11 +93,11 @@ class _Cropping(_BorderLayer):
         """Return the inputs without the cropped elements."""
         shape = self.compute_output_shape(inputs.shape)
         pairs = self._nt_pairs_of_all_axes((0, 0))
-        kept = tuple(
+        window = tuple(
             slice(before, before + (size or 0))
             for (before, _), size in zip(pairs, shape, strict=True)
         )
-        result: Tensor = inputs[kept]
+        result: Tensor = inputs[window]
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
@@ -205,14 +205,14 @@ class RNN(ConfiguredLayer):
         self,
         sequences: Tensor,
         initial_state: TensorLike | None = None,
-        mask: Tensor | None = None,
+        mask: Tensor | Sequence[Tensor | None] | None = None,
         training: bool = False,
     ) -> Any:
         """Apply the cell to each time step.
 
         Args:
           sequences: A tensor of shape (batch, time, ...).
-          initial_state: The initial states; None for the stored states, or zeros if there are none.
+          initial_state: The initial states; None for the stored states if ``stateful``, else zeros.
           mask: A mask of the time steps, of shape (batch, time); None for no mask.
           training: Whether the model is in training.
 

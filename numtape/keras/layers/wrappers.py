@@ -252,7 +252,7 @@ class Bidirectional(Layer):
         self,
         sequences: Tensor,
         initial_state: Sequence[Any] | None = None,
-        mask: Tensor | None = None,
+        mask: Tensor | Sequence[Tensor | None] | None = None,
         training: bool | None = None,
     ) -> Any:
         """Apply both layers, and combine their outputs.
@@ -343,7 +343,7 @@ class Bidirectional(Layer):
 
     @property
     def states(self) -> Any:
-        """The stored states of both layers; None if there are none."""
+        """The stored states of both layers; None unless ``stateful``."""
         forward, backward = self.forward_layer.states, self.backward_layer.states
         return None if forward is None or backward is None else (*forward, *backward)
 
