@@ -198,7 +198,7 @@ class PReLU(_Elementwise):
     axis="The axes over which the outputs add up to 1; None for all axes.",
 )
 class Softmax(_Elementwise):
-    """Divides exponentials by their sum.
+    """Applies `softmax`: exponentials divided by their sum.
 
     >>> tf.keras.layers.Softmax()(tf.math.log([1.0, 3.0])).numpy()
     array([0.25, 0.75], dtype=float32)

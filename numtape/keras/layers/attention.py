@@ -278,8 +278,8 @@ class MultiHeadAttention(ConfiguredLayer):
     """Multi-head attention, followed by a projection of the outputs of all heads.
 
     The inputs are a query, of shape (batch, queries, size), values, of shape (batch, values, size),
-    and optionally keys, which default to the values. From Vaswani et al.,
-    "Attention Is All You Need" (2017).
+    and optionally keys, which default to the values. From Vaswani et al., "Attention Is All You
+    Need" (2017).
 
     >>> layer = tf.keras.layers.MultiHeadAttention(num_heads=2, key_dim=4)
     >>> x = tf.ones((3, 5, 8))

@@ -1,4 +1,4 @@
-"""Normalization layers: of each example, of groups, and of batches."""
+"""Normalization over features, groups of channels, and batches."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ _LAYER_ARGUMENTS = ("name", "dtype", "trainable", "kwargs", "self")
 
 
 def _cell_arguments(cell: type[Cell]) -> list[str]:
-    """Return the names of the arguments of a cell that other layers lack."""
+    """Return the names of the arguments of a cell, except those of every layer."""
     return [name for name in inspect.signature(cell).parameters if name not in _LAYER_ARGUMENTS]
 
 
@@ -436,8 +436,8 @@ class SimpleRNN(_BuiltInRNN):
     """Fully connected recurrent layer.
 
     ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time step, for inputs of
-    shape (batch, time, features). The products with the kernel are computed for all
-    time steps at once.
+    shape (batch, time, features). The products with the kernel are computed for all time
+    steps at once.
 
     >>> layer = tf.keras.layers.SimpleRNN(3)
     >>> layer(tf.ones((2, 5, 4))).shape

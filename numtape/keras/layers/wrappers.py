@@ -214,7 +214,7 @@ class Bidirectional(Layer):
         self.input_spec = layer.input_spec
 
     def _nt_check_layers(self) -> None:
-        """Raise if the layers do not differ in direction, or differ in another argument."""
+        """Raise unless the layers differ in direction and agree in the other arguments."""
         forward, backward = self.forward_layer, self.backward_layer
         if forward.go_backwards == backward.go_backwards:
             raise ValueError(
@@ -236,7 +236,7 @@ class Bidirectional(Layer):
 
         Args:
           sequences_shape: The shape of the inputs.
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
         """
         for layer in (self.forward_layer, self.backward_layer):
             if not layer.built:
@@ -306,7 +306,7 @@ class Bidirectional(Layer):
 
         Args:
           sequences_shape: The shape of the inputs.
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
 
         Returns:
           A tuple, or a tuple of them if there are several outputs.
