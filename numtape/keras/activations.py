@@ -31,13 +31,19 @@ from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
 from .registry import nearest
 
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
+    from .annotations import ActivationLike
 
-def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+_Value = _typing.TypeVar("_Value")
+
+
+def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """``x`` where ``|x| > threshold``, 0 elsewhere.
 
     Args:
       x: A tensor of floats.
-      threshold: How large what is kept is.
+      threshold: The largest absolute value that becomes 0.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -53,7 +59,7 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     return select(abs_(x) > threshold, x, 0.0)
 
 
-def hard_sigmoid(x: Any) -> Tensor:
+def hard_sigmoid(x: TensorLike) -> Tensor:
     """``x / 6 + 0.5``, limited to the range from 0 to 1.
 
     Args:
@@ -73,7 +79,7 @@ def hard_sigmoid(x: Any) -> Tensor:
     return result
 
 
-def hard_silu(x: Any) -> Tensor:
+def hard_silu(x: TensorLike) -> Tensor:
     """``x * hard_sigmoid(x)``: also called hard swish.
 
     From Howard et al., "Searching for MobileNetV3" (2019).
@@ -96,7 +102,7 @@ def hard_silu(x: Any) -> Tensor:
     return result
 
 
-def hard_tanh(x: Any) -> Tensor:
+def hard_tanh(x: TensorLike) -> Tensor:
     """``x``, limited to the range from -1 to 1.
 
     Args:
@@ -115,7 +121,7 @@ def hard_tanh(x: Any) -> Tensor:
     return clip_by_value(x, -1.0, 1.0)
 
 
-def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
+def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     """``x`` where positive, ``negative_slope * x`` elsewhere.
 
     Args:
@@ -136,7 +142,10 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
 
 
 def relu(
-    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+    x: TensorLike,
+    negative_slope: float = 0.0,
+    max_value: float | None = None,
+    threshold: float = 0.0,
 ) -> Tensor:
     """``x`` above ``threshold``, at most ``max_value``; below, a line of ``negative_slope``.
 
@@ -145,7 +154,7 @@ def relu(
       negative_slope: The slope below the threshold, where it is ``negative_slope * (x -
         threshold)``.
       max_value: The largest result; None for no bound.
-      threshold: Where it begins.
+      threshold: The value above which the result is ``x``.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -171,7 +180,7 @@ def relu(
     return result - negative_slope * _nn.relu(threshold - x) if negative_slope else result
 
 
-def relu6(x: Any) -> Tensor:
+def relu6(x: TensorLike) -> Tensor:
     """`nn.relu6`: ``x`` limited to the range from 0 to 6.
 
     Args:
@@ -191,12 +200,12 @@ def relu6(x: Any) -> Tensor:
     return result
 
 
-def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
-    """``x`` nearer to 0 by ``threshold``, and 0 where it is nearer than that.
+def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
+    """``x`` moved towards 0 by ``threshold``, and 0 where ``|x| <= threshold``.
 
     Args:
       x: A tensor of floats.
-      threshold: How much nearer.
+      threshold: The distance by which values move.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -212,7 +221,7 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
     return select(x > threshold, x - threshold, select(x < -threshold, x + threshold, 0.0))
 
 
-def sparse_plus(x: Any) -> Tensor:
+def sparse_plus(x: TensorLike) -> Tensor:
     """``(x + 1) ** 2 / 4`` from -1 to 1, 0 below, ``x`` above.
 
     Args:
@@ -232,7 +241,7 @@ def sparse_plus(x: Any) -> Tensor:
     return select(x <= -1.0, 0.0, select(x < 1.0, 0.25 * square(x + 1.0), x))
 
 
-def sparse_sigmoid(x: Any) -> Tensor:
+def sparse_sigmoid(x: TensorLike) -> Tensor:
     """``(x + 1) / 2``, limited to the range from 0 to 1.
 
     Args:
@@ -252,13 +261,13 @@ def sparse_sigmoid(x: Any) -> Tensor:
     return select(x <= -1.0, 0.0, select(x >= 1.0, 1.0, 0.5 * (x + 1.0)))
 
 
-def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
+def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     """``x`` where it is larger than ``threshold``, ``default_value`` elsewhere.
 
     Args:
       x: A tensor of floats.
-      threshold: Elements above it are kept.
-      default_value: The value of all others.
+      threshold: The bound above which elements are unchanged.
+      default_value: The value of the other elements.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -274,14 +283,14 @@ def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
     return select(x > threshold, x, default_value)
 
 
-def celu(x: Any, alpha: float = 1.0) -> Tensor:
+def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
 
     From Barron, "Continuously Differentiable Exponential Linear Units" (2017).
 
     Args:
       x: A tensor of floats.
-      alpha: The limit far below 0, and how slowly it is reached.
+      alpha: The scale of negative results, which are above ``-alpha``.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -298,12 +307,12 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
     return result
 
 
-def elu(x: Any, alpha: float = 1.0) -> Tensor:
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
     Args:
       x: A tensor of floats.
-      alpha: The factor; by default this is `nn.elu`.
+      alpha: The factor of the exponential; the default gives `nn.elu`.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -320,7 +329,7 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
     return result if alpha == 1.0 else select(x > 0.0, result, alpha * result)
 
 
-def exponential(x: Any) -> Tensor:
+def exponential(x: TensorLike) -> Tensor:
     """``exp(x)``.
 
     Args:
@@ -340,12 +349,12 @@ def exponential(x: Any) -> Tensor:
     return exp(x if x.dtype.is_floating else cast(x, float32))
 
 
-def gelu(x: Any, approximate: bool = False) -> Tensor:
+def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     """`nn.gelu`: ``x`` times the probability that a normal number is less than ``x``.
 
     Args:
       x: A tensor of floats.
-      approximate: Whether to take the approximation by `tanh`.
+      approximate: Whether to use the approximation by `tanh`.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -360,7 +369,7 @@ def gelu(x: Any, approximate: bool = False) -> Tensor:
     return _nn.gelu(x, approximate)
 
 
-def glu(x: Any, axis: int = -1) -> Tensor:
+def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """The first half along an axis, times `sigmoid` of the second half.
 
     From Dauphin, Fan, Auli and Grangier, "Language Modeling with Gated Convolutional Networks"
@@ -368,7 +377,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
 
     Args:
       x: A tensor of floats.
-      axis: The axis that is halved.
+      axis: The axis to split in halves.
 
     Returns:
       A tensor of the same dtype.
@@ -392,7 +401,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
     return result
 
 
-def mish(x: Any) -> Tensor:
+def mish(x: TensorLike) -> Tensor:
     """``x * tanh(softplus(x))``.
 
     From Misra, "Mish: A Self Regularized Non-Monotonic Activation Function" (2019).
@@ -415,8 +424,8 @@ def mish(x: Any) -> Tensor:
     return result
 
 
-def selu(x: Any) -> Tensor:
-    """`nn.selu`: scaled and shifted so that layers keep mean and variance.
+def selu(x: TensorLike) -> Tensor:
+    """`nn.selu`: a scaled `elu` that keeps mean and variance across layers.
 
     Args:
       x: A tensor of floats.
@@ -435,7 +444,7 @@ def selu(x: Any) -> Tensor:
     return result
 
 
-def silu(x: Any) -> Tensor:
+def silu(x: TensorLike) -> Tensor:
     """``x * sigmoid(x)``: also called swish.
 
     Args:
@@ -454,7 +463,7 @@ def silu(x: Any) -> Tensor:
     return _nn.silu(x)
 
 
-def softplus(x: Any) -> Tensor:
+def softplus(x: TensorLike) -> Tensor:
     """`nn.softplus`: ``log(1 + exp(x))``.
 
     Args:
@@ -474,7 +483,7 @@ def softplus(x: Any) -> Tensor:
     return result
 
 
-def softsign(x: Any) -> Tensor:
+def softsign(x: TensorLike) -> Tensor:
     """`nn.softsign`: ``x / (1 + |x|)``.
 
     Args:
@@ -494,14 +503,14 @@ def softsign(x: Any) -> Tensor:
     return result
 
 
-def squareplus(x: Any, b: float = 4) -> Tensor:
+def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """``(x + sqrt(x * x + b)) / 2``.
 
     From Barron, "Squareplus: A Softplus-Like Algebraic Rectifier" (2021).
 
     Args:
       x: A tensor of floats.
-      b: How smooth it is at 0.
+      b: The smoothness at 0.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
@@ -518,7 +527,7 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
     return result
 
 
-def tanh_shrink(x: Any) -> Tensor:
+def tanh_shrink(x: TensorLike) -> Tensor:
     """``x - tanh(x)``.
 
     Args:
@@ -539,10 +548,10 @@ def tanh_shrink(x: Any) -> Tensor:
     return result
 
 
-def sigmoid(x: Any) -> Tensor:
+def sigmoid(x: TensorLike) -> Tensor:
     """`nn.sigmoid`: ``1 / (1 + exp(-x))``, from 0 to 1.
 
-    Cross-entropies of what it gives are computed from ``x``.
+    Cross-entropies of the result are computed from ``x``.
 
     Args:
       x: A tensor of floats.
@@ -561,50 +570,53 @@ def sigmoid(x: Any) -> Tensor:
     return with_logits(_nn.sigmoid(x), x)
 
 
-def softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
+def softmax(x: TensorLike, axis: int | Sequence[int] | None = -1) -> Tensor:
     """`nn.softmax`: positive numbers that add up to 1.
 
-    Cross-entropies of what it gives are computed from ``x``.
+    Cross-entropies of the result are computed from ``x``.
 
     Args:
       x: A tensor of floats.
-      axis: The axis along which, or several; None takes all elements together.
+      axis: The axes over which the results add up to 1; None for all axes.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are not floats, or there is no such axis.
+      InvalidArgumentError: If the elements are not floats, or an axis is out of range.
 
     Example:
       >>> tf.keras.activations.softmax([0.0, 0.0]).numpy()
       array([0.5, 0.5], dtype=float32)
     """
     x = as_tensor(x)
-    return with_logits(_along(_softmax.softmax, x, axis), x)
+    return with_logits(_apply_along(_softmax.softmax, x, axis), x)
 
 
-def log_softmax(x: Any, axis: int | Sequence[int] | None = -1) -> Tensor:
+def log_softmax(x: TensorLike, axis: int | Sequence[int] | None = -1) -> Tensor:
     """The logarithm of `softmax`.
 
     Args:
       x: A tensor of floats.
-      axis: The axis along which, or several; None takes all elements together.
+      axis: The axes over which the results add up to 1; None for all axes.
 
     Returns:
       A tensor of the shape and dtype of ``x``.
 
     Raises:
-      InvalidArgumentError: If the elements are not floats, or there is no such axis.
+      InvalidArgumentError: If the elements are not floats, or an axis is out of range.
 
     Example:
       >>> tf.keras.activations.log_softmax([0.0, 0.0]).numpy()
       array([-0.6931472, -0.6931472], dtype=float32)
     """
-    return _along(_softmax.log_softmax, x, axis)
+    return _apply_along(_softmax.log_softmax, x, axis)
 
 
-def _along(function: Callable[..., Tensor], x: Any, axis: int | Sequence[int] | None) -> Tensor:
+def _apply_along(
+    function: Callable[..., Tensor], x: TensorLike, axis: int | Sequence[int] | None
+) -> Tensor:
+    """Apply `softmax` or `log_softmax` along one axis, several axes or all axes."""
     if isinstance(axis, list | tuple):
         if not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")
@@ -666,14 +678,14 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 
-def linear(x: Any) -> Any:
+def linear(x: _Value) -> _Value:
     """Return ``x`` unchanged: the default activation of layers.
 
     Args:
-      x: Anything.
+      x: Any value.
 
     Returns:
-      The same.
+      ``x``.
 
     Example:
       >>> tf.keras.activations.linear([1.0, -1.0])
@@ -690,7 +702,7 @@ _NAMES = {
 }
 
 
-def get(identifier: Any) -> Callable[..., Any]:
+def get(identifier: ActivationLike) -> Callable[..., Any]:
     """Look up an activation function by name; None means `linear`.
 
     Args:
@@ -714,11 +726,11 @@ def get(identifier: Any) -> Callable[..., Any]:
             f"Could not interpret activation function identifier: {identifier}."
             f"{nearest(identifier, _NAMES)} Known: {', '.join(_NAMES)}."
         )
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def serialize(activation: Callable[..., Any]) -> str:
-    """The name of an activation function.
+    """Return the name of an activation function.
 
     Args:
       activation: A function of this module.
@@ -738,7 +750,7 @@ def serialize(activation: Callable[..., Any]) -> str:
             return name
     name = getattr(activation, "__name__", "")
     if name in _NAMES and activation.__module__.startswith("numtape."):
-        return name  # the op itself: ``tf.nn.relu``
+        return name  # the op itself, such as ``tf.nn.relu``
     raise ValueError(
         f"Unknown activation function: {activation!r}. Decorate a function of your own with "
         f"`@keras.saving.register_keras_serializable()`. Known: {', '.join(_NAMES)}."

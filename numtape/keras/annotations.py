@@ -5,25 +5,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.values.annotations import DTypeLike, NumberLike
 from ..core.values.tensor import Tensor
+from .input_spec import InputSpec
 
-# What `serialize` returns: a class's name and configuration.
+# The result of `serialize`: the name and configuration of a class.
 Config: TypeAlias = Mapping[str, Any]
 
 # A name, a configuration, an instance, a class or a function; see `get` of each module.
-ActivationLike: TypeAlias = str | Config | Callable[..., Any] | None
-InitializerLike: TypeAlias = str | Config | Callable[..., Any] | None
+ActivationLike: TypeAlias = str | Callable[..., Any] | None
 RegularizerLike: TypeAlias = str | Config | Callable[..., Any] | None
 ConstraintLike: TypeAlias = str | Config | Callable[..., Any] | None
 LossLike: TypeAlias = str | Config | Callable[..., Any] | None
 MetricLike: TypeAlias = str | Config | Callable[..., Any]
+
+# The same, or an array of initial values.
+InitializerLike: TypeAlias = (
+    str | Config | Callable[..., Any] | NDArray[Any] | np.generic | Tensor | None
+)
+
+# The shape of one input or output, including the batch axis; None for an unknown size.
+InputShape: TypeAlias = Sequence[int | None]
+
+# The requirements on the inputs of a layer, in the structure of the inputs.
+InputSpecs: TypeAlias = InputSpec | Sequence["InputSpecs"] | Mapping[str, "InputSpecs"] | None
 
 # A number, a schedule (a function of the step) or a function without arguments.
 LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]
 
 # A dtype, or the configuration of a dtype policy.
 DTypePolicyLike: TypeAlias = DTypeLike | Config | None
+
+
+class Configurable(Protocol):
+    """An object that `serialize` can describe by its class and configuration."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
+        ...

@@ -27,7 +27,7 @@ if not _typing.TYPE_CHECKING:
 
 
 def backend() -> str:
-    """The name of the backend.
+    """Return the name of the backend.
 
     Returns:
       A string.
@@ -40,7 +40,7 @@ def backend() -> str:
 
 
 def epsilon() -> float:
-    """A small number that keeps quotients and logarithms finite.
+    """Return a small number that keeps quotients and logarithms finite.
 
     Returns:
       A float.
@@ -53,7 +53,7 @@ def epsilon() -> float:
 
 
 def floatx() -> str:
-    """The default dtype of layers and metrics.
+    """Return the default dtype of layers and metrics.
 
     Returns:
       A string.
@@ -66,7 +66,7 @@ def floatx() -> str:
 
 
 def image_data_format() -> str:
-    """The default position of the channel axis of images: last.
+    """Return the default position of the channel axis of images.
 
     Returns:
       A string.
@@ -139,5 +139,6 @@ def set_image_data_format(data_format: str) -> None:
 
 
 def _require_unchanged(name: str, value: object, current: object, instead: str) -> None:
+    """Raise if a setting would change; ``instead`` tells the user what to use."""
     if value != current:
         raise ValueError(f"{name} is always {current!r} in numtape, not {value!r}: use {instead}.")

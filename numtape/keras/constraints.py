@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
+from collections.abc import Callable
 from typing import Any
 
 from ..compat.names import getter as _getter
@@ -13,15 +14,19 @@ from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, Kind
 
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, TensorLike
+    from .annotations import Config, ConstraintLike
+
 _EPSILON = 1e-7
-_MEANINGS = {
+_ARGUMENTS = {
     "max_value": "The largest norm.",
     "min_value": "The smallest norm.",
     "rate": "The fraction of the distance to the bounds that norms move: 1 enforces the bounds.",
     "axis": "The axes along which norms are computed: 0 for the incoming weights of each `Dense` "
     "unit, ``[0, 1, 2]`` for each filter of a `Conv2D` layer.",
 }
-_constraint = describe(_MEANINGS, "", "")
+_constraint = describe(_ARGUMENTS, "", "")
 
 
 class Constraint(Configured):
@@ -45,13 +50,15 @@ class _Norm(Constraint):
 
     axis: Any
 
-    def _nt_scaled(self, w: Any) -> Tensor:
+    def _nt_rescale(self, w: TensorLike) -> Tensor:
+        """Scale ``w`` so that its norms become `_nt_target_norms`."""
         w = as_tensor(w)
-        lengths = reduce_euclidean_norm(w, self.axis, True)
-        result: Tensor = w * (self._nt_wanted(lengths) / (_EPSILON + lengths))
+        norms = reduce_euclidean_norm(w, self.axis, True)
+        result: Tensor = w * (self._nt_target_norms(norms) / (_EPSILON + norms))
         return result
 
-    def _nt_wanted(self, lengths: Tensor) -> Any:
+    def _nt_target_norms(self, norms: Tensor) -> Any:
+        """The norms after rescaling."""
         raise NotImplementedError
 
 
@@ -66,15 +73,15 @@ class MaxNorm(_Norm):
            [0.8, 0.5]], dtype=float32)
     """
 
-    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+    def __init__(self, max_value: float = 2, axis: AxisLike = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
-    def __call__(self, w: Any) -> Tensor:
-        """The weight with such lengths."""
-        return self._nt_scaled(w)
+    def __call__(self, w: TensorLike) -> Tensor:
+        """Return the rescaled weight."""
+        return self._nt_rescale(w)
 
-    def _nt_wanted(self, lengths: Tensor) -> Any:
-        return clip_by_value(lengths, 0.0, float(self.max_value))
+    def _nt_target_norms(self, norms: Tensor) -> Any:
+        return clip_by_value(norms, 0.0, float(self.max_value))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -93,7 +100,7 @@ class NonNeg(Constraint):
     array([0., 2.], dtype=float32)
     """
 
-    def __call__(self, w: Any) -> Tensor:
+    def __call__(self, w: TensorLike) -> Tensor:
         """Replace negative elements by 0."""
         return maximum(as_tensor(w), 0.0)
 
@@ -107,11 +114,11 @@ class UnitNorm(_Norm):
            [0.8]], dtype=float32)
     """
 
-    def __init__(self, axis: Any = 0) -> None:
+    def __init__(self, axis: AxisLike = 0) -> None:
         self.axis = axis
 
-    def __call__(self, w: Any) -> Tensor:
-        """The weight with such lengths."""
+    def __call__(self, w: TensorLike) -> Tensor:
+        """Return the rescaled weight."""
         w = as_tensor(w)
         result: Tensor = w / (_EPSILON + reduce_euclidean_norm(w, self.axis, True))
         return result
@@ -135,17 +142,17 @@ class MinMaxNorm(_Norm):
     """
 
     def __init__(
-        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: AxisLike = 0
     ) -> None:
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
-    def __call__(self, w: Any) -> Tensor:
-        """The weight with such lengths."""
-        return self._nt_scaled(w)
+    def __call__(self, w: TensorLike) -> Tensor:
+        """Return the rescaled weight."""
+        return self._nt_rescale(w)
 
-    def _nt_wanted(self, lengths: Tensor) -> Any:
-        within = clip_by_value(lengths, float(self.min_value), float(self.max_value))
-        return self.rate * within + (1 - self.rate) * lengths
+    def _nt_target_norms(self, norms: Tensor) -> Any:
+        clipped = clip_by_value(norms, float(self.min_value), float(self.max_value))
+        return self.rate * clipped + (1 - self.rate) * norms
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -192,7 +199,7 @@ if not _typing.TYPE_CHECKING:
 _KIND = Kind("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: ConstraintLike) -> Any:
     """Look up a constraint by name or configuration.
 
     Args:
@@ -203,7 +210,7 @@ def get(identifier: Any) -> Any:
       A function of a tensor; None for None.
 
     Raises:
-      ValueError: If the name is unknown, or it is nothing of those.
+      ValueError: If the name is unknown, or the argument has another type.
 
     Example:
       >>> tf.keras.constraints.get("unit_norm")
@@ -212,17 +219,17 @@ def get(identifier: Any) -> Any:
     return _KIND.get(identifier)
 
 
-def serialize(constraint: Any) -> Any:
-    """The class and arguments of a constraint, as a dict.
+def serialize(constraint: Callable[..., Any] | None) -> Any:
+    """Return the configuration of a constraint.
 
     Args:
       constraint: A constraint, a named function, or None.
 
     Returns:
-      A dict that JSON can hold; None for None.
+      A dict that can be converted to JSON; None for None.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the object has no configuration.
 
     Example:
       >>> tf.keras.constraints.serialize(tf.keras.constraints.UnitNorm(1))["config"]
@@ -231,7 +238,7 @@ def serialize(constraint: Any) -> Any:
     return _KIND.serialize(constraint)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
     """Create a constraint from its configuration.
 
     Args:
@@ -242,7 +249,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
       A constraint.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> tf.keras.constraints.deserialize({"class_name": "UnitNorm", "config": {"axis": 1}})

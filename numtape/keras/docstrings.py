@@ -21,9 +21,9 @@ def describe(
       raises: The text of the Raises section; empty to omit it.
     """
 
-    def add(thing: Described) -> Described:
-        text, mark, example = inspect.cleandoc(thing.__doc__ or "").partition(">>>")
-        names = [name for name in inspect.signature(thing).parameters if name != "self"]
+    def add(obj: Described) -> Described:
+        text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
+        names = [name for name in inspect.signature(obj).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]
         for name in names:
             lines += textwrap.wrap(
@@ -34,7 +34,7 @@ def describe(
         if raises:
             lines += ["", "Raises:", f"  {raises}"]
         lines += ["", "Example:", *textwrap.indent(mark + example, "  ").split("\n")]
-        thing.__doc__ = "\n".join(lines)
-        return thing
+        obj.__doc__ = "\n".join(lines)
+        return obj
 
     return add

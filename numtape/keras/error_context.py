@@ -1,6 +1,6 @@
 """Errors of layers: which layer failed, and hints for names of PyTorch and older Keras.
 
-Tracebacks do not show numtape's lines, so that of ``model.fit`` would be all there is.
+Tracebacks omit numtape's lines: without the name of the layer, they would end at ``model.fit``.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from typing import Any
 from ..errors import OpError
 
 
-def add_location(error: OpError, thing: Any, *inputs: Any) -> None:
-    """Add a layer or loss to an op's error, unless one within it was added.
+def add_location(error: OpError, layer: Any, *inputs: object) -> None:
+    """Add the name of a layer or loss to an op's error, unless an inner one was added before.
 
     Args:
-      error: The error, which is changed.
-      thing: The layer or loss. One of the program's classes has a line in the traceback.
-      inputs: The inputs of the call.
+      error: The error, which is modified.
+      layer: The layer or loss. Nothing is added for a user's class: the traceback shows its line.
+      *inputs: The inputs of the call.
     """
-    kind = type(thing)
+    kind = type(layer)
     if not kind.__module__.startswith("numtape.") or getattr(error, "located", False):
         return
     shapes = [str(tuple(x.shape)) for x in inputs if hasattr(x, "shape")]
-    provided = f", for shapes {' and '.join(shapes)}" if shapes else ""
+    description = f", for shapes {' and '.join(shapes)}" if shapes else ""
     what = "loss" if kind.__name__ == "LossFunction" else kind.__name__
-    error.message = f"{error.message} In {what} {thing.name!r}{provided}."
+    error.message = f"{error.message} In {what} {layer.name!r}{description}."
     error.args = (error.message, *error.args[1:])
     error.located = True  # type: ignore[attr-defined]
 
@@ -46,9 +46,9 @@ LAYER = {
     "train": _MODE.format(True),
 }
 
-_MADE = "layer.build(input_shape) first, or call the layer: both create its weights"
-KERNEL = {"kernel": _MADE, "bias": _MADE}
-EMBEDDINGS = {"embeddings": _MADE}
+_BUILD_FIRST = "layer.build(input_shape) first, or call the layer: both create its weights"
+KERNEL = {"kernel": _BUILD_FIRST, "bias": _BUILD_FIRST}
+EMBEDDINGS = {"embeddings": _BUILD_FIRST}
 
 MODEL = {
     "evaluate_generator": "model.evaluate(generator)",

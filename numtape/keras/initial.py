@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,9 +27,12 @@ from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, keras_dtype
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, NumberLike, ShapeLike, TensorLike
+
 # The standard deviation of a standard normal distribution truncated at two deviations.
 _TRUNCATED = 0.87962566103423978
-_MEANINGS = {
+_ARGUMENTS = {
     "value": "The value of all elements: a number, or an array of the requested shape.",
     "gain": "The factor that multiplies the matrix.",
     "mean": "The mean.",
@@ -40,12 +44,13 @@ _MEANINGS = {
     "distribution": '``"truncated_normal"``, ``"untruncated_normal"`` or ``"uniform"``.',
     "seed": "An integer that fixes the values; None draws a seed in the constructor, so that "
     "an object returns the same values at each call, and two objects return different ones.",
-    "input_axes": "The axes of the shape that count as inputs; None for the last but one, times "
-    "all before it.",
-    "output_axes": "The axes that count as outputs; None for the last, times all but two.",
+    "input_axes": "The axes whose sizes multiply to the number of inputs; None for all "
+    "but the last.",
+    "output_axes": "The axes whose sizes multiply to the number of outputs; None for all but the "
+    "second to last.",
 }
-_constant = describe(_MEANINGS, "", "")
-_random = describe(_MEANINGS, "", "ValueError: If an argument is invalid.")
+_constant = describe(_ARGUMENTS, "", "")
+_random = describe(_ARGUMENTS, "", "ValueError: If an argument is invalid.")
 
 
 class Initializer(Configured):
@@ -61,11 +66,11 @@ class Initializer(Configured):
     """
 
     def __call__(self, shape: Any, dtype: Any = None) -> Any:
-        """Initial values.
+        """Return initial values.
 
         Args:
-          shape: Their shape.
-          dtype: Their dtype; None is float32.
+          shape: The shape.
+          dtype: The dtype; None for float32.
         """
         raise NotImplementedError("Initializer subclasses must implement the `__call__()` method.")
 
@@ -78,7 +83,8 @@ class Initializer(Configured):
         return self.from_config(self.get_config())
 
 
-def _request(shape: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
+def _parse_request(shape: ShapeLike, dtype: DTypeLike | None) -> tuple[tuple[int, ...], DType]:
+    """The arguments of a call as a tuple of ints and a `DType`."""
     sizes = tuple(int(n) for n in TensorShape(shape))
     return sizes, keras_dtype(dtype)
 
@@ -91,9 +97,9 @@ class Zeros(Initializer):
     array([0., 0.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """Zeros of a shape and a dtype."""
-        return zeros(*_request(shape, dtype))
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Return zeros."""
+        return zeros(*_parse_request(shape, dtype))
 
 
 @_constant
@@ -104,25 +110,25 @@ class Ones(Initializer):
     array([1., 1.], dtype=float32)
     """
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """Ones of a shape and a dtype."""
-        return ones(*_request(shape, dtype))
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Return ones."""
+        return ones(*_parse_request(shape, dtype))
 
 
 @_constant
 class Constant(Initializer):
-    """One value everywhere.
+    """A constant value.
 
     >>> tf.keras.initializers.Constant(2.5)((2,)).numpy()
     array([2.5, 2.5], dtype=float32)
     """
 
-    def __init__(self, value: Any = 0.0) -> None:
+    def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """The value in each element of a shape, in a dtype."""
-        sizes, requested = _request(shape, dtype)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Return a tensor of the value."""
+        sizes, requested = _parse_request(shape, dtype)
         result: Tensor = cast(self.value, requested) * ones(sizes, requested)
         return result
 
@@ -148,9 +154,9 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """The matrix of a shape, which has two axes, in a dtype."""
-        sizes, requested = _request(shape, dtype)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Return the matrix. The shape must have two axes."""
+        sizes, requested = _parse_request(shape, dtype)
         if len(sizes) != 2:
             raise ValueError(
                 f"Identity matrix initializer can only be used for 2D matrices. Received: "
@@ -191,9 +197,15 @@ class RandomInitializer(Initializer):
         """
         return {"seed": self._nt_given}
 
-    def _nt_drawn(self, draw: Any, shape: Any, dtype: Any, *parameters: Any) -> Tensor:
-        """Draw from the seed with a stateless op; equals the values of Keras on TensorFlow."""
-        sizes, requested = _request(shape, dtype)
+    def _nt_draw(
+        self,
+        draw: Callable[..., Tensor],
+        shape: ShapeLike,
+        dtype: DTypeLike | None,
+        *parameters: NumberLike,
+    ) -> Tensor:
+        """Draw with a stateless op and the seed; the values equal those of Keras on TensorFlow."""
+        sizes, requested = _parse_request(shape, dtype)
         exact = (
             requested
             if requested is dtypes.float64 or not requested.is_floating
@@ -212,13 +224,15 @@ class RandomNormal(RandomInitializer):
     True
     """
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None) -> None:
+    def __init__(
+        self, mean: NumberLike = 0.0, stddev: NumberLike = 0.05, seed: int | None = None
+    ) -> None:
         self.mean, self.stddev = mean, stddev
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """Draws of a shape, in a dtype."""
-        return self._nt_drawn(stateless_normal, shape, dtype, self.mean, self.stddev)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Draw a tensor."""
+        return self._nt_draw(stateless_normal, shape, dtype, self.mean, self.stddev)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -238,9 +252,9 @@ class TruncatedNormal(RandomNormal):
     True
     """
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """Draws of a shape, in a dtype."""
-        return self._nt_drawn(stateless_truncated_normal, shape, dtype, self.mean, self.stddev)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Draw a tensor."""
+        return self._nt_draw(stateless_truncated_normal, shape, dtype, self.mean, self.stddev)
 
 
 @_random
@@ -252,13 +266,15 @@ class RandomUniform(RandomInitializer):
     (True, True)
     """
 
-    def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None) -> None:
+    def __init__(
+        self, minval: NumberLike = -0.05, maxval: NumberLike = 0.05, seed: int | None = None
+    ) -> None:
         self.minval, self.maxval = minval, maxval
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """Draws of a shape, in a dtype."""
-        return self._nt_drawn(stateless_uniform, shape, dtype, self.minval, self.maxval)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Draw a tensor."""
+        return self._nt_draw(stateless_uniform, shape, dtype, self.minval, self.maxval)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -270,7 +286,9 @@ class RandomUniform(RandomInitializer):
 
 
 def compute_fans(
-    shape: tuple[int, ...], input_axes: Any = None, output_axes: Any = None
+    shape: tuple[int, ...],
+    input_axes: Sequence[int] | None = None,
+    output_axes: Sequence[int] | None = None,
 ) -> tuple[int, int]:
     """Return ``(fan_in, fan_out)`` of a kernel shape."""
     if input_axes is not None and output_axes is not None:
@@ -282,7 +300,7 @@ def compute_fans(
 
 
 _MODES = ("fan_in", "fan_out", "fan_avg")
-_LAWS = ("uniform", "truncated_normal", "untruncated_normal")
+_DISTRIBUTIONS = ("uniform", "truncated_normal", "untruncated_normal")
 
 
 @_random
@@ -300,8 +318,8 @@ class VarianceScaling(RandomInitializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        input_axes: Any = None,
-        output_axes: Any = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
         if not isinstance(scale, int | float) or not scale > 0.0:
             raise ValueError(
@@ -313,28 +331,28 @@ class VarianceScaling(RandomInitializer):
             )
         law = distribution.lower() if isinstance(distribution, str) else distribution
         law = "truncated_normal" if law == "normal" else law
-        if law not in _LAWS:
+        if law not in _DISTRIBUTIONS:
             raise ValueError(
                 f"Invalid `distribution` argument: {repr_of(distribution)}. Please use one of "
-                f"{_LAWS}."
+                f"{_DISTRIBUTIONS}."
             )
         self.scale, self.mode, self.distribution = scale, mode, law
         self.input_axes, self.output_axes = input_axes, output_axes
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """Draws of a shape, in a dtype."""
-        sizes, _ = _request(shape, dtype)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Draw a tensor."""
+        sizes, _ = _parse_request(shape, dtype)
         ins, outputs = compute_fans(sizes, self.input_axes, self.output_axes)
         fan = {"fan_in": ins, "fan_out": outputs, "fan_avg": (ins + outputs) / 2.0}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return self._nt_drawn(stateless_uniform, shape, dtype, -limit, limit)
+            return self._nt_draw(stateless_uniform, shape, dtype, -limit, limit)
         deviation = math.sqrt(variance)
         if self.distribution == "untruncated_normal":
-            return self._nt_drawn(stateless_normal, shape, dtype, 0.0, deviation)
-        return self._nt_drawn(stateless_truncated_normal, shape, dtype, 0.0, deviation / _TRUNCATED)
+            return self._nt_draw(stateless_normal, shape, dtype, 0.0, deviation)
+        return self._nt_draw(stateless_truncated_normal, shape, dtype, 0.0, deviation / _TRUNCATED)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -354,10 +372,10 @@ class VarianceScaling(RandomInitializer):
 
 @_random
 class Orthogonal(RandomInitializer):
-    """A matrix whose columns, or rows if there are fewer, are orthogonal and of length ``gain``.
+    """A matrix whose columns, or rows if there are fewer, are orthogonal and of norm ``gain``.
 
-    All axes but the last count as one. From Saxe, McClelland and Ganguli, "Exact solutions to the
-    nonlinear dynamics of learning in deep linear neural networks" (2014).
+    All axes but the last are flattened into one. From Saxe, McClelland and Ganguli, "Exact
+    solutions to the nonlinear dynamics of learning in deep linear neural networks" (2014).
 
     >>> q = tf.keras.initializers.Orthogonal(seed=1)((3, 2))
     >>> np.allclose(tf.transpose(q) @ q, np.eye(2), atol=1e-6)
@@ -368,9 +386,9 @@ class Orthogonal(RandomInitializer):
         self.gain = gain
         super().__init__(seed)
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Tensor:
-        """The matrix of a shape, which has two axes or more, in a dtype."""
-        sizes, requested = _request(shape, dtype)
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Return the matrix. The shape must have at least two axes."""
+        sizes, requested = _parse_request(shape, dtype)
         if len(sizes) < 2:
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional. Received: "
@@ -378,7 +396,7 @@ class Orthogonal(RandomInitializer):
             )
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         exact = dtypes.float64 if requested is dtypes.float64 else dtypes.float32
-        q, r = qr(self._nt_drawn(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
+        q, r = qr(self._nt_draw(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
         q = q * sign(diag_part(r))  # makes the distribution uniform over orthogonal matrices
         result: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
         return cast(result, requested)

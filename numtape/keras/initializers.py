@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,23 +27,32 @@ from .initial import (
 )
 from .registry import Kind, keras_dtype
 
-_MEANINGS = {
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, ShapeLike
+    from .annotations import Config, InitializerLike
+
+_ARGUMENTS = {
     "seed": "An integer that fixes the values; None draws a seed in the constructor.",
-    "input_axes": "The axes that count as inputs; None for the last but one, times all before.",
-    "output_axes": "The axes that count as outputs; None for the last, times all but two.",
+    "input_axes": "The axes whose sizes multiply to the number of inputs; None for all "
+    "but the last.",
+    "output_axes": "The axes whose sizes multiply to the number of outputs; None for all but the "
+    "second to last.",
 }
-_law = describe(_MEANINGS, "", "ValueError: If ``seed`` is not an integer.")
+_initializer = describe(_ARGUMENTS, "", "ValueError: If ``seed`` is not an integer.")
 
 
-class _Scaled(VarianceScaling):
+class _FixedVarianceScaling(VarianceScaling):
     """A `VarianceScaling` with scale, mode and distribution fixed by the class."""
 
-    _nt_law: tuple[float, str, str]
+    _nt_distribution: tuple[float, str, str]
 
     def __init__(
-        self, seed: int | None = None, input_axes: Any = None, output_axes: Any = None
+        self,
+        seed: int | None = None,
+        input_axes: Sequence[int] | None = None,
+        output_axes: Sequence[int] | None = None,
     ) -> None:
-        super().__init__(*self._nt_law, seed, input_axes, output_axes)
+        super().__init__(*self._nt_distribution, seed, input_axes, output_axes)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -55,8 +64,8 @@ class _Scaled(VarianceScaling):
         return {name: config[name] for name in ("seed", "input_axes", "output_axes")}
 
 
-@_law
-class GlorotUniform(_Scaled):
+@_initializer
+class GlorotUniform(_FixedVarianceScaling):
     """Uniform draws within ``sqrt(6 / (inputs + outputs))``.
 
     From Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
@@ -67,11 +76,11 @@ class GlorotUniform(_Scaled):
     True
     """
 
-    _nt_law = 1.0, "fan_avg", "uniform"
+    _nt_distribution = 1.0, "fan_avg", "uniform"
 
 
-@_law
-class GlorotNormal(_Scaled):
+@_initializer
+class GlorotNormal(_FixedVarianceScaling):
     """Draws from a truncated normal distribution of variance ``2 / (inputs + outputs)``.
 
     From Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
@@ -82,11 +91,11 @@ class GlorotNormal(_Scaled):
     True
     """
 
-    _nt_law = 1.0, "fan_avg", "truncated_normal"
+    _nt_distribution = 1.0, "fan_avg", "truncated_normal"
 
 
-@_law
-class HeUniform(_Scaled):
+@_initializer
+class HeUniform(_FixedVarianceScaling):
     """Uniform draws within ``sqrt(6 / inputs)``.
 
     From He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015).
@@ -96,11 +105,11 @@ class HeUniform(_Scaled):
     True
     """
 
-    _nt_law = 2.0, "fan_in", "uniform"
+    _nt_distribution = 2.0, "fan_in", "uniform"
 
 
-@_law
-class HeNormal(_Scaled):
+@_initializer
+class HeNormal(_FixedVarianceScaling):
     """Draws from a truncated normal distribution of variance ``2 / inputs``.
 
     From He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015).
@@ -110,11 +119,11 @@ class HeNormal(_Scaled):
     True
     """
 
-    _nt_law = 2.0, "fan_in", "truncated_normal"
+    _nt_distribution = 2.0, "fan_in", "truncated_normal"
 
 
-@_law
-class LecunUniform(_Scaled):
+@_initializer
+class LecunUniform(_FixedVarianceScaling):
     """Uniform draws within ``sqrt(3 / inputs)``.
 
     From LeCun, Bottou, Orr and Müller, "Efficient BackProp" (1998).
@@ -124,11 +133,11 @@ class LecunUniform(_Scaled):
     True
     """
 
-    _nt_law = 1.0, "fan_in", "uniform"
+    _nt_distribution = 1.0, "fan_in", "uniform"
 
 
-@_law
-class LecunNormal(_Scaled):
+@_initializer
+class LecunNormal(_FixedVarianceScaling):
     """Draws from a truncated normal distribution of variance ``1 / inputs``.
 
     From LeCun, Bottou, Orr and Müller, "Efficient BackProp" (1998).
@@ -138,7 +147,7 @@ class LecunNormal(_Scaled):
     True
     """
 
-    _nt_law = 1.0, "fan_in", "truncated_normal"
+    _nt_distribution = 1.0, "fan_in", "truncated_normal"
 
 
 constant = Constant
@@ -235,7 +244,7 @@ _KIND = Kind(
 )
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: InitializerLike) -> Any:
     """Look up an initializer by name or configuration, or wrap an array.
 
     Args:
@@ -247,40 +256,42 @@ def get(identifier: Any) -> Any:
       A function of a shape and a dtype; None for None.
 
     Raises:
-      ValueError: If the name is unknown, or it is nothing of those.
+      ValueError: If the name is unknown, or the argument has another type.
 
     Example:
       >>> tf.keras.initializers.get("ones")((2,), tf.float64).numpy()
       array([1., 1.])
     """
     if isinstance(identifier, np.ndarray | np.generic | Tensor):
-        return _values(identifier)
+        return _initializer_of(identifier)
     return _KIND.get(identifier)
 
 
-def _values(provided: Any) -> Callable[..., Tensor]:
-    def initializer(shape: Any, dtype: Any = None) -> Tensor:
-        if tuple(TensorShape(shape)) != tuple(provided.shape):
+def _initializer_of(values: np.ndarray[Any, Any] | np.generic | Tensor) -> Callable[..., Tensor]:
+    """Return an initializer that casts given values."""
+
+    def initializer(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        if tuple(TensorShape(shape)) != tuple(values.shape):
             raise ValueError(
-                f"Expected `shape` to be {tuple(provided.shape)} for direct tensor as initializer. "
+                f"Expected `shape` to be {tuple(values.shape)} for direct tensor as initializer. "
                 f"Received shape={tuple(TensorShape(shape))}"
             )
-        return cast(provided, keras_dtype(dtype))
+        return cast(values, keras_dtype(dtype))
 
     return initializer
 
 
-def serialize(initializer: Any) -> Any:
-    """The class and arguments of an initializer, as a dict.
+def serialize(initializer: Callable[..., Any] | None) -> Any:
+    """Return the configuration of an initializer.
 
     Args:
       initializer: An initializer, a named function, or None.
 
     Returns:
-      A dict that JSON can hold; None for None.
+      A dict that can be converted to JSON; None for None.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the object has no configuration.
 
     Example:
       >>> tf.keras.initializers.serialize(tf.keras.initializers.Constant(2.0))["config"]
@@ -289,7 +300,7 @@ def serialize(initializer: Any) -> Any:
     return _KIND.serialize(initializer)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
     """Create an initializer from its configuration.
 
     Args:
@@ -300,7 +311,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
       An initializer.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> config = tf.keras.initializers.serialize(tf.keras.initializers.HeNormal(seed=3))

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .layer import Layer
 from .symbolic import KerasTensor, Node
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+    from .annotations import InputShape
 
 
 class InputLayer(Layer):
     """The layer behind `Input`.
 
     Args:
-      shape: The shape of an example, without the batch.
-      batch_size: The number of examples; None is any.
-      dtype: The dtype; None is float32.
-      batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
-      name: Its name.
+      shape: The shape of an example, without the batch axis.
+      batch_size: The number of examples; None for any number.
+      dtype: The dtype; None for float32.
+      batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
+      name: The name of the layer.
       sparse: Must be None or False.
       ragged: Must be None or False.
       optional: Must be False.
 
     Raises:
-      ValueError: If not exactly one of ``shape`` and ``batch_shape`` is given, or ``sparse``,
+      ValueError: If both or neither of ``shape`` and ``batch_shape`` are given, or ``sparse``,
         ``ragged`` or ``optional`` is set.
       TypeError: If the dtype does not exist.
 
@@ -33,30 +37,32 @@ class InputLayer(Layer):
 
     def __init__(
         self,
-        shape: Any = None,
+        shape: int | InputShape | None = None,
         batch_size: int | None = None,
-        dtype: Any = None,
-        batch_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        batch_shape: InputShape | None = None,
         name: str | None = None,
-        sparse: Any = None,
-        ragged: Any = None,
+        sparse: bool | None = None,
+        ragged: bool | None = None,
         optional: bool = False,
     ) -> None:
         for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
             if value:
                 raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
         super().__init__(name=name, dtype=dtype)
-        if shape is None and batch_shape is None:
+        self.batch_shape: tuple[int | None, ...]
+        if batch_shape is not None:
+            if shape is not None:
+                raise ValueError("You cannot pass both `shape` and `batch_shape` at the same time.")
+            self.batch_shape = tuple(batch_shape)
+        elif shape is not None:
+            self.batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
+        else:
             raise ValueError("You must pass a `shape` argument.")
-        if shape is not None and batch_shape is not None:
-            raise ValueError("You cannot pass both `shape` and `batch_shape` at the same time.")
-        if isinstance(shape, int):
-            shape = (shape,)
-        self.batch_shape = tuple(batch_shape) if shape is None else (batch_size, *shape)
         self.built = True
         Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: object, **kwargs: object) -> Any:
         """Raise: an input layer has no computation."""
         raise NotImplementedError("An InputLayer cannot be called.")
 
@@ -70,26 +76,26 @@ class InputLayer(Layer):
 
 
 def Input(
-    shape: Any = None,
+    shape: int | InputShape | None = None,
     batch_size: int | None = None,
-    dtype: Any = None,
-    sparse: Any = None,
-    ragged: Any = None,
-    batch_shape: Any = None,
+    dtype: DTypeLike | None = None,
+    sparse: bool | None = None,
+    ragged: bool | None = None,
+    batch_shape: InputShape | None = None,
     name: str | None = None,
-    tensor: Any = None,
+    tensor: KerasTensor | None = None,
     optional: bool = False,
 ) -> KerasTensor:
     """Create a symbolic input tensor of a functional model.
 
     Args:
-      shape: The shape of an example, without the batch; None in it is any size.
-      batch_size: The number of examples; None is any.
-      dtype: The dtype; None is float32.
+      shape: The shape of an example, without the batch axis; None in it accepts any size.
+      batch_size: The number of examples; None for any number.
+      dtype: The dtype; None for float32.
       sparse: Must be None or False.
       ragged: Must be None or False.
-      batch_shape: The shape with the batch, instead of ``shape`` and ``batch_size``.
-      name: A name: the key of this input in a dict of inputs.
+      batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
+      name: The name, which is the key of this input in a dict of inputs.
       tensor: An existing symbolic tensor, which is returned.
       optional: Must be False.
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.values.tensor import Tensor
 from ..nest import flatten
 from .registry import keras_dtype
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+    from .annotations import InputShape, InputSpecs
 
 
 class InputSpec:
@@ -14,7 +18,7 @@ class InputSpec:
 
     Args:
       dtype: The dtype.
-      shape: The shape; None in it is any size.
+      shape: The shape; None in it accepts any size.
       ndim: The number of axes.
       max_ndim: The largest number of axes.
       min_ndim: The smallest number of axes.
@@ -34,8 +38,8 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        shape: InputShape | None = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
@@ -56,10 +60,10 @@ class InputSpec:
             raise TypeError(
                 f"Argument `axes` must be a dict with integer keys. Received: axes={axes}"
             ) from None
-        most = self.ndim or self.max_ndim
-        if self.axes and most and max(self.axes) >= most:
+        limit = self.ndim or self.max_ndim
+        if self.axes and limit and max(self.axes) >= limit:
             raise ValueError(
-                f"Axis {max(self.axes)} is greater than the maximum allowed value: {most - 1}"
+                f"Axis {max(self.axes)} is greater than the maximum allowed value: {limit - 1}"
             )
 
     def __repr__(self) -> str:
@@ -97,18 +101,18 @@ class InputSpec:
         return cls(**config)
 
 
-def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
+def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_name: str) -> None:
     """Raise Keras's ValueError if inputs do not satisfy a layer's ``input_spec``.
 
     Args:
-      input_spec: An `InputSpec`, a list of them, or None for no requirements.
+      input_spec: An `InputSpec`, a structure of them, or None for no requirements.
       inputs: A tensor, or a list or dict of tensors.
-      layer_name: The layer's name.
+      layer_name: The name of the layer.
     """
     if not input_spec or (
         type(input_spec) is InputSpec
         and type(inputs) is Tensor
-        and not _unfit(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)
+        and not _describe_mismatch(input_spec, (*inputs._spec.shape,), inputs._spec.dtype)
     ):
         return
     specs = flatten(input_spec)
@@ -120,15 +124,15 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                     f'Missing data for input "{name}". You passed a data dictionary with keys '
                     f"{list(inputs)}. Expected the following keys: {names}"
                 )
-        value = [inputs[name] for name in names]
+        tensors = [inputs[name] for name in names]
     else:
-        value = flatten(inputs)
-    if len(value) != len(specs):
+        tensors = flatten(inputs)
+    if len(tensors) != len(specs):
         raise ValueError(
-            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(value)} '
-            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in value]}."
+            f'Layer "{layer_name}" expects {len(specs)} input(s), but it received {len(tensors)} '
+            f"input tensors, of shapes {[tuple(getattr(x, 'shape', ())) for x in tensors]}."
         )
-    for number, (x, spec) in enumerate(zip(value, specs, strict=True)):
+    for number, (x, spec) in enumerate(zip(tensors, specs, strict=True)):
         if spec is not None and not (x is None and spec.optional):
             if not hasattr(x, "shape"):
                 raise ValueError(
@@ -137,16 +141,16 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
                     + " Does the layer before end `call` with `return`?"
                     * (x is None)
                 )
-            wrong = _unfit(spec, tuple(x.shape), x.dtype)
-            if wrong:
+            mismatch = _describe_mismatch(spec, tuple(x.shape), x.dtype)
+            if mismatch:
                 named = f" with name '{spec.name}'" if spec.name else ""
                 raise ValueError(
                     f"Input {number}{named} of layer '{layer_name}' is incompatible with the "
-                    f"layer: {wrong}"
+                    f"layer: {mismatch}"
                 )
 
 
-def _unfit(spec: InputSpec, shape: tuple[Any, ...], dtype: Any) -> str:
+def _describe_mismatch(spec: InputSpec, shape: tuple[Any, ...], dtype: DTypeLike) -> str:
     """Describe how an input violates ``spec``; empty if it does not."""
     ndim = len(shape)
     full = f"Full shape received: {shape}"

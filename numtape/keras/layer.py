@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,19 +45,28 @@ from .symbolic import (
     tensors_in,
 )
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, TensorLike
+    from .annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
+
 
 class LayerVariable(Alias):
-    """A variable as its layer names it: ``kernel``; tapes know it as ``dense/kernel:0``.
+    """A variable under its name in a layer, such as ``kernel``; tapes use ``dense/kernel:0``.
 
     Attributes:
-      regularizer: A function that gives a loss of the variable's value, or None.
+      regularizer: A function that returns a loss of the variable's value, or None.
     """
 
     __slots__ = ("_trained", "regularizer")
 
     regularizer: Callable[..., Any] | None
 
-    def __init__(self, of: Variable, regularizer: Any = None, trained: bool | None = None) -> None:
+    def __init__(
+        self,
+        of: Variable,
+        regularizer: Callable[..., Any] | None = None,
+        trained: bool | None = None,
+    ) -> None:
         super().__init__(of)
         self.regularizer = regularizer
         self._trained = of.trainable if trained is None else trained
@@ -70,12 +79,12 @@ class LayerVariable(Alias):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trained = bool(value)
-        if value:  # tapes have to watch it
+        if value:  # tapes must watch the variable
             self._original._trainable = True
 
     @property
     def value(self) -> Tensor:  # type: ignore[override]
-        """The value, as Keras's variables give it: not by a call, as `tf.Variable` does."""
+        """The value as a tensor: a property as in Keras, where `tf.Variable` has a method."""
         value: Tensor = self.read_value()
         return value
 
@@ -86,7 +95,7 @@ class LayerVariable(Alias):
 
     @property
     def path(self) -> str:
-        """The path of the layer, or the name of the optimizer, and the variable's name."""
+        """The path of the layer or the name of the optimizer, followed by the variable's name."""
         return self._original._name
 
     def __repr__(self) -> str:
@@ -98,7 +107,7 @@ class LayerVariable(Alias):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._original, self.regularizer, self._trained)
 
-    def __deepcopy__(self, memo: Any) -> Variable:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return type(self)(
             copy.deepcopy(self._original, memo),
             copy.deepcopy(self.regularizer, memo),
@@ -106,35 +115,36 @@ class LayerVariable(Alias):
         )
 
 
-def mark_built(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``build``: set ``built`` on success, and discard its variables on an error."""
+def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``build``: set ``built`` on success, and discard new variables on an error."""
 
     @wraps(build)
-    def building(self: Any, *args: Any, **kwargs: Any) -> None:
-        self._nt_check_begun()
+    def build_and_mark(self: Layer, *args: Any, **kwargs: Any) -> None:
+        self._nt_check_initialized()
         variables = self._nt_trained, self._nt_fixed
         try:
-            self._nt_inside(build, self, *args, **kwargs)
+            self._nt_call_within(build, self, *args, **kwargs)
         except BaseException:
             self._nt_trained, self._nt_fixed = variables
             raise
-        if type(self).build is building:  # else ``build`` of a subclass is running
+        if type(self).build is build_and_mark:  # else the ``build`` of a subclass is running
             self.built = True
 
-    return building
+    return build_and_mark
 
 
 class _Signature:
-    """The signature of ``__init__``; Python up to 3.11.3 would show that of ``__new__``."""
+    """The signature of ``__init__``. Python up to 3.11.3 would use that of ``__new__``."""
 
-    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
         result = inspect.signature(owner.__init__)  # type: ignore[misc]
         return result.replace(parameters=list(result.parameters.values())[1:])
 
 
-def _is_plain(x: Any) -> bool:
+def _is_plain(x: object) -> bool:
+    """Whether a value consists of None, strings, numbers, and lists and dicts of them."""
     if isinstance(x, list | tuple):
         return all(map(_is_plain, x))
     if isinstance(x, dict):
@@ -142,24 +152,25 @@ def _is_plain(x: Any) -> bool:
     return x is None or isinstance(x, str | int | float)
 
 
-def _collect(layer: Layer, value: dict[int, Any]) -> None:
+def _collect_layers(layer: Layer, layers: dict[int, Any]) -> None:
+    """Add the layers inside a layer to ``layers``, by id, in depth-first order."""
     for inner in layer._nt_layers:
-        if id(inner) not in value:
-            value[id(inner)] = inner
+        if id(inner) not in layers:
+            layers[id(inner)] = inner
             if inner._nt_held:
-                _collect(inner, value)
+                _collect_layers(inner, layers)
 
 
-def _is_metric(value: Any) -> bool:
+def _is_metric(value: object) -> bool:
     return hasattr(type(value), "update_state") and hasattr(type(value), "reset_state")
 
 
-def _holds(value: Any) -> bool:
-    """Whether an attribute may hold variables, layers or metrics: a list may get them later."""
+def _may_hold_variables(value: object) -> bool:
+    """Whether an attribute may hold variables, layers or metrics, now or later (a list may)."""
     if isinstance(value, LayerVariable | str | int | float) or value is None:
-        return False  # variables of the layer's own are known
+        return False  # the layer's own variables are in `_nt_trained` and `_nt_fixed`
     if isinstance(value, tuple):
-        return any(map(_holds, value))
+        return any(map(_may_hold_variables, value))
     return (
         isinstance(value, Variable | Module | list | dict)
         or hasattr(type(value), "_nt_saved_parts")
@@ -167,11 +178,11 @@ def _holds(value: Any) -> bool:
     )
 
 
-def _inside(value: Any, result: list[Any]) -> None:
-    """Add what is in lists, tuples and dicts, however deep."""
+def _add_leaves(value: dict[Any, Any] | list[Any] | tuple[Any, ...], result: list[Any]) -> None:
+    """Append the items of nested lists, tuples and dicts to ``result``."""
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, list | tuple | dict):
-            _inside(item, result)
+            _add_leaves(item, result)
         else:
             result.append(item)
 
@@ -179,7 +190,9 @@ def _inside(value: Any, result: list[Any]) -> None:
 _TRAINING = frozenset({"training"})
 
 
-def _training(signature: MethodSignature, requested: Any, kwargs: dict[str, Any]) -> Any:
+def _resolve_training(
+    signature: MethodSignature, requested: bool | None, kwargs: dict[str, Any]
+) -> Any:
     """Resolve the ``training`` flag, and add it to ``kwargs`` if ``call`` accepts it."""
     training = local.training if requested is None else requested
     if training is None:
@@ -200,15 +213,15 @@ class Layer(Module):
 
     Args:
       trainable: Whether the variables of the layer are trainable.
-      name: Its name; default: the class's in snake case, numbered.
-      dtype: The dtype of variables and computations; floating inputs are cast to it.
-      activity_regularizer: A function from an output to a loss.
-      autocast: Whether floats among the inputs are cast to ``dtype``.
-      **kwargs: ``input_shape``, without the batch, or ``input_dim``: for `Sequential`.
+      name: The name of the layer; None for the class name in snake case, numbered.
+      dtype: The dtype of variables and computations, to which floating-point inputs are cast.
+      activity_regularizer: A regularizer of the outputs: a function that returns a loss, or a name.
+      autocast: Whether to cast floating-point inputs to ``dtype``.
+      **kwargs: ``input_shape``, without the batch axis, or ``input_dim``: for `Sequential`.
 
     Raises:
       TypeError: If the dtype does not exist.
-      ValueError: If an argument is unknown.
+      ValueError: If an argument is unknown or has a wrong type.
 
     Example:
       >>> class Scale(tf.keras.Layer):
@@ -221,30 +234,63 @@ class Layer(Module):
       (array([[1., 2.]], dtype=float32), 'scale')
     """
 
-    # The path: the names of the layers that this one was built in.
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        activity_regularizer: RegularizerLike = None,
+        autocast: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        if name is None:
+            name = auto_name(type(self).__name__)
+        elif not isinstance(name, str) or "/" in name:
+            raise ValueError(
+                f"Argument `name` must be a string and cannot contain character `/`. "
+                f"Received: name={name} (of type {type(name)})"
+            )
+        if not isinstance(trainable, bool):
+            raise ValueError(
+                f"Expected `trainable` to be a boolean. Received: "
+                f"trainable={trainable} (of type {type(trainable)})"
+            )
+        self._nt_name = name
+        self._nt_trainable = trainable
+        self._nt_dtype: DType = keras_dtype(dtype)
+        self._nt_trained, self._nt_fixed = (), ()
+        self._nt_inbound_nodes: list[Any] = []
+        self._nt_losses = Losses()
+        self.activity_regularizer = regularizers.get(activity_regularizer)
+        self.autocast = autocast
+        self.built = False
+        self._nt_pop_input_shape(kwargs)
+        self._nt_supports_masking = type(self).compute_mask is not Layer.compute_mask
+
+    # --- The path: the names of the layers in which this one was built ----------------------
 
     _nt_name: str
     _nt_path: str | None = None
 
     @property
     def path(self) -> str:
-        """The names of the enclosing layers and of the layer, as ``"sequential/dense"``."""
+        """The names of the enclosing layers and of this one, such as ``"sequential/dense"``."""
         return self._nt_path or self._nt_name
 
-    def _nt_place(self) -> None:
-        """Store the path on the first call."""
+    def _nt_set_path(self) -> None:
+        """Set the path if it is not set yet."""
         if self._nt_path is None:
             outer = layer_context.enclosing_layer(self)
             self._nt_path = self._nt_name if outer is None else f"{outer.path}/{self._nt_name}"
 
-    def _nt_inside(self, make: Callable[..., Any], *arguments: Any, **kwargs: Any) -> Any:
-        """Call ``make`` with this layer as the enclosing layer."""
-        self._nt_place()
+    def _nt_call_within(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function with this layer as the enclosing layer."""
+        self._nt_set_path()
         return layer_context.call_within(
-            self, layer_context.current_training(), partial(make, *arguments, **kwargs)
+            self, layer_context.current_training(), partial(function, *args, **kwargs)
         )
 
-    # The configuration: the constructor arguments.
+    # --- The configuration: the constructor arguments ---------------------------------------
 
     __signature__ = _Signature()
     _nt_made_with: tuple[tuple[Any, ...], dict[str, Any]]
@@ -259,7 +305,7 @@ class Layer(Module):
         instance._nt_made_with = args, kwargs
         return instance
 
-    def _nt_take_shape(self, kwargs: dict[str, Any]) -> None:
+    def _nt_pop_input_shape(self, kwargs: dict[str, Any]) -> None:
         """Pop ``input_shape`` and ``input_dim`` from ``kwargs``; raise if others remain."""
         size = kwargs.pop("input_dim", None)
         shape = kwargs.pop("input_shape", None) if size is None else (size,)
@@ -282,7 +328,7 @@ class Layer(Module):
                 f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
             )
 
-    def _nt_arguments_shown(self) -> dict[str, Any]:
+    def _nt_summary_arguments(self) -> dict[str, Any]:
         """The arguments to show in summaries: plain values that differ from the defaults."""
         parameters = dict(inspect.signature(type(self).__init__).parameters)
         args, kwargs = self._nt_made_with
@@ -306,7 +352,7 @@ class Layer(Module):
         return self._nt_dtype.name
 
     def get_config(self) -> dict[str, Any]:
-        """Return the constructor arguments; subclasses add theirs.
+        """Return the constructor arguments. Subclasses add their own.
 
         Returns:
           A dict of arguments.
@@ -324,7 +370,7 @@ class Layer(Module):
         if self.activity_regularizer is not None:
             base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
         if type(self).get_config is not Layer.get_config:
-            return base  # the class's own method adds to it
+            return base  # called by the method of a subclass, which adds its arguments
         args, kwargs = self._nt_made_with
         accepted = inspect.signature(type(self).__init__).parameters
         provided = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
@@ -338,7 +384,7 @@ class Layer(Module):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        """The layer made with these arguments.
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
@@ -347,7 +393,7 @@ class Layer(Module):
           A layer.
 
         Raises:
-          TypeError: If the class does not take them.
+          TypeError: If the class does not accept an argument.
 
         Example:
           >>> tf.keras.Layer.from_config({"name": "mine"}).name
@@ -355,7 +401,7 @@ class Layer(Module):
         """
         return cls(**config)
 
-    # Variables and layers inside this one.
+    # --- Attributes that hold variables and layers ------------------------------------------
 
     # Internal attributes, excluded from the search for variables and layers.
     _nt_internal = frozenset(
@@ -369,32 +415,12 @@ class Layer(Module):
         }
     )
 
-    # Tuples, so that a function that is recorded while a layer makes its variables is recorded
-    # again, and not given up: it sets attributes, and changes no list that it reads.
-    _nt_trained: tuple[LayerVariable, ...]  # what `add_weight` made: what can be trained
-    _nt_fixed: tuple[LayerVariable, ...]  # and what cannot
+    # The results of `add_weight`. They are tuples because a recorded function that creates
+    # variables may set attributes (it is then recorded again), but not change a list it has read.
+    _nt_trained: tuple[LayerVariable, ...]  # variables created with ``trainable=True``
+    _nt_fixed: tuple[LayerVariable, ...]  # variables created with ``trainable=False``
     _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
     built: bool
-
-    def _nt_begin(self, trainable: bool, name: str | None, dtype: Any) -> None:
-        if name is None:
-            name = auto_name(type(self).__name__)
-        elif not isinstance(name, str) or "/" in name:
-            raise ValueError(
-                f"Argument `name` must be a string and cannot contain character `/`. "
-                f"Received: name={name} (of type {type(name)})"
-            )
-        if not isinstance(trainable, bool):
-            raise ValueError(
-                f"Expected `trainable` to be a boolean. Received: "
-                f"trainable={trainable} (of type {type(trainable)})"
-            )
-        self._nt_name = name
-        self._nt_trainable = trainable
-        self._nt_dtype: DType = keras_dtype(dtype)
-        self._nt_trained, self._nt_fixed = (), ()
-        self._nt_inbound_nodes: list[Any] = []
-        self._nt_losses = Losses()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         refuse_older(self, state, "_nt_trained")
@@ -414,37 +440,37 @@ class Layer(Module):
 
     def add_weight(
         self,
-        shape: Any = None,
-        initializer: Any = None,
-        dtype: Any = None,
+        shape: int | InputShape | None = None,
+        initializer: InitializerLike = None,
+        dtype: DTypeLike | None = None,
         trainable: bool = True,
         autocast: bool = True,
-        regularizer: Any = None,
-        constraint: Any = None,
-        aggregation: Any = "none",
+        regularizer: RegularizerLike = None,
+        constraint: ConstraintLike = None,
+        aggregation: object = "none",
         overwrite_with_gradient: bool = False,
         name: str | None = None,
     ) -> LayerVariable:
         """Add a variable to this layer.
 
         Args:
-          shape: Its shape; None is a scalar's.
-          initializer: A function (shape, dtype) -> tensor, or the name of one; None is
-            "glorot_uniform" for floats and "zeros" for others.
-          dtype: Its dtype; None is the layer's.
-          trainable: Whether it is trainable, in a layer that is.
-          autocast: Accepted for Keras's sake.
-          regularizer: A function that gives a loss of its value, which `losses` lists.
-          constraint: A function that optimizers put its new value through.
-          aggregation: Accepted for Keras's sake.
+          shape: The shape; None for a scalar.
+          initializer: An initializer, its name, or a function (shape, dtype); None is
+            "glorot_uniform" for floating-point dtypes and "zeros" for others.
+          dtype: The dtype; None for that of the layer.
+          trainable: Whether the variable is trainable if the layer is.
+          autocast: Accepted for compatibility with Keras, and ignored.
+          regularizer: A function that returns a loss of the value, which `losses` includes.
+          constraint: A function that optimizers apply to the new value after each step.
+          aggregation: Accepted for compatibility with Keras, and ignored.
           overwrite_with_gradient: Must be False.
-          name: Its name inside the layer.
+          name: The name inside the layer.
 
         Returns:
           The variable.
 
         Raises:
-          ValueError: If no initializer has this name, or ``overwrite_with_gradient``.
+          ValueError: If an argument names something unknown, or ``overwrite_with_gradient`` is set.
           RuntimeError: If the layer's class did not call ``super().__init__()``.
 
         Example:
@@ -453,7 +479,7 @@ class Layer(Module):
           >>> [v.path for v in layer.variables]
           ['mine/offset']
         """
-        self._nt_check_begun()
+        self._nt_check_initialized()
         if isinstance(shape, str):
             raise ValueError(
                 f"`name` must be passed as a keyword argument. Received: add_weight('{shape}', "
@@ -461,10 +487,10 @@ class Layer(Module):
             )
         if overwrite_with_gradient:
             raise ValueError(
-                "overwrite_with_gradient=True is not possible: gradients of numtape "
-                "are given to optimizers."
+                "overwrite_with_gradient=True is not supported: numtape passes gradients to "
+                "optimizers."
             )
-        self._nt_place()
+        self._nt_set_path()
         requested = self._nt_dtype if dtype is None else keras_dtype(dtype)
         if initializer is None:
             initializer = "glorot_uniform" if requested.is_floating else "zeros"
@@ -492,16 +518,22 @@ class Layer(Module):
 
     add_variable = add_weight
 
-    def _nt_check_begun(self) -> None:
+    def _nt_check_initialized(self) -> None:
         if getattr(self, "_nt_trained", None) is None:
             raise RuntimeError(
                 f"In layer '{type(self).__name__}', you forgot to call `super().__init__()` in the "
                 f"`__init__()` method. Go add it!"
             )
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._nt_internal and _holds(value) and name not in self._nt_held:
-            if not isinstance(getattr(type(self), name, None), property):  # which sets another one
+    def __setattr__(self, name: str, value: object) -> None:
+        if (
+            name not in self._nt_internal
+            and _may_hold_variables(value)
+            and name not in self._nt_held
+        ):
+            if not isinstance(
+                getattr(type(self), name, None), property
+            ):  # it sets another attribute
                 self._nt_held = (*self._nt_held, name)
         object.__setattr__(self, name, value)
         notify_changed(self)
@@ -522,31 +554,31 @@ class Layer(Module):
         for name in self._nt_held:  # not vars(self): a recorded call may set other attributes
             value = getattr(self, name, None)
             if isinstance(value, list | tuple | dict):
-                _inside(value, leaves)
+                _add_leaves(value, leaves)
             else:
                 leaves.append(value)
         return leaves
 
     def _nt_own_variables(self) -> list[Variable]:
-        """The layer's variables, trainable first, and those of modules that are not layers."""
+        """The variables of the layer and of its modules that are not layers, trainable first."""
         if not self._nt_held:
             return [*self._nt_trained, *self._nt_fixed]
-        value: dict[int, tuple[Variable, bool]] = {}
-        value.update((id(v._original), (v, True)) for v in self._nt_trained)
-        value.update((id(v._original), (v, False)) for v in self._nt_fixed)
+        variables: dict[int, tuple[Variable, bool]] = {}  # with whether each is trainable
+        variables.update((id(v._original), (v, True)) for v in self._nt_trained)
+        variables.update((id(v._original), (v, False)) for v in self._nt_fixed)
         leaf: Any
         for leaf in self._nt_leaves():
             if isinstance(leaf, Variable):
-                value.setdefault(id(original(leaf)), (leaf, leaf.trainable))
+                variables.setdefault(id(original(leaf)), (leaf, leaf.trainable))
             elif isinstance(leaf, Module) and not isinstance(leaf, Layer):
                 for v in leaf.variables:
-                    value.setdefault(id(original(v)), (v, v.trainable))
-        own = list(value.values())
-        return [v for v, trained in own if trained] + [v for v, trained in own if not trained]
+                    variables.setdefault(id(original(v)), (v, v.trainable))
+        pairs = list(variables.values())
+        return [v for v, trained in pairs if trained] + [v for v, trained in pairs if not trained]
 
     @property
     def _nt_layers(self) -> list[Any]:
-        """The layers right inside it."""
+        """The layers in attributes of this one."""
         if not self._nt_held:
             return []
         layers = {id(x): x for x in self._nt_leaves() if isinstance(x, Layer)}
@@ -554,17 +586,17 @@ class Layer(Module):
         return list(layers.values())
 
     def _nt_flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Any]:
-        """The layers inside it, those inside them after each."""
-        flatten_layers: dict[int, Any] = {id(self): self}
+        """This layer and the layers inside it, in depth-first order."""
+        layers: dict[int, Any] = {id(self): self}
         if recursive:
-            _collect(self, flatten_layers)
+            _collect_layers(self, layers)
         else:
-            flatten_layers.update((id(x), x) for x in self._nt_layers)
-        return list(flatten_layers.values())[not include_self :]
+            layers.update((id(x), x) for x in self._nt_layers)
+        return list(layers.values())[not include_self :]
 
     @property
     def weights(self) -> list[Variable]:
-        """All variables, as a list: its own, trainable ones first, then those of layers inside it.
+        """All variables: those of this layer, trainable first, then those of the layers inside.
 
         Example:
           >>> dense = tf.keras.layers.Dense(2)
@@ -580,7 +612,7 @@ class Layer(Module):
 
     @property
     def variables(self) -> list[Variable]:  # type: ignore[override]
-        """All variables, as a list."""
+        """All variables; equal to `weights`."""
         return self.weights
 
     def _nt_variables(self, visited: set[int]) -> Iterator[Variable]:
@@ -589,27 +621,27 @@ class Layer(Module):
 
     @property
     def trainable_weights(self) -> list[Variable]:
-        """The trainable ones, as a list; none if the layer is not trainable."""
+        """The trainable variables; empty if the layer is not trainable."""
         return [v for v in self.weights if v.trainable] if self._nt_trainable else []
 
     @property
     def trainable_variables(self) -> list[Variable]:  # type: ignore[override]
-        """The trainable ones, as a list."""
+        """The trainable variables; equal to `trainable_weights`."""
         return self.trainable_weights
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
-        """The others, as a list."""
+        """The variables that are not trainable; all if the layer is not trainable."""
         return [v for v in self.weights if not v.trainable] if self._nt_trainable else self.weights
 
     @property
     def non_trainable_variables(self) -> list[Variable]:  # type: ignore[override]
-        """The others, as a list."""
+        """The variables that are not trainable; equal to `non_trainable_weights`."""
         return self.non_trainable_weights
 
     @property
     def trainable(self) -> bool:
-        """Whether its variables are trainable. Setting it sets it in layers inside as well.
+        """Whether the variables are trainable. Setting it also sets it for the layers inside.
 
         Example:
           >>> dense = tf.keras.layers.Dense(2)
@@ -642,14 +674,14 @@ class Layer(Module):
         """
         return [v.numpy() for v in self.weights]
 
-    def set_weights(self, weights: Any) -> None:
-        """Assign all of `weights`, or, if something does not fit, none.
+    def set_weights(self, weights: Sequence[TensorLike]) -> None:
+        """Assign values to `weights`. If one does not fit, none is assigned.
 
         Args:
-          weights: An array for each.
+          weights: An array for each variable.
 
         Raises:
-          ValueError: If there are more or fewer of them, or one has another shape.
+          ValueError: If the number of arrays or a shape differs.
 
         Example:
           >>> dense = tf.keras.layers.Dense(1)
@@ -680,13 +712,13 @@ class Layer(Module):
         )
 
     def count_params(self) -> int:
-        """How many numbers its variables hold.
+        """Count the elements of all variables.
 
         Returns:
           An int.
 
         Raises:
-          ValueError: If the variables are not made yet.
+          ValueError: If the layer is not built.
 
         Example:
           >>> dense = tf.keras.layers.Dense(2)
@@ -703,7 +735,7 @@ class Layer(Module):
 
     @property
     def metrics(self) -> list[Any]:
-        """The metrics in its attributes and in layers inside it."""
+        """The metrics in attributes of this layer and of the layers inside."""
         metrics: dict[int, Any] = {}
         for layer in self._nt_flatten_layers():
             if layer._nt_held:
@@ -711,20 +743,20 @@ class Layer(Module):
         return list(metrics.values())
 
     def __repr__(self) -> str:
-        message = {"name": self.name, **self._nt_arguments_shown(), "built": self.built}
+        message = {"name": self.name, **self._nt_summary_arguments(), "built": self.built}
         message.update((v.name, tuple(v.shape)) for v in (*self._nt_trained, *self._nt_fixed)[:6])
         return f"<{type(self).__name__} {', '.join(f'{k}={x}' for k, x in message.items())}>"
 
-    # Losses that calls and regularizers add.
+    # --- Losses that calls and regularizers add ---------------------------------------------
 
-    def add_loss(self, loss: Any) -> None:
-        """Add a loss to the training objective. Call it in ``call``.
+    def add_loss(self, loss: Tensor | Sequence[Tensor]) -> None:
+        """Add a loss to the training objective. For use in ``call``.
 
         Args:
-          loss: A scalar tensor, or a list of them.
+          loss: A scalar tensor, or a list of scalar tensors.
 
         Raises:
-          ValueError: If it is not a tensor.
+          ValueError: If an item is not a tensor.
 
         Example:
           >>> class Small(tf.keras.Layer):
@@ -764,32 +796,16 @@ class Layer(Module):
             for layer in self._nt_flatten_layers():
                 layer._nt_losses.clear()
 
-    # Construction and calls.
+    # --- Building, calls and shapes ---------------------------------------------------------
 
     # Whether positional arguments of `call` may be other than tensors.
     _allow_non_tensor_positional_args = False
     _nt_input_spec: Any = None
 
-    def __init__(
-        self,
-        trainable: bool = True,
-        name: str | None = None,
-        dtype: Any = None,
-        activity_regularizer: Any = None,
-        autocast: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        self._nt_begin(trainable, name, dtype)
-        self.activity_regularizer = regularizers.get(activity_regularizer)
-        self.autocast = autocast
-        self.built = False
-        self._nt_take_shape(kwargs)
-        self._nt_supports_masking = type(self).compute_mask is not Layer.compute_mask
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "build" in vars(cls):
-            cls.build = mark_built(cls.build)  # type: ignore[method-assign]
+            cls.build = wrap_build(cls.build)  # type: ignore[method-assign]
 
     @property
     def input_spec(self) -> Any:
@@ -802,7 +818,7 @@ class Layer(Module):
 
     @property
     def supports_masking(self) -> bool:
-        """Whether the layer propagates masks from inputs to outputs. Settable."""
+        """Whether the layer passes masks from inputs to outputs. Settable."""
         return self._nt_supports_masking
 
     @supports_masking.setter
@@ -813,7 +829,8 @@ class Layer(Module):
         """Create the variables. The first call does this if the layer is not built yet.
 
         Args:
-          input_shape: The shape of the inputs; of several, their shapes in the same structure.
+          input_shape: The shape of the inputs; for several inputs, their shapes in the same
+            structure.
         """
         self.built = True
 
@@ -824,7 +841,7 @@ class Layer(Module):
 
         Args:
           *args: Tensors, or lists and dicts of them.
-          **kwargs: Other arguments.
+          **kwargs: Further arguments.
 
         Returns:
           The outputs.
@@ -838,11 +855,11 @@ class Layer(Module):
         )
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """The mask of the outputs.
+        """Compute the mask of the outputs, by default that of the inputs.
 
         Args:
           inputs: The inputs.
-          previous_mask: Their mask.
+          previous_mask: The mask of the inputs, or None.
 
         Returns:
           A mask, or None.
@@ -850,11 +867,11 @@ class Layer(Module):
         return previous_mask
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output shape, by default from a call with zeros.
+        """Compute the output shape, by default by a call with zeros.
 
         Args:
-          *args: Shapes of the inputs; None stands for any size.
-          **kwargs: Those given by name.
+          *args: Shapes of the inputs; None stands for an unknown size.
+          **kwargs: Shapes passed by name.
 
         Returns:
           A tuple, or a structure of them.
@@ -863,33 +880,33 @@ class Layer(Module):
           >>> tf.keras.layers.Dense(2).compute_output_shape((None, 3))
           (None, 2)
         """
-        if len(kwargs) == 1 and not args:  # of the inputs, whatever `call` names them
+        if len(kwargs) == 1 and not args:  # the name may differ from that in `call`
             args, kwargs = (*kwargs.values(),), {}
         inputs = tuple(symbols_of(x, self.dtype) for x in args)
         named = {k.removesuffix("_shape"): symbols_of(x, self.dtype) for k, x in kwargs.items()}
         if not self.built:
             self._nt_build(signature_of(type(self).call).arguments(inputs, named))
-        return map_structure(lambda x: x.shape, self._nt_inferred(*inputs, **named))
+        return map_structure(lambda x: x.shape, self._nt_infer_outputs(*inputs, **named))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the symbolic outputs of a call with symbolic tensors.
 
         Args:
-          *args: A call's arguments.
-          **kwargs: Those given by name.
+          *args: The positional arguments of a call.
+          **kwargs: The keyword arguments.
 
         Returns:
           A `KerasTensor`, or a structure of them.
         """
         method = type(self).compute_output_shape
         if method is Layer.compute_output_shape:
-            return self._nt_inferred(*args, **kwargs)
+            return self._nt_infer_outputs(*args, **kwargs)
         arguments = signature_of(type(self).call).arguments(args, kwargs)
         shape = self.compute_output_shape(**shapes_for(method, arguments, type(self).__name__))
         return symbols_of(shape, self.dtype)
 
-    def _nt_inferred(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer the symbolic outputs of ``call`` by calling it with zeros."""
+    def _nt_infer_outputs(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer the symbolic outputs of ``call`` by a call with zeros."""
         try:
             return infer(self.call, args, kwargs)
         finally:
@@ -897,8 +914,8 @@ class Layer(Module):
 
     # --- A call ------------------------------------------------------------------------------
 
-    def _nt_converted(self, x: Any) -> Any:
-        """Convert arrays and variables to tensors, and cast floats to the layer's dtype."""
+    def _nt_convert_input(self, x: object) -> Any:
+        """Convert an array or variable to a tensor, and cast floats to the layer's dtype."""
         if isinstance(x, Variable) or (
             not isinstance(x, Tensor) and hasattr(x, "__array__") and not isinstance(x, KerasTensor)
         ):
@@ -917,9 +934,15 @@ class Layer(Module):
         else:
             self.build(**shapes_for(method, arguments, type(self).__name__))
 
-    def _nt_computed(
-        self, symbolic: bool, args: tuple[Any, ...], kwargs: dict[str, Any], first: Any, mask: Any
+    def _nt_compute(
+        self,
+        symbolic: bool,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        first: object,
+        mask: object,
     ) -> Any:
+        """Compute the outputs with masks and losses, or the symbolic outputs with masks."""
         if symbolic:
             outputs = self.compute_output_spec(*args, **kwargs)
             own = type(self).compute_mask is not Layer.compute_mask
@@ -937,16 +960,16 @@ class Layer(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; the first call creates the variables."""
         if getattr(self, "_nt_trained", None) is None:
-            self._nt_check_begun()
+            self._nt_check_initialized()
         if len(args) == 1 and type(args[0]) is Tensor and self.built and kwargs.keys() <= _TRAINING:
             requested = kwargs.get("training")
             if requested is None or type(requested) is bool:
-                return self._nt_of_tensor(args[0], requested)
+                return self._nt_call_on_tensor(args[0], requested)
         provided = args, kwargs
         if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
-            args, kwargs = map_structure(self._nt_converted, (args, kwargs))
+            args, kwargs = map_structure(self._nt_convert_input, (args, kwargs))
         else:
-            args, kwargs = (self._nt_converted(args[0]),), {}
+            args, kwargs = (self._nt_convert_input(args[0]),), {}
         if not self._allow_non_tensor_positional_args:
             for x in flatten(args):
                 if x is not None and not is_tensor(x):
@@ -958,29 +981,29 @@ class Layer(Module):
         signature = signature_of(type(self).call)
         requested = kwargs.get("training")
         kwargs = {name: x for name, x in kwargs.items() if name != "training"}
-        training = _training(signature, requested, kwargs)
+        training = _resolve_training(signature, requested, kwargs)
         arguments = signature.arguments(args, kwargs)
         if not arguments and not args:
             raise TypeError(f"{type(self).__name__}.__call__() is missing its inputs.")
         first = args[0] if args else next(iter(arguments.values()))
         assert_input_compatibility(self._nt_input_spec, first, self._nt_name)
         if not self.built:
-            self._nt_place()
+            self._nt_set_path()
             self._nt_build(arguments)
         symbolic = is_symbolic((args, kwargs))
-        mask = self._nt_masks(signature.all, first, arguments, kwargs)
+        mask = self._nt_add_masks(signature.all, first, arguments, kwargs)
         outputs = self._nt_run(training, symbolic, args, kwargs, first, mask)
         if symbolic:
             Node(self, provided[0], provided[1], outputs)
         return outputs
 
-    def _nt_of_tensor(self, x: Tensor, requested: bool | None) -> Any:
+    def _nt_call_on_tensor(self, x: Tensor, requested: bool | None) -> Any:
         """Fast path of `__call__`: a built layer and a single tensor, so no nested structure."""
         if x._spec.dtype is not self._nt_dtype:
-            x = self._nt_converted(x)
+            x = self._nt_convert_input(x)
         kwargs: dict[str, Any] = {}
         signature, mask = signature_of(type(self).call), getattr(x, "_keras_mask", None)
-        training = _training(signature, requested, kwargs)
+        training = _resolve_training(signature, requested, kwargs)
         assert_input_compatibility(self._nt_input_spec, x, self._nt_name)
         if signature.takes_mask:
             kwargs["mask"] = mask
@@ -988,26 +1011,30 @@ class Layer(Module):
 
     def _nt_run(
         self,
-        training: Any,
+        training: bool | None,
         symbolic: bool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        first: Any,
-        mask: Any,
+        first: object,
+        mask: object,
     ) -> Any:
-        """Run ``call`` on prepared arguments, inside the layer's context."""
+        """Run ``call`` on converted arguments with this layer as the enclosing layer."""
         if not local.layers:
             self._nt_clear_losses()
         try:
             return layer_context.call_within(
-                self, training, self._nt_computed, symbolic, args, kwargs, first, mask
+                self, training, self._nt_compute, symbolic, args, kwargs, first, mask
             )
         except OpError as error:
             add_location(error, self, first)
             raise
 
-    def _nt_masks(
-        self, names: tuple[str, ...], first: Any, arguments: dict[str, Any], kwargs: dict[str, Any]
+    def _nt_add_masks(
+        self,
+        names: tuple[str, ...],
+        first: object,
+        arguments: dict[str, Any],
+        kwargs: dict[str, Any],
     ) -> Any:
         """Add the masks of the inputs to ``kwargs`` where ``call`` has parameters for them.
 
@@ -1023,7 +1050,7 @@ class Layer(Module):
         mask = kwargs.get("mask")
         return map_structure(mask_of, first) if mask is None else mask
 
-    def _nt_finish(self, first: Any, outputs: Any, mask: Any) -> None:
+    def _nt_finish(self, first: object, outputs: object, mask: object) -> None:
         """Add the activity regularization loss, and attach masks to the outputs."""
         if self.activity_regularizer is not None:
             for x in flatten(outputs):
@@ -1044,17 +1071,18 @@ class Layer(Module):
                 f"therefore destroy the mask information. Downstream layers will not see the mask."
             )
             return
-        value = [x for x in flatten(outputs) if isinstance(x, Tensor)]
-        if not all(mask_of(x) is not None for x in value):
+        tensors = [x for x in flatten(outputs) if isinstance(x, Tensor)]
+        if not all(mask_of(x) is not None for x in tensors):
             masks = self.compute_mask(first, mask)
             if masks is not None:
-                for x, its in zip(value, flatten(masks), strict=False):
-                    if its is not None and mask_of(x) is None:
-                        set_mask(x, its)
+                for x, new_mask in zip(tensors, flatten(masks), strict=False):
+                    if new_mask is not None and mask_of(x) is None:
+                        set_mask(x, new_mask)
 
-    # --- Its place in a graph ----------------------------------------------------------------
+    # --- The place in a graph ----------------------------------------------------------------
 
     def _nt_node(self, what: str) -> Node:
+        """The node of the first call in a graph; ``what`` names the missing value in the error."""
         if not self._nt_inbound_nodes:
             raise AttributeError(
                 f"The layer {self._nt_name} has never been called and thus has no defined {what}."

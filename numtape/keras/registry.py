@@ -1,24 +1,30 @@
-"""Objects by name or config: registered classes, built-in names, and configs that Keras wrote."""
+"""Objects by name or configuration: registered classes, built-in classes, configs of Keras."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+    from .annotations import Config, Configurable
+
+Registered = TypeVar("Registered", bound=Callable[..., Any])
 
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
 
 
 def get_custom_objects() -> dict[str, Any]:
-    """The dict of classes and functions that configurations may name besides known ones.
+    """Return the dict of custom classes and functions, to which configurations may refer.
 
     Returns:
-      A dict, which can be changed.
+      A dict, which may be modified.
 
     Example:
       >>> tf.keras.utils.get_custom_objects()["scaled"] = lambda x: 2.0 * x
@@ -31,12 +37,12 @@ def get_custom_objects() -> dict[str, Any]:
 
 def register_keras_serializable(
     package: str = "Custom", name: str | None = None
-) -> Callable[[Any], Any]:
-    """A decorator: configurations may name this class or function.
+) -> Callable[[Registered], Registered]:
+    """Return a decorator that registers a class or function, so that configurations may name it.
 
     Args:
       package: The prefix of the registered name.
-      name: The registered name; by default the object's name.
+      name: The registered name; None for the object's name.
 
     Returns:
       A decorator.
@@ -52,28 +58,28 @@ def register_keras_serializable(
       'mine>Error'
     """
 
-    def register(thing: Any) -> Any:
-        if inspect.isclass(thing) and not hasattr(thing, "get_config"):
+    def register(obj: Registered) -> Registered:
+        if inspect.isclass(obj) and not hasattr(obj, "get_config"):
             raise ValueError("Cannot register a class that does not have a get_config() method.")
-        full = f"{package}>{name or thing.__name__}"
-        _OBJECTS[full] = thing
-        _NAMES[thing] = full
-        return thing
+        full = f"{package}>{name or obj.__name__}"
+        _OBJECTS[full] = obj
+        _NAMES[obj] = full
+        return obj
 
     return register
 
 
-def get_registered_name(obj: Any) -> str:
-    """The name under which a class or function was registered.
+def get_registered_name(obj: Callable[..., Any]) -> str:
+    """Return the registered name of a class or function.
 
     Args:
       obj: A class or function.
 
     Returns:
-      That name, or its own name if it was not registered.
+      The registered name, or ``__name__`` if the object is not registered.
 
     Raises:
-      AttributeError: If it has no name.
+      AttributeError: If the object is not registered and has no ``__name__``.
 
     Example:
       >>> tf.keras.utils.get_registered_name(tf.keras.layers.Dense)
@@ -88,32 +94,32 @@ def get_registered_object(
     custom_objects: dict[str, Any] | None = None,
     module_objects: dict[str, Any] | None = None,
 ) -> Any:
-    """The class or function that was registered under a name.
+    """Return the class or function that is registered under a name.
 
     Args:
       name: A name.
-      custom_objects: Where else to look.
-      module_objects: Where to look last.
+      custom_objects: Further objects, by name.
+      module_objects: Further objects, which are searched last.
 
     Returns:
-      A class or function; None if it does not exist.
+      A class or function; None if the name is unknown.
 
     Example:
       >>> tf.keras.utils.get_registered_object("nosuch") is None
       True
     """
-    for known in (_OBJECTS, custom_objects or {}, module_objects or {}):
-        if name in known:
-            return known[name]
+    for objects in (_OBJECTS, custom_objects or {}, module_objects or {}):
+        if name in objects:
+            return objects[name]
     return None
 
 
 @contextmanager
 def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]:
-    """In the block, configurations may name these classes and functions.
+    """Let configurations in the block refer to custom classes and functions.
 
     Args:
-      custom_objects: A dict of them, by name; None for none.
+      custom_objects: Classes and functions, by name; None for no objects.
 
     Example:
       >>> with tf.keras.utils.custom_object_scope({"halved": lambda x: 0.5 * x}):
@@ -129,8 +135,8 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
         _OBJECTS.update(before)
 
 
-# Keras arguments that numtape lacks, with the values that have no effect.
-_IDLE: dict[str, Any] = {
+# Arguments of Keras that numtape lacks, with the values that have no effect and are dropped.
+_UNSUPPORTED_DEFAULTS: dict[str, Any] = {
     "quantization_config": None,
     "gradient_accumulation_steps": None,
     "loss_scale_factor": None,
@@ -156,55 +162,57 @@ _IDLE: dict[str, Any] = {
 
 
 @contextmanager
-def readable() -> Iterator[None]:
+def config_errors() -> Iterator[None]:
     """Turn errors caused by a malformed configuration into a ValueError."""
     try:
         yield
     except (KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"The config is cut or changed, or none that numtape or Keras wrote "
+            f"The config is cut or changed, or was not written by numtape or Keras "
             f"({type(error).__name__}: {repr_of(error)})."
         ) from error
 
 
-def own_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
-    """Return a class's arguments without those that only Keras has.
+def supported_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments in a configuration without those that only Keras has.
 
     Args:
       kind: The class.
-      config: A configuration that numtape or Keras wrote.
+      config: A configuration written by numtape or Keras.
 
     Raises:
       ValueError: If the configuration uses a setting that numtape lacks.
     """
     if not isinstance(config, dict):
         raise ValueError(f"The config of {kind.__name__} must be a dict, got {repr_of(config)}.")
-    own_arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
+    arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
     if not kind.__module__.startswith("numtape."):
-        return own_arguments
+        return arguments
     accepted = _accepted_names(kind)
-    for name in [name for name in own_arguments if name in _IDLE and name not in accepted]:
-        if own_arguments[name] != _IDLE[name]:
+    for name in [
+        name for name in arguments if name in _UNSUPPORTED_DEFAULTS and name not in accepted
+    ]:
+        if arguments[name] != _UNSUPPORTED_DEFAULTS[name]:
             raise ValueError(
-                f"{kind.__name__} has no argument {name}={own_arguments[name]!r} in numtape."
+                f"{kind.__name__} has no argument {name}={arguments[name]!r} in numtape."
             )
-        del own_arguments[name]
-    return own_arguments
+        del arguments[name]
+    return arguments
 
 
 def _accepted_names(kind: type) -> set[str]:
-    """Constructor parameters of a class, and of base classes while ``**kwargs`` is passed."""
+    """Return the parameters of a constructor, including those it passes on as ``**kwargs``."""
     names: set[str] = set()
-    for one in kind.__mro__:
-        if "__init__" in vars(one):
-            parameters = inspect.signature(vars(one)["__init__"]).parameters
+    for base in kind.__mro__:
+        if "__init__" in vars(base):
+            parameters = inspect.signature(vars(base)["__init__"]).parameters
             names.update(parameters)
             if "kwargs" not in parameters:
                 break
     return names
 
 
-def _plain_dtype(dtype: Any) -> Any:
+def _plain_dtype(dtype: object) -> Any:
     """Replace a serialized DTypePolicy by its dtype name."""
     if not isinstance(dtype, dict):
         return dtype
@@ -219,11 +227,11 @@ def _plain_dtype(dtype: Any) -> Any:
     return name
 
 
-def keras_dtype(value: Any) -> DType:
-    """A dtype as `tf.as_dtype` understands it; ``int`` and its name are int64, as in Keras.
+def keras_dtype(value: DTypeLike | None) -> DType:
+    """Convert a value to a dtype like `tf.as_dtype`, except that ``int`` is int64 as in Keras.
 
     Args:
-      value: A dtype, or the name of one; None is float32.
+      value: A dtype, a name or a Python type; None for float32.
 
     Raises:
       TypeError: If the dtype does not exist.
@@ -236,7 +244,7 @@ def keras_dtype(value: Any) -> DType:
 
 
 class Configured:
-    """The base of objects whose config is their constructor arguments.
+    """Base class of objects whose configuration consists of their constructor arguments.
 
     Example:
       >>> tf.keras.constraints.MaxNorm(3.0).get_config()
@@ -253,7 +261,7 @@ class Configured:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The object made with these arguments.
+        """Create an object from its configuration.
 
         Args:
           config: The result of `get_config`.
@@ -268,8 +276,8 @@ class Configured:
         return f"{type(self).__name__}({options})"
 
 
-def nearest(provided: Any, names: Iterable[str]) -> str:
-    """A hint for an unknown name, as a sentence; empty if no name is similar."""
+def nearest(provided: object, names: Iterable[str]) -> str:
+    """Return a hint for an unknown name, as a sentence; empty if no name is similar."""
     import difflib
 
     near = difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
@@ -282,8 +290,8 @@ class Kind:
     Args:
       word: The name of the kind, such as ``"initializer"``.
       classes: The classes.
-      aliases: Further names.
-      module: Their module, if it is not Keras's module of that name.
+      aliases: Classes by further names.
+      module: The module in configurations; None for Keras's module of the kind.
     """
 
     def __init__(
@@ -295,12 +303,15 @@ class Kind:
     ) -> None:
         self.word = word
         self.module = f"keras.{word}s" if module is None else module
-        self.classes = {one.__name__: one for one in classes}
-        self.known = {**self.classes, **{snake_case(n): one for n, one in self.classes.items()}}
+        self.classes = {cls.__name__: cls for cls in classes}
+        self.known = {
+            **self.classes,
+            **{snake_case(k): cls for k, cls in self.classes.items()},
+        }
         self.known.update(aliases or {})
 
-    def get(self, identifier: Any) -> Any:
-        """The object that a name, a configuration, a class or an object stands for."""
+    def get(self, identifier: object) -> Any:
+        """Return the object for a name, a configuration, a class or an object."""
         if identifier is None:
             return None
         result = identifier
@@ -314,7 +325,7 @@ class Kind:
             raise self._unknown(identifier)
         return result
 
-    def _unknown(self, identifier: Any) -> ValueError:
+    def _unknown(self, identifier: object) -> ValueError:
         names = ", ".join(name for name in self.known if name.islower())
         if isinstance(identifier, dict) and "class_name" in identifier:
             identifier = {"class_name": identifier["class_name"], "config": ...}
@@ -323,37 +334,39 @@ class Kind:
             f"{nearest(identifier, self.known)} Known: {names}."
         )
 
-    def serialize(self, thing: Any) -> dict[str, Any] | None:
-        """The class and arguments of an object, as a dict that JSON can hold."""
-        if thing is None:
+    def serialize(self, obj: object) -> dict[str, Any] | None:
+        """Return the configuration of an object, a dict that can be converted to JSON."""
+        if obj is None:
             return None
-        if not hasattr(thing, "get_config"):
-            name = getattr(thing, "__name__", None)
+        if not hasattr(obj, "get_config"):
+            name = getattr(obj, "__name__", None)
             if name is None:
-                raise ValueError(f"This {self.word} has no configuration: {repr_of(thing)}.")
+                raise ValueError(f"This {self.word} has no configuration: {repr_of(obj)}.")
             return {
                 "module": "builtins",
                 "class_name": "function",
                 "config": name,
                 "registered_name": name,
             }
-        return self.described(thing)
+        return self.describe(obj)
 
-    def described(self, thing: Any) -> dict[str, Any]:
-        """The class of something that has a `get_config`, and what it was made with."""
-        name = type(thing).__name__
-        own = self.classes.get(name) is type(thing)
+    def describe(self, obj: Configurable) -> dict[str, Any]:
+        """Return the class and arguments of an object that has a method `get_config`."""
+        name = type(obj).__name__
+        own = self.classes.get(name) is type(obj)
         return {
-            "module": self.module if own else type(thing).__module__,
+            "module": self.module if own else type(obj).__module__,
             "class_name": name,
-            "config": thing.get_config(),
-            "registered_name": None if own else get_registered_name(type(thing)),
+            "config": obj.get_config(),
+            "registered_name": None if own else get_registered_name(type(obj)),
         }
 
     def deserialize(
-        self, config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None
+        self,
+        config: str | Config | None,
+        custom_objects: dict[str, Callable[..., Any]] | None = None,
     ) -> Any:
-        """The object that `serialize` described."""
+        """Create an object from the result of `serialize`."""
         if config is None:
             return None
         known = {**self.known, **get_custom_objects(), **(custom_objects or {})}
@@ -379,10 +392,10 @@ class Kind:
             return result
         if arguments is not None and not isinstance(arguments, dict):
             raise self._unknown(config)
-        make: Any = getattr(result, "from_config", None)
-        if make is None:
+        from_config: Any = getattr(result, "from_config", None)
+        if from_config is None:
             return result()
-        arguments = own_arguments(result, arguments or {})
-        takes = "custom_objects" in inspect.signature(make).parameters
-        more = {"custom_objects": custom_objects} if takes else {}
-        return make(arguments, **more)
+        arguments = supported_arguments(result, arguments or {})
+        accepts = "custom_objects" in inspect.signature(from_config).parameters
+        options = {"custom_objects": custom_objects} if accepts else {}
+        return from_config(arguments, **options)

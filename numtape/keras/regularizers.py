@@ -1,9 +1,10 @@
-"""``tf.keras.regularizers``: what large weights add to the loss."""
+"""``tf.keras.regularizers``: penalties on weights, which are added to the loss."""
 
 from __future__ import annotations
 
 import math
 import typing as _typing
+from collections.abc import Callable
 from typing import Any
 
 from ..compat.names import getter as _getter
@@ -19,13 +20,17 @@ from ..core.values.tensor import Tensor
 from .docstrings import describe
 from .registry import Configured, Kind
 
-_MEANINGS = {
+if _typing.TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
+    from .annotations import Config, RegularizerLike
+
+_ARGUMENTS = {
     "l1": "The factor of the sum of absolute values.",
     "l2": "The factor of the sum of squares.",
     "factor": "The factor of the mean.",
     "mode": '``"rows"`` or ``"columns"``.',
 }
-_penalty = describe(_MEANINGS, "", "ValueError: If a factor is not a finite number from 0 on.")
+_penalty = describe(_ARGUMENTS, "", "ValueError: If a factor is not a finite, non-negative number.")
 
 
 class Regularizer(Configured):
@@ -40,7 +45,7 @@ class Regularizer(Configured):
     """
 
     def __call__(self, x: Any) -> Any:
-        """The penalty of a tensor: 0, unless overridden."""
+        """Return the penalty of a tensor: 0, unless overridden."""
         return 0.0
 
     def get_config(self) -> dict[str, Any]:
@@ -50,7 +55,7 @@ class Regularizer(Configured):
           A dict of arguments.
 
         Raises:
-          NotImplementedError: If it is not overridden.
+          NotImplementedError: If the subclass does not override it.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement get_config()")
 
@@ -59,7 +64,7 @@ class Regularizer(Configured):
         return super().__repr__() if own else object.__repr__(self)
 
 
-def _factor(value: Any, name: str) -> float:
+def _check_factor(value: object, name: str) -> float:
     if not isinstance(value, int | float) or math.isnan(value) or math.isinf(value) or value < 0:
         raise ValueError(
             f"Invalid value for argument {name}: expected a non-negative float. Received: "
@@ -77,11 +82,11 @@ class L1L2(Regularizer):
     """
 
     def __init__(self, l1: float | None = 0.0, l2: float | None = 0.0) -> None:
-        self.l1 = _factor(0.0 if l1 is None else l1, "l1")
-        self.l2 = _factor(0.0 if l2 is None else l2, "l2")
+        self.l1 = _check_factor(0.0 if l1 is None else l1, "l1")
+        self.l2 = _check_factor(0.0 if l2 is None else l2, "l2")
 
-    def __call__(self, x: Any) -> Tensor:
-        """The penalty of a tensor."""
+    def __call__(self, x: TensorLike) -> Tensor:
+        """Return the penalty of a tensor."""
         x = as_tensor(x)
         result: Tensor | None = None
         if self.l1:
@@ -109,10 +114,10 @@ class L1(Regularizer):
     """
 
     def __init__(self, l1: float | None = 0.01) -> None:
-        self.l1 = _factor(0.01 if l1 is None else l1, "l1")
+        self.l1 = _check_factor(0.01 if l1 is None else l1, "l1")
 
-    def __call__(self, x: Any) -> Tensor:
-        """The penalty of a tensor."""
+    def __call__(self, x: TensorLike) -> Tensor:
+        """Return the penalty of a tensor."""
         result: Tensor = reduce_sum(abs_(as_tensor(x))) * self.l1
         return result
 
@@ -134,10 +139,10 @@ class L2(Regularizer):
     """
 
     def __init__(self, l2: float | None = 0.01) -> None:
-        self.l2 = _factor(0.01 if l2 is None else l2, "l2")
+        self.l2 = _check_factor(0.01 if l2 is None else l2, "l2")
 
-    def __call__(self, x: Any) -> Tensor:
-        """The penalty of a tensor."""
+    def __call__(self, x: TensorLike) -> Tensor:
+        """Return the penalty of a tensor."""
         result: Tensor = reduce_sum(square(as_tensor(x))) * self.l2
         return result
 
@@ -160,7 +165,7 @@ class OrthogonalRegularizer(Regularizer):
     """
 
     def __init__(self, factor: float = 0.01, mode: str = "rows") -> None:
-        self.factor = _factor(factor, "factor")
+        self.factor = _check_factor(factor, "factor")
         if mode not in ("rows", "columns"):
             raise ValueError(
                 f"Invalid value for argument `mode`. Expected one of {{'rows', 'columns'}}. "
@@ -168,8 +173,8 @@ class OrthogonalRegularizer(Regularizer):
             )
         self.mode = mode
 
-    def __call__(self, inputs: Any) -> Tensor:
-        """The penalty of a matrix."""
+    def __call__(self, inputs: TensorLike) -> Tensor:
+        """Return the penalty of a matrix."""
         x = as_tensor(inputs)
         if x.ndim != 2:
             raise ValueError(
@@ -227,18 +232,18 @@ _KIND = Kind(
 )
 
 
-def get(identifier: Any) -> Any:
-    """The regularizer that a name or a configuration stands for.
+def get(identifier: RegularizerLike) -> Any:
+    """Look up a regularizer by name or configuration.
 
     Args:
-      identifier: A name such as ``"l2"`` or ``"L2"``, what `serialize` gave, a regularizer, a
-        class of them, a function of a tensor, or None.
+      identifier: A name such as ``"l2"`` or ``"L2"``, the result of `serialize`, a regularizer, a
+        regularizer class, a function of a tensor, or None.
 
     Returns:
       A function of a tensor; None for None.
 
     Raises:
-      ValueError: If the name is unknown, or it is nothing of those.
+      ValueError: If the name is unknown, or the argument has another type.
 
     Example:
       >>> tf.keras.regularizers.get("l2")
@@ -247,17 +252,17 @@ def get(identifier: Any) -> Any:
     return _KIND.get(identifier)
 
 
-def serialize(regularizer: Any) -> Any:
-    """The class and arguments of a regularizer, as a dict.
+def serialize(regularizer: Callable[..., Any] | None) -> Any:
+    """Return the configuration of a regularizer.
 
     Args:
       regularizer: A regularizer, a named function, or None.
 
     Returns:
-      A dict that JSON can hold; None for None.
+      A dict that can be converted to JSON; None for None.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the object has no configuration.
 
     Example:
       >>> tf.keras.regularizers.serialize(tf.keras.regularizers.L2(0.5))["config"]
@@ -266,8 +271,8 @@ def serialize(regularizer: Any) -> Any:
     return _KIND.serialize(regularizer)
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The regularizer that a dict describes.
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
+    """Create a regularizer from its configuration.
 
     Args:
       config: The result of `serialize`, or a name.
@@ -277,7 +282,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
       A regularizer.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> tf.keras.regularizers.deserialize({"class_name": "L1", "config": {"l1": 0.5}})

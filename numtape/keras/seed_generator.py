@@ -1,9 +1,10 @@
-"""`SeedGenerator`: random numbers of a layer's own, which go on where they were left."""
+"""`SeedGenerator`: the random numbers of a layer, whose state is saved with the layer."""
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,21 +15,24 @@ from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
 from .registry import keras_dtype
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
+
 
 class SeedGenerator:
-    """A seed and how often it was drawn from, in a variable, which is saved with the layer.
+    """A seed and the number of draws so far, in a variable that is saved with the layer.
 
     Args:
-      seed: An integer; without, one that follows from `random.set_seed`, or any.
+      seed: An integer; None derives one from `random.set_seed`, or draws one.
 
     Raises:
-      ValueError: If it is not an integer.
+      ValueError: If ``seed`` is neither an integer nor None.
     """
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
         if seed is None:
-            value = fresh_seed()
-            seed = secrets.randbits(63) if value is None else value
+            derived = fresh_seed()
+            seed = secrets.randbits(63) if derived is None else derived
         if not isinstance(seed, int | np.integer):
             raise ValueError(
                 f"Argument `seed` must be an integer, or an instance of `SeedGenerator`. "
@@ -41,15 +45,15 @@ class SeedGenerator:
         """The values that a checkpoint stores, by name."""
         return {"state": self.state}
 
-    def _draw(self, kind: str, shape: Any, dtype: Any) -> Tensor:
+    def _draw(self, kind: str, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
         state = self.state.read_value()
         self.state.assign_add(np.array([0, 1]))
         return draw_numbered(state, kind, tuple(shape), keras_dtype(dtype))
 
-    def uniform(self, shape: Any, dtype: Any) -> Tensor:
-        """Numbers from 0 to 1, without 1."""
+    def uniform(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
+        """Draw from the uniform distribution on [0, 1)."""
         return self._draw("uniform", shape, dtype)
 
-    def normal(self, shape: Any, dtype: Any) -> Tensor:
-        """Numbers of the normal distribution around 0 with a deviation of 1."""
+    def normal(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
+        """Draw from the standard normal distribution."""
         return self._draw("normal", shape, dtype)

@@ -1,12 +1,12 @@
-"""Symbolic tensors, which describe the graph of a functional model, and arguments of calls."""
+"""Symbolic tensors, which describe the graph of a functional model, and their shapes."""
 
 from __future__ import annotations
 
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
@@ -19,14 +19,19 @@ from ..core.values.tensor import Tensor
 from ..nest import flatten, is_nested, map_structure
 from .registry import keras_dtype
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, DTypeLike, ShapeLike
+    from .annotations import InputShape
+    from .layer import Layer
+
 _numbers: Counter[str] = Counter()
 
-# Two sizes that stand for an unknown one: of the first axis, and of others.
-_SAMPLES = (2, 3), (128, 256)
+# Two sample sizes for an unknown size of the first axis, and two for other axes.
+_SAMPLE_SIZES = (2, 3), (128, 256)
 
 
 def auto_name(kind: str) -> str:
-    """A new name for an object of a class: ``Conv2D`` gives conv2d, then conv2d_1."""
+    """Return a new name for an object of a class: conv2d for ``Conv2D``, then conv2d_1."""
     name = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", kind)).lower()
     number = _numbers[name]
     _numbers[name] += 1
@@ -34,7 +39,7 @@ def auto_name(kind: str) -> str:
 
 
 def reset_names() -> None:
-    """Count from the start again."""
+    """Restart the numbering of names."""
     _numbers.clear()
 
 
@@ -43,15 +48,19 @@ class Node:
 
     Attributes:
       operation: A layer, or an `Operation`.
-      args: The call's arguments, symbolic tensors and others.
-      kwargs: Those given by name.
-      inputs: The symbolic tensors among them.
-      outputs: The symbolic tensors that it gave.
-      structure: These, in the structure that it gave them in.
+      args: The positional arguments of the call.
+      kwargs: The keyword arguments of the call.
+      inputs: The symbolic tensors in the arguments.
+      outputs: The symbolic tensors in the result.
+      structure: The result.
     """
 
     def __init__(
-        self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], structure: Any
+        self,
+        operation: Layer | Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        structure: object,
     ) -> None:
         self.operation, self.args, self.kwargs = operation, args, kwargs
         self.structure = structure
@@ -63,7 +72,7 @@ class Node:
 
 
 class Operation:
-    """A function in a graph that is not a layer, such as ``+``."""
+    """A function in a graph that is not a layer, such as addition."""
 
     def __init__(self, function: Callable[..., Any], kind: str) -> None:
         self.function, self.kind = function, kind
@@ -71,7 +80,7 @@ class Operation:
         self._nt_inbound_nodes: list[Node] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's value; of symbolic tensors a symbolic one."""
+        """Call the function; with symbolic tensors, return symbolic tensors."""
         if not is_symbolic((args, kwargs)):
             return self.function(*args, **kwargs)
         outputs = infer(self.function, args, kwargs)
@@ -80,20 +89,20 @@ class Operation:
 
 
 class KerasTensor:
-    """A tensor without a value, which stands for what a functional model will be given.
+    """A symbolic tensor: a shape and a dtype without values, for building functional models.
 
-    `Input` makes one; layers and operators make others of it.
+    `Input` creates one. Layers and operators that are called on symbolic tensors return new ones.
 
     Args:
-      shape: Its shape; None stands for any size.
-      dtype: Its dtype.
+      shape: The shape; None in it stands for an unknown size.
+      dtype: The dtype.
       sparse: Must be None or False.
       ragged: Must be None or False.
-      record_history: Accepted for Keras's sake.
-      name: A name.
+      record_history: Accepted for compatibility with Keras, and ignored.
+      name: The name; None for a numbered one.
 
     Raises:
-      ValueError: If ``sparse`` or ``ragged``.
+      ValueError: If ``sparse`` or ``ragged`` is set.
       TypeError: If the dtype does not exist.
 
     Example:
@@ -106,10 +115,10 @@ class KerasTensor:
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any = "float32",
-        sparse: Any = False,
-        ragged: Any = False,
+        shape: InputShape,
+        dtype: DTypeLike = "float32",
+        sparse: bool | None = False,
+        ragged: bool | None = False,
         record_history: bool = True,
         name: str | None = None,
     ) -> None:
@@ -127,22 +136,22 @@ class KerasTensor:
         """The number of axes."""
         return len(self.shape)
 
-    def reshape(self, newshape: Any) -> Any:
-        """The same elements in another shape.
+    def reshape(self, newshape: ShapeLike) -> Any:
+        """Reshape the tensor.
 
         Args:
-          newshape: The shape, the batch's axis included; -1 stands for what is left.
+          newshape: The new shape, including the batch axis; -1 infers one size.
 
         Returns:
           A symbolic tensor.
         """
         return Operation(reshape, "Reshape")(self, newshape)
 
-    def squeeze(self, axis: Any = None) -> Any:
-        """Without axes of size 1.
+    def squeeze(self, axis: AxisLike = None) -> Any:
+        """Remove axes of size 1.
 
         Args:
-          axis: Which; None is all of them.
+          axis: The axes to remove; None for all axes of size 1.
 
         Returns:
           A symbolic tensor.
@@ -172,24 +181,24 @@ class KerasTensor:
     def __len__(self) -> NoReturn:
         raise TypeError("A symbolic KerasTensor has no length: see its shape.")
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return Operation(operator.getitem, "GetItem")(self, key)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return self is other
 
     def __hash__(self) -> int:
         return id(self)
 
 
-def _binary(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
-    def method(self: KerasTensor, other: Any) -> Any:
+def _binary_operator(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
+    def method(self: KerasTensor, other: object) -> Any:
         return Operation(function, kind)(*((other, self) if swapped else (self, other)))
 
     return method
 
 
-def _unary(function: Callable[[Any], Any], kind: str) -> Any:
+def _unary_operator(function: Callable[[Any], Any], kind: str) -> Any:
     return lambda self: Operation(function, kind)(self)
 
 
@@ -211,8 +220,8 @@ for _name, _kind in {
     "matmul": "Matmul",
 }.items():
     _function = OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _binary(_function, _kind))
-    setattr(KerasTensor, f"__r{_name}__", _binary(_function, _kind, True))
+    setattr(KerasTensor, f"__{_name}__", _binary_operator(_function, _kind))
+    setattr(KerasTensor, f"__r{_name}__", _binary_operator(_function, _kind, True))
 for _name, _kind in {
     "lt": "Less",
     "le": "LessEqual",
@@ -221,39 +230,43 @@ for _name, _kind in {
     "ne": "NotEqual",
 }.items():
     OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _binary(OPERATIONS[_kind], _kind))
+    setattr(KerasTensor, f"__{_name}__", _binary_operator(OPERATIONS[_kind], _kind))
 for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
     OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _unary(OPERATIONS[_kind], _kind))
+    setattr(KerasTensor, f"__{_name}__", _unary_operator(OPERATIONS[_kind], _kind))
 
 
-def is_symbolic(structure: Any) -> bool:
-    """Whether a symbolic tensor is in a structure."""
+def is_symbolic(structure: object) -> bool:
+    """Whether a structure contains a symbolic tensor."""
     return any(isinstance(x, KerasTensor) for x in flatten(structure))
 
 
-def infer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Infer a function's results for symbolic tensors, as symbolic tensors.
+def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Infer the results of a function for symbolic tensors, as symbolic tensors.
 
-    It is called with zeros, and nothing is computed unless it reads values. If sizes are unknown it
-    is called twice with different sizes: a size of the result that differs is unknown as well. Its
-    assignments are undone.
+    The function is called with zeros; nothing is computed unless it reads values. If sizes are
+    unknown, it is called twice with different sizes, and a size of the result that differs is
+    unknown as well. Assignments to variables are undone.
     """
     unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
-    items = [_sample(function, args, kwargs, k) for k in range(1 + unknown)]
+    results = [_call_with_zeros(function, args, kwargs, k) for k in range(1 + unknown)]
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
         sizes = zip(x.shape, *(other.shape for other in others), strict=True)
         return KerasTensor([n[0] if len(set(n)) == 1 else None for n in sizes], x.dtype)
 
-    return map_structure(symbol, *items)
+    return map_structure(symbol, *results)
 
 
-def _sample(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any:
-    def sample(x: Any) -> Any:
+def _call_with_zeros(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], k: int
+) -> Any:
+    """Call a function with zeros for symbolic tensors; ``k`` selects the sample sizes."""
+
+    def sample(x: object) -> Any:
         if not isinstance(x, KerasTensor):
             return x
-        sizes = [_SAMPLES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
+        sizes = [_SAMPLE_SIZES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
         return zeros(sizes, as_dtype(x.dtype))
 
     args, kwargs = map_structure(sample, (tuple(args), kwargs))
@@ -273,25 +286,25 @@ def _sample(function: Callable[..., Any], args: Any, kwargs: Any, k: int) -> Any
 
 
 def pass_masks(
-    compute_mask: Callable[[Any, Any], Any], inputs: Any, mask: Any, outputs: Any
+    compute_mask: Callable[[Any, Any], Any], inputs: object, mask: object, outputs: object
 ) -> None:
-    """Give a layer's symbolic outputs their masks, which layers behind are told of."""
-    places: list[int] = []
+    """Attach masks to the symbolic outputs of a layer."""
+    positions: list[int] = []  # of outputs that have a mask
 
-    def masks(inputs: Any, mask: Any) -> list[Any]:
+    def masks(inputs: object, mask: object) -> list[Any]:
         result = flatten(compute_mask(inputs, mask))
-        places[:] = [k for k, one in enumerate(result) if one is not None]
-        return [result[k] for k in places]
+        positions[:] = [k for k, output_mask in enumerate(result) if output_mask is not None]
+        return [result[k] for k in positions]
 
     result = infer(masks, (inputs, mask), {})
-    symbols = dict(zip(places, result, strict=True))
+    symbols = dict(zip(positions, result, strict=True))
     for k, x in enumerate(flatten(outputs)):
         if isinstance(x, KerasTensor):
             x._keras_mask = symbols.get(k)
 
 
-def symbols_of(shape: Any, dtype: Any) -> Any:
-    """Symbolic tensors in the places of shapes."""
+def symbols_of(shape: object, dtype: DTypeLike) -> Any:
+    """Replace the shapes in a structure by symbolic tensors."""
     if isinstance(shape, KerasTensor | str) or not isinstance(shape, list | tuple | dict):
         return shape
     if isinstance(shape, dict):
@@ -303,13 +316,13 @@ def symbols_of(shape: Any, dtype: Any) -> Any:
     return type(shape)(symbols_of(x, dtype) for x in shape)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether ``x`` is a tensor or a symbolic tensor."""
     return isinstance(x, Tensor | KerasTensor)
 
 
 def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that are tensors, or lists and dicts of them."""
+    """Return the arguments that are tensors or structures of tensors."""
     return {
         name: x
         for name, x in arguments.items()
@@ -319,7 +332,7 @@ def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Shapes of the tensor arguments, as ``{"inputs_shape": (2, 3)}``."""
+    """Return the shapes of the tensor arguments, such as ``{"inputs_shape": (2, 3)}``."""
     return {
         f"{name}_shape": map_structure(lambda t: None if t is None else tuple(t.shape), x)
         for name, x in tensors_in(arguments).items()
@@ -328,7 +341,7 @@ def shapes_of(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def shapes_for(method: Callable[..., Any], arguments: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The shapes to pass to ``build`` or ``compute_output_shape``, by parameter name.
+    """Return the shapes to pass to ``build`` or ``compute_output_shape``, by parameter name.
 
     A single parameter receives the shape of the first argument.
 

@@ -1,4 +1,4 @@
-"""``tf.keras.layers``: modules that make their variables on the first call."""
+"""``tf.keras.layers``: layers, which create their variables on the first call."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
 from .wrappers import Bidirectional, TimeDistributed, Wrapper
 
-# Their other names.
+# Aliases.
 AvgPool1D = AveragePooling1D
 AvgPool2D = AveragePooling2D
 AvgPool3D = AveragePooling3D

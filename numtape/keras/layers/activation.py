@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...core.ops.elementwise import cast, select
@@ -12,42 +13,51 @@ from .. import activations
 from ..input_spec import InputSpec
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
 
 class _Elementwise(ConfiguredLayer):
-    """A layer whose output has the shape and the mask of its inputs."""
+    """Base class of layers whose output has the shape and mask of the inputs."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
         return tuple(input_shape)
 
 
-@document("ValueError: If the name is unknown.", activation="A function or the name of one.")
+@document("ValueError: If the name is unknown.", activation="An activation function or its name.")
 class Activation(_Elementwise):
-    """A function of `keras.activations`, or another one, as a layer.
+    """Applies an activation function.
 
     >>> tf.keras.layers.Activation("relu")(tf.constant([-1.0, 2.0])).numpy()
     array([0., 2.], dtype=float32)
     """
 
-    def __init__(self, activation: Any, **kwargs: Any) -> None:
+    def __init__(self, activation: ActivationLike, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(activation=activation)
+        self._nt_set_arguments(activation=activation)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give ``activation(inputs)``."""
+        """Return ``activation(inputs)``."""
         result: Tensor = self._nt_activation()(inputs)
         return result
 
 
-def _not_negative(value: Any, name: str, kind: str) -> float:
-    """A number that is not negative.
+def _check_non_negative(value: object, name: str, kind: str) -> float:
+    """Return a non-negative number.
 
     Raises:
-      ValueError: If it is negative, or no number.
+      ValueError: If the argument is not a number, or negative.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise ValueError(
@@ -61,7 +71,7 @@ def _not_negative(value: Any, name: str, kind: str) -> float:
     "ValueError: If a number is negative.",
     max_value="The largest result; None for no bound.",
     negative_slope="The slope below the threshold.",
-    threshold="Where the line begins.",
+    threshold="The value above which the result is ``x``.",
 )
 class ReLU(_Elementwise):
     """``x`` above ``threshold``, at most ``max_value``; below, a line of ``negative_slope``.
@@ -79,15 +89,15 @@ class ReLU(_Elementwise):
     ) -> None:
         super().__init__(**kwargs)
         if max_value is not None:
-            _not_negative(max_value, "max_value", "ReLU")
-        self._nt_keep(
+            _check_non_negative(max_value, "max_value", "ReLU")
+        self._nt_set_arguments(
             max_value=max_value,
-            negative_slope=_not_negative(negative_slope, "negative_slope", "ReLU"),
-            threshold=_not_negative(threshold, "threshold", "ReLU"),
+            negative_slope=_check_non_negative(negative_slope, "negative_slope", "ReLU"),
+            threshold=_check_non_negative(threshold, "threshold", "ReLU"),
         )
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the activation of each element."""
+        """Return the activation of each element."""
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
@@ -103,11 +113,11 @@ class LeakyReLU(_Elementwise):
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        slope = _not_negative(negative_slope, "negative_slope", "LeakyReLU")
-        self._nt_keep(negative_slope=slope)
+        slope = _check_non_negative(negative_slope, "negative_slope", "LeakyReLU")
+        self._nt_set_arguments(negative_slope=slope)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the activation of each element."""
+        """Return the activation of each element."""
         return activations.leaky_relu(inputs, self.negative_slope)
 
 
@@ -121,19 +131,19 @@ class ELU(_Elementwise):
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(alpha=alpha)
+        self._nt_set_arguments(alpha=alpha)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the activation of each element."""
+        """Return the activation of each element."""
         return activations.elu(inputs, self.alpha)
 
 
 @document(
-    "ValueError: If a name is unknown; at the first call, if there is no such axis.",
-    shared_axes="Axes, from 1, along which all elements have one slope; None for none.",
+    "ValueError: If a name is unknown; in `build`, if an axis is out of range.",
+    shared_axes="The axes, counted from 1, along which elements share a slope; None for no axis.",
 )
 class PReLU(_Elementwise):
-    """``x`` where positive, ``alpha * x`` elsewhere, with slopes that are learned.
+    """``x`` where positive, ``alpha * x`` elsewhere, with learned slopes ``alpha``.
 
     From He, Zhang, Ren and Sun, "Delving Deep into Rectifiers" (2015).
 
@@ -144,10 +154,10 @@ class PReLU(_Elementwise):
 
     def __init__(
         self,
-        alpha_initializer: Any = "Zeros",
-        alpha_regularizer: Any = None,
-        alpha_constraint: Any = None,
-        shared_axes: Any = None,
+        alpha_initializer: InitializerLike = "Zeros",
+        alpha_regularizer: RegularizerLike = None,
+        alpha_constraint: ConstraintLike = None,
+        shared_axes: int | list[int] | tuple[int, ...] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -155,15 +165,15 @@ class PReLU(_Elementwise):
             shared_axes = (
                 list(shared_axes) if isinstance(shared_axes, list | tuple) else [shared_axes]
             )
-        self._nt_keep(
+        self._nt_set_arguments(
             alpha_initializer=alpha_initializer,
             alpha_regularizer=alpha_regularizer,
             alpha_constraint=alpha_constraint,
             shared_axes=shared_axes,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``alpha``, of the shape of an element of the batch."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``alpha``, of the shape of an example, with size 1 for shared axes."""
         shape = tuple(input_shape)
         shared = self.shared_axes or []
         if not all(isinstance(axis, int) and 1 <= axis < len(shape) for axis in shared):
@@ -177,40 +187,40 @@ class PReLU(_Elementwise):
         self.input_spec = InputSpec(ndim=len(shape), axes=axes)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the activation of each element."""
-        below = original(self.alpha) * activations.relu(-inputs)
-        result: Tensor = activations.relu(inputs) - below
+        """Return the activation of each element."""
+        negative_part = original(self.alpha) * activations.relu(-inputs)
+        result: Tensor = activations.relu(inputs) - negative_part
         return result
 
 
 @document(
     "ValueError: If ``axis`` is empty.",
-    axis="The axis along which the outputs add up to 1, or a list of axes.",
+    axis="The axes over which the outputs add up to 1; None for all axes.",
 )
 class Softmax(_Elementwise):
-    """Exponentials, divided by their sum.
+    """Applies `softmax`: exponentials divided by their sum.
 
     >>> tf.keras.layers.Softmax()(tf.math.log([1.0, 3.0])).numpy()
     array([0.25, 0.75], dtype=float32)
     """
 
-    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: int | Sequence[int] | None = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if isinstance(axis, list | tuple) and not axis:
             raise ValueError(f"`axis` names no axis. Received: axis={axis}")
-        self._nt_keep(axis=axis)
+        self._nt_set_arguments(axis=axis)
 
-    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
-        """Give the parts of the sum; 0 where the mask is not true."""
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the softmax of the inputs, with 0 where the mask is false."""
         if mask is None:
             return activations.softmax(inputs, self.axis)
-        there = mask if mask.dtype is bool_ else cast(mask, inputs.dtype) > 0.5
-        shape, provided = tuple(inputs.shape), tuple(there.shape)
-        sizes = zip(provided[::-1], shape[::-1], strict=False)
-        if len(provided) > len(shape) or any(m not in (1, n) for m, n in sizes):
+        keep = mask if mask.dtype is bool_ else cast(mask, inputs.dtype) > 0.5
+        shape, mask_shape = tuple(inputs.shape), tuple(keep.shape)
+        sizes = zip(mask_shape[::-1], shape[::-1], strict=False)
+        if len(mask_shape) > len(shape) or any(m not in (1, n) for m, n in sizes):
             raise ValueError(
                 "The `mask` must be broadcastable to `inputs`. Received: "
-                f"inputs.shape={shape}, mask.shape={provided}"
+                f"inputs.shape={shape}, mask.shape={mask_shape}"
             )
         least = -3e4 if inputs.dtype.name == "float16" else -1e9
-        return select(there, activations.softmax(select(there, inputs, least), self.axis), 0.0)
+        return select(keep, activations.softmax(select(keep, inputs, least), self.axis), 0.0)

@@ -1,10 +1,11 @@
-"""Attention layers: dot-product and additive attention, and attention of several heads."""
+"""Attention layers: dot-product, additive and multi-head attention."""
 
 from __future__ import annotations
 
 import math
 import string
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,21 +27,30 @@ from .base import ConfiguredLayer, Shape, document
 from .dense import EinsumDense
 from .noise import Dropout
 
+if TYPE_CHECKING:
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
 _CALL = (
     "ValueError: If an argument is out of range; at a call, if the inputs are not a list of two or "
     "three."
 )
 
 
-def causal(queries: int, values: int) -> Tensor:
-    """Where a value is not behind the query: a triangle, of shape (1, queries, values)."""
+def causal_mask(queries: int, values: int) -> Tensor:
+    """Return a mask of the values that do not follow the query, of shape (1, queries, values)."""
     return as_tensor(np.tri(queries, values, dtype=bool)[None])
 
 
 class _Attention(ConfiguredLayer):
-    """The common part of both kinds of attention, after scores are computed."""
+    """Base class of dot-product and additive attention, which differ in their scores."""
 
-    def _nt_check(self, inputs: Any, mask: Any = None) -> None:
+    def _nt_check_inputs(self, inputs: object, mask: object = None) -> None:
         kind = type(self).__name__
         if not isinstance(inputs, list | tuple):
             raise ValueError(
@@ -63,26 +73,28 @@ class _Attention(ConfiguredLayer):
 
     def call(
         self,
-        inputs: Any,
-        mask: Any = None,
+        inputs: Sequence[Tensor],
+        mask: Sequence[Tensor | None] | None = None,
         training: bool | None = False,
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
     ) -> Any:
-        """Give the mean of the values for each query, and the weights if they are asked for."""
-        self._nt_check(inputs, mask)
+        """Return the weighted means of the values, and the weights if requested."""
+        self._nt_check_inputs(inputs, mask)
         query, value = inputs[:2]
         key = inputs[2] if len(inputs) > 2 else value
         scores = self._nt_scores(query, key)
-        there = None
+        score_mask = None
         if mask is not None and mask[1] is not None:
-            there = movement.expand_dims(cast(mask[1], bool_), -2)
+            score_mask = movement.expand_dims(cast(mask[1], bool_), -2)
         if use_causal_mask:
-            triangle = causal(*tuple(scores.shape)[-2:])
-            there = triangle if there is None else comparison.logical_and(there, triangle)
-        if there is not None:
-            far = 65504.0 if scores.dtype.name == "float16" else 1e9
-            scores = select(there, scores, scores - far)
+            triangle = causal_mask(*tuple(scores.shape)[-2:])
+            score_mask = (
+                triangle if score_mask is None else comparison.logical_and(score_mask, triangle)
+            )
+        if score_mask is not None:
+            penalty = 65504.0 if scores.dtype.name == "float16" else 1e9
+            scores = select(score_mask, scores, scores - penalty)
         weights = softmax(scores)
         if training and self.dropout > 0:
             weights = general_dropout(weights, self.dropout, self.seed_generator.uniform)
@@ -91,37 +103,39 @@ class _Attention(ConfiguredLayer):
             result = select(movement.expand_dims(cast(mask[0], bool_), -1), result, 0.0)
         return (result, weights) if return_attention_scores else result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Give the mask of the query."""
-        self._nt_check(inputs, previous_mask)
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+    ) -> Any:
+        """Return the mask of the query."""
+        self._nt_check_inputs(inputs, previous_mask)
         return None if previous_mask is None else previous_mask[0]
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Give the query's shape with the size of the values."""
-        self._nt_check(input_shape)
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Any:
+        """Return the shape of the query with the last size of the values."""
+        self._nt_check_inputs(input_shape)
         query, value = (tuple(shape) for shape in input_shape[:2])
         return (*query[:-1], value[-1])
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call with symbolic tensors: the weights too, if they are asked for."""
-        return self._nt_inferred(*args, **kwargs)
+        """Infer the symbolic outputs, which include the weights if they are requested."""
+        return self._nt_infer_outputs(*args, **kwargs)
 
 
-_DROPOUT = "The part of the weights that are dropped in training."
+_DROPOUT = "The fraction of the attention weights to drop in training."
 
 
 @document(
     _CALL,
-    use_scale="Whether the scores are multiplied by a number that is learned.",
-    score_mode='"dot", products of query and key, or "concat", ``tanh`` of their sum.',
+    use_scale="Whether to multiply the scores by a learned number.",
+    score_mode='"dot", products of query and key, or "concat", the ``tanh`` of their sum.',
     dropout=_DROPOUT,
 )
 class Attention(_Attention):
-    """Means of values, weighted by the softmax of products of a query and the values' keys.
+    """Means of values, weighted by the softmax of dot products of queries and keys.
 
-    It is called on a list: the query, of shape (batch, queries, size), the values, of shape
-    (batch, values, size), and the keys, which are the values where they are missing. See Luong,
-    Pham and Manning, "Effective Approaches to Attention-based Neural Machine Translation" (2015).
+    The input is a list: the query, of shape (batch, queries, size), the values, of shape (batch,
+    values, size), and optionally the keys, which default to the values. See Luong, Pham and
+    Manning, "Effective Approaches to Attention-based Neural Machine Translation" (2015).
 
     >>> x = tf.constant([[[0.0, 0.0], [9.0, 0.0]]])
     >>> tf.keras.layers.Attention()([x, x]).numpy().round(3)
@@ -143,16 +157,18 @@ class Attention(_Attention):
                 "Invalid value for argument score_mode. Expected one of {'dot', 'concat'}. "
                 f"Received: score_mode={repr_of(score_mode)}"
             )
-        self._nt_keep(use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed)
+        self._nt_set_arguments(
+            use_scale=use_scale, score_mode=score_mode, dropout=dropout, seed=seed
+        )
         if dropout > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
         self.scale: LayerVariable | None = None
         self.concat_score_weight: LayerVariable | None = None
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``scale`` and ``concat_score_weight``, single numbers, where they are needed."""
-        self._nt_check(input_shape)
+    def build(self, input_shape: Sequence[InputShape]) -> None:
+        """Create the scalars ``scale`` and ``concat_score_weight`` if they are used."""
+        self._nt_check_inputs(input_shape)
         if self.use_scale:
             self.scale = self.add_weight(shape=(), initializer="ones", name="scale")
         if self.score_mode == "concat":
@@ -164,24 +180,24 @@ class Attention(_Attention):
         if self.score_mode == "dot":
             result = matmul(query, key, transpose_b=True)
             return result if self.scale is None else multiply(result, original(self.scale))
-        both: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
+        summed: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
         if self.scale is not None:
-            both = both * original(self.scale)
+            summed = summed * original(self.scale)
         assert self.concat_score_weight is not None
-        scores: Tensor = reduce_sum(tanh(both), -1) * original(self.concat_score_weight)
+        scores: Tensor = reduce_sum(tanh(summed), -1) * original(self.concat_score_weight)
         return scores
 
 
 @document(
     _CALL,
-    use_scale="Whether the features are multiplied by numbers that are learned.",
+    use_scale="Whether to multiply the features by learned numbers.",
     dropout=_DROPOUT,
 )
 class AdditiveAttention(_Attention):
     """Means of values, weighted by the softmax of sums of ``tanh(query + key)``.
 
-    It is called like `Attention`. See Bahdanau, Cho and Bengio, "Neural Machine Translation by
-    Jointly Learning to Align and Translate" (2015).
+    The inputs are those of `Attention`. See Bahdanau, Cho and Bengio, "Neural Machine Translation
+    by Jointly Learning to Align and Translate" (2015).
 
     >>> layer = tf.keras.layers.AdditiveAttention(use_scale=False)
     >>> layer([tf.ones((2, 3, 4)), tf.ones((2, 5, 4))]).shape
@@ -191,30 +207,30 @@ class AdditiveAttention(_Attention):
     def __init__(self, use_scale: bool = True, dropout: float = 0.0, **kwargs: Any) -> None:
         seed = kwargs.pop("seed", None)
         super().__init__(**kwargs)
-        self._nt_keep(use_scale=use_scale, dropout=dropout, seed=seed)
+        self._nt_set_arguments(use_scale=use_scale, dropout=dropout, seed=seed)
         if dropout > 0:
             self.seed_generator = SeedGenerator(seed)
         self.supports_masking = True
         self.scale: LayerVariable | None = None
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``scale``, of the size of the features, if it is used."""
-        self._nt_check(input_shape)
+    def build(self, input_shape: Sequence[InputShape]) -> None:
+        """Create ``scale``, of the size of the features, if it is used."""
+        self._nt_check_inputs(input_shape)
         if self.use_scale:
             self.scale = self.add_weight(
                 shape=(tuple(input_shape[0])[-1],), initializer="glorot_uniform", name="scale"
             )
 
     def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
-        both = tanh(movement.expand_dims(query, -2) + movement.expand_dims(key, -3))
-        return reduce_sum(both if self.scale is None else both * original(self.scale), -1)
+        features = tanh(movement.expand_dims(query, -2) + movement.expand_dims(key, -3))
+        return reduce_sum(features if self.scale is None else features * original(self.scale), -1)
 
 
-def _size(value: Any, name: str) -> int:
-    """A positive int.
+def _check_size(value: object, name: str) -> int:
+    """Return a positive int.
 
     Raises:
-      ValueError: If it is something else.
+      ValueError: If the value is not a positive int.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(
@@ -224,40 +240,46 @@ def _size(value: Any, name: str) -> int:
     return value
 
 
-def _another(initializer: Any) -> Any:
-    """An initializer like this one with its own draws, unless it has a seed."""
+def _copy_initializer(initializer: object) -> Any:
+    """Copy an initializer, so that the copy draws different values unless it has a seed."""
     if isinstance(initializer, Initializer):
         return type(initializer).from_config(initializer.get_config())
     return initializer
 
 
-def _projection(free: int, bound: int, created: int) -> tuple[str, str]:
-    """The equation of a dense layer, and its bias's letters: some axes stay, some are made."""
+def _projection_equation(free: int, bound: int, created: int) -> tuple[str, str]:
+    """Return the equation and bias letters of a projection.
+
+    Args:
+      free: The number of leading axes that remain.
+      bound: The number of axes to sum over.
+      created: The number of new axes.
+    """
     letters = string.ascii_lowercase
-    stay, summed = letters[:free], letters[free : free + bound]
+    remaining, summed = letters[:free], letters[free : free + bound]
     new = letters[free + bound : free + bound + created]
-    return f"{stay}{summed},{summed}{new}->{stay}{new}", new
+    return f"{remaining}{summed},{summed}{new}->{remaining}{new}", new
 
 
 @document(
-    "ValueError: If an argument is out of range; when it is built, if the shapes of values and "
-    "keys do not fit.",
-    num_heads="How many heads.",
-    key_dim="The size of each head's queries and keys.",
-    value_dim="The size of each head's values; None for that of the keys.",
-    dropout="The part of the weights that are dropped in training.",
-    output_shape="The shape of an output, an int or several; None for the size of the query.",
-    attention_axes="The axes over which there is attention; None for all but the first and the "
-    "last.",
-    sliding_window="How far a value may be from the query, and one more; None for no limit.",
-    use_gate="Whether each head's output is multiplied by a gate made of the query.",
+    "ValueError: If an argument is out of range; in `build`, if the shapes of values and keys are "
+    "incompatible.",
+    num_heads="The number of heads.",
+    key_dim="The size of the queries and keys of each head.",
+    value_dim="The size of the values of each head; None for ``key_dim``.",
+    dropout=_DROPOUT,
+    output_shape="The shape of the output for each query, an int or several; None for the last "
+    "size of the query.",
+    attention_axes="The axes to attend over; None for all but the first and the last.",
+    sliding_window="The distance from the query at which values are ignored; None for no limit.",
+    use_gate="Whether to multiply the output of each head by a gate computed from the query.",
 )
 class MultiHeadAttention(ConfiguredLayer):
-    """Attention of several heads, whose outputs one more projection puts together.
+    """Multi-head attention, followed by a projection of the outputs of all heads.
 
-    It is called on a query, of shape (batch, queries, size), on values, of shape (batch, values,
-    size), and on keys, which are the values where they are missing. From Vaswani et al.,
-    "Attention Is All You Need" (2017).
+    The inputs are a query, of shape (batch, queries, size), values, of shape (batch, values, size),
+    and optionally keys, which default to the values. From Vaswani et al., "Attention Is All You
+    Need" (2017).
 
     >>> layer = tf.keras.layers.MultiHeadAttention(num_heads=2, key_dim=4)
     >>> x = tf.ones((3, 5, 8))
@@ -274,16 +296,16 @@ class MultiHeadAttention(ConfiguredLayer):
         value_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = True,
-        output_shape: Any = None,
-        attention_axes: Any = None,
+        output_shape: int | Sequence[int] | None = None,
+        attention_axes: int | Sequence[int] | None = None,
         sliding_window: int | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         use_gate: bool = False,
         seed: int | None = None,
         **kwargs: Any,
@@ -298,17 +320,17 @@ class MultiHeadAttention(ConfiguredLayer):
                 "`attention_axes` must be an int, list, or tuple. Received: "
                 f"attention_axes={repr_of(attention_axes)}"
             )
-        self._nt_keep(
-            num_heads=_size(num_heads, "num_heads"),
-            key_dim=_size(key_dim, "key_dim"),
-            value_dim=key_dim if value_dim is None else _size(value_dim, "value_dim"),
+        self._nt_set_arguments(
+            num_heads=_check_size(num_heads, "num_heads"),
+            key_dim=_check_size(key_dim, "key_dim"),
+            value_dim=key_dim if value_dim is None else _check_size(value_dim, "value_dim"),
             dropout=dropout,
             use_bias=use_bias,
             output_shape=None if output_shape is None else tuple(output_shape),
             attention_axes=None if attention_axes is None else tuple(attention_axes),
             sliding_window=None
             if sliding_window is None
-            else _size(sliding_window, "sliding_window"),
+            else _check_size(sliding_window, "sliding_window"),
             kernel_initializer=kernel_initializer,
             bias_initializer=bias_initializer,
             kernel_regularizer=kernel_regularizer,
@@ -325,20 +347,20 @@ class MultiHeadAttention(ConfiguredLayer):
         self,
         name: str,
         shape: Shape,
-        created: tuple[int, ...],
+        created: Shape,
         bound: int = 1,
-        activation: Any = None,
+        activation: ActivationLike = None,
     ) -> EinsumDense:
-        """A projection of the last axes onto new ones, with its weights made."""
+        """Create and build a projection of the last axes onto new ones."""
         free = len(shape) - bound
-        equation, letters = _projection(free, bound, len(created))
+        equation, letters = _projection_equation(free, bound, len(created))
         layer = EinsumDense(
             equation,
             (*[None] * (free - 1), *created),
             activation,
             letters if self.use_bias else None,
-            _another(self.kernel_initializer),
-            _another(self.bias_initializer),
+            _copy_initializer(self.kernel_initializer),
+            _copy_initializer(self.bias_initializer),
             self.kernel_regularizer,
             self.bias_regularizer,
             self.kernel_constraint,
@@ -346,14 +368,14 @@ class MultiHeadAttention(ConfiguredLayer):
             name=name,
             dtype=self.dtype,
         )
-        layer.supports_masking = True  # what masks say is in the weights
+        layer.supports_masking = True  # masks are applied to the attention weights
         layer.build(shape)
         return layer
 
     def build(  # type: ignore[override]
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: InputShape, value_shape: InputShape, key_shape: InputShape | None = None
     ) -> None:
-        """Make the projections of query, keys and values, and the one of the output."""
+        """Create the projections of query, keys, values and output."""
         query, value = tuple(query_shape), tuple(value_shape)
         key = value if key_shape is None else tuple(key_shape)
         if value[1:-1] != key[1:-1]:
@@ -380,10 +402,10 @@ class MultiHeadAttention(ConfiguredLayer):
         )
 
     def _nt_equations(self, rank: int) -> tuple[str, str]:
-        """Letters: of keys and queries to scores, and of scores and values to the output.
+        """Return the einsum equations of the scores and of the output.
 
-        Scores have the batch (all axes without attention), the heads, the queries' axes and the
-        values'.
+        The axes of the scores are the batch (all axes without attention), the heads, the axes of
+        the queries and the axes of the values.
         """
         letters = iter(string.ascii_lowercase)
         query = [next(letters) for _ in range(rank)]  # the axes without the last, heads, size
@@ -404,10 +426,10 @@ class MultiHeadAttention(ConfiguredLayer):
         query: Tensor,
         value: Tensor,
         masks: tuple[Any, Any, Any],
-        provided: Any,
+        provided: Tensor | None,
         triangle: bool,
     ) -> Any:
-        """Where a query sees a value: masks of shape (batch, queries, values), all together."""
+        """Combine the masks into one of shape (batch, queries, values), or None."""
         query_mask, value_mask, key_mask = masks
         parts = [] if provided is None else [cast(provided, bool_)]
         if query_mask is not None:
@@ -423,10 +445,10 @@ class MultiHeadAttention(ConfiguredLayer):
                 )
             queries, values = query.shape[self._nt_axes[0]], value.shape[self._nt_axes[0]]
             if triangle:
-                parts.append(causal(queries, values))
+                parts.append(causal_mask(queries, values))
             if self.sliding_window is not None:
-                separate = np.abs(np.arange(queries)[:, None] - np.arange(values))
-                parts.append(as_tensor((separate < self.sliding_window)[None]))
+                distance = np.abs(np.arange(queries)[:, None] - np.arange(values))
+                parts.append(as_tensor((distance < self.sliding_window)[None]))
         result = None
         for part in parts:
             result = part if result is None else comparison.logical_and(result, part)
@@ -437,52 +459,54 @@ class MultiHeadAttention(ConfiguredLayer):
         query: Tensor,
         value: Tensor,
         key: Tensor | None = None,
-        query_mask: Any = None,
-        value_mask: Any = None,
-        key_mask: Any = None,
-        attention_mask: Any = None,
+        query_mask: Tensor | None = None,
+        value_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
         use_causal_mask: bool = False,
     ) -> Any:
-        """Give the output for each query, and the weights of the values if they are asked for."""
+        """Return the output for each query, and the attention weights if requested."""
         masks = query_mask, value_mask, key_mask
-        there = self._nt_mask(query, value, masks, attention_mask, use_causal_mask)
+        score_mask = self._nt_mask(query, value, masks, attention_mask, use_causal_mask)
         gate = None if self.gate_dense is None else self.gate_dense(query)
         queries = self.query_dense(query) * (1.0 / math.sqrt(self.key_dim))
         keys = self.key_dense(value if key is None else key)
         values = self.value_dense(value)
         scoring, combining = self._nt_equations(queries.ndim)
         scores = einsum(scoring, keys, queries)
-        if there is not None:
-            for _ in range(scores.ndim - there.ndim):  # masks do not differ between heads
-                there = movement.expand_dims(there, -2 * len(self._nt_axes) - 1)
+        if score_mask is not None:
+            for _ in range(scores.ndim - score_mask.ndim):  # all heads have the same mask
+                score_mask = movement.expand_dims(score_mask, -2 * len(self._nt_axes) - 1)
             least = -3e4 if scores.dtype.name == "float16" else -1e9
-            scores = select(there, scores, least)
-        shape, far = tuple(scores.shape), len(self._nt_axes)
-        flat = math.prod(shape[scores.ndim - far :])
-        weights = softmax(movement.reshape(scores, (*shape[: scores.ndim - far], flat)))
+            scores = select(score_mask, scores, least)
+        shape, split = tuple(scores.shape), scores.ndim - len(self._nt_axes)
+        values_size = math.prod(shape[split:])
+        weights = softmax(movement.reshape(scores, (*shape[:split], values_size)))
         weights = movement.reshape(weights, shape)
-        if there is not None:
-            weights = select(there, weights, 0.0)
-        visited = self.dropout_layer(weights, training=training) if self.dropout else weights
-        result = einsum(combining, visited, values)
+        if score_mask is not None:
+            weights = select(score_mask, weights, 0.0)
+        dropped = self.dropout_layer(weights, training=training) if self.dropout else weights
+        result = einsum(combining, dropped, values)
         output = self.output_dense(result if gate is None else result * gate)
         return (output, weights) if return_attention_scores else output
 
-    def compute_mask(self, query: Any, previous_mask: Any = None) -> Any:
-        """Give the mask of the query."""
+    def compute_mask(
+        self, query: object, previous_mask: Tensor | Sequence[Tensor | None] | None = None
+    ) -> Any:
+        """Return the mask of the query."""
         if isinstance(previous_mask, list | tuple):
             return previous_mask[0]
         return previous_mask
 
     def compute_output_shape(
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: InputShape, value_shape: InputShape, key_shape: InputShape | None = None
     ) -> Shape:
-        """Give the query's shape with the output's sizes."""
+        """Return the shape of the query with the output shape in place of the last size."""
         query = tuple(query_shape)
         return (*query[:-1], *(self.output_shape or (query[-1],)))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call with symbolic tensors: the weights too, if they are asked for."""
-        return self._nt_inferred(*args, **kwargs)
+        """Infer the symbolic outputs, which include the weights if they are requested."""
+        return self._nt_infer_outputs(*args, **kwargs)

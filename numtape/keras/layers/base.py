@@ -1,12 +1,12 @@
-"""The base of numtape's own layers: arguments that are stored, checked and put in the config."""
+"""The base class of built-in layers, which stores constructor arguments, and argument checks."""
 
 from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
@@ -16,62 +16,68 @@ from ..docstrings import Described, describe
 from ..layer import Layer, LayerVariable
 from ..registry import Kind
 
-FUNCTIONAL = "keras.src.models.functional"  # where Keras has it
+if TYPE_CHECKING:
+    from ..annotations import Config, InputShape
+
+_Entry = TypeVar("_Entry")
+
+FUNCTIONAL = "keras.src.models.functional"  # Keras's module of functional models
 
 
-def _kind() -> Kind:
+def _layer_kind() -> Kind:
+    """Return the known layers and models, of modules that are already imported."""
     modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
     known = (getattr(module, name) for module in modules if module for name in module.__all__)
     return Kind("layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)])
 
 
-def serialize(layer: Any) -> Any:
-    """The class and arguments of a layer, as a dict.
+def serialize(layer: object) -> Any:
+    """Return the configuration of a layer.
 
     Args:
       layer: A layer.
 
     Returns:
-      A dict that JSON can hold.
+      A dict that can be converted to JSON.
 
     Raises:
-      ValueError: If it has no configuration.
+      ValueError: If the layer has no configuration.
 
     Example:
       >>> tf.keras.layers.serialize(tf.keras.layers.LSTM(3))["class_name"]
       'LSTM'
     """
-    result = _kind().serialize(layer)
+    result = _layer_kind().serialize(layer)
     if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
         functional = result["class_name"] == "Functional"
         result["module"] = FUNCTIONAL if functional else "keras"  # a model
     return result
 
 
-def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
-    """The layer that a dict describes.
+def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
+    """Create a layer from its configuration.
 
     Args:
       config: The result of `serialize`.
-      custom_objects: Classes, by name.
+      custom_objects: Custom classes, by name.
 
     Returns:
-      A layer, with its own variables.
+      A new layer.
 
     Raises:
-      ValueError: If its class is unknown.
+      ValueError: If the class is unknown.
 
     Example:
       >>> config = tf.keras.layers.serialize(tf.keras.layers.LSTM(3))
       >>> tf.keras.layers.deserialize(config).units
       3
     """
-    return _kind().deserialize(config, custom_objects)
+    return _layer_kind().deserialize(config, custom_objects)
 
 
 Shape = tuple[int | None, ...]
 
-# Descriptions of arguments, by the last word of their names.
+# The modules that look up the value of an argument, by the last word of the argument's name.
 _KINDS: dict[str, ModuleType] = {
     "activation": activations,
     "constraint": constraints,
@@ -79,50 +85,53 @@ _KINDS: dict[str, ModuleType] = {
     "regularizer": regularizers,
 }
 
-_INITIALIZER = "Where the {} begins: an initializer or its name, or a function (shape, dtype)."
-_REGULARIZER = "A regularizer or its name: what the {} adds to the loss; None for nothing."
-_CONSTRAINT = "A constraint or its name: what the {} becomes after each step; None for itself."
-_WEIGHTS = ("kernel", "bias", "depthwise", "pointwise", "beta", "gamma", "alpha", "embeddings")
+_INITIALIZER = "The initializer of the {}: an object, its name, or a function (shape, dtype)."
+_REGULARIZER = "A regularizer of the {}, or its name; None for no regularization."
+_CONSTRAINT = "A constraint on the {} after each step, or its name; None for no constraint."
+_WEIGHTS = {
+    **{name: name for name in ("kernel", "bias", "beta", "gamma", "alpha", "embeddings")},
+    "depthwise": "depthwise kernel",
+    "pointwise": "pointwise kernel",
+}
 
-# Each argument that several layers have, said once.
+# Descriptions of arguments that several layers have.
 ARGUMENTS = {
-    **{f"{name}_initializer": _INITIALIZER.format(name) for name in _WEIGHTS},
-    **{f"{name}_regularizer": _REGULARIZER.format(name) for name in _WEIGHTS},
-    **{f"{name}_constraint": _CONSTRAINT.format(name) for name in _WEIGHTS},
-    "kwargs": "``name``, ``dtype`` and ``trainable``, which every `Layer` takes.",
-    "activation": "A function or the name of one; default: none.",
-    "activity_regularizer": "A regularizer or its name: what the output adds to the loss.",
-    "axis": "The axis, or a list of them.",
-    "center": "Whether there is a beta.",
-    "data_format": '"channels_last", which is what None means, or "channels_first".',
-    "depth_multiplier": "How many features each channel has.",
-    "dilation_rate": "How far apart the elements are that the kernel meets: an int, or one for "
-    "each axis in space.",
+    **{f"{name}_initializer": _INITIALIZER.format(noun) for name, noun in _WEIGHTS.items()},
+    **{f"{name}_regularizer": _REGULARIZER.format(noun) for name, noun in _WEIGHTS.items()},
+    **{f"{name}_constraint": _CONSTRAINT.format(noun) for name, noun in _WEIGHTS.items()},
+    "kwargs": "``name``, ``dtype`` and ``trainable``, as for every `Layer`.",
+    "activation": "An activation function or its name; None for no activation.",
+    "activity_regularizer": "A regularizer of the output, or its name.",
+    "axis": "An axis, or a list of axes.",
+    "center": "Whether to add ``beta``.",
+    "data_format": '"channels_last" or "channels_first"; None is "channels_last".',
+    "depth_multiplier": "The number of output channels for each input channel.",
+    "dilation_rate": "The distance between elements of the kernel: an int, or one for each "
+    "spatial axis.",
     "epsilon": "A small number added under the square root.",
-    "filters": "How many features the output has.",
-    "groups": "In how many groups the channels are: each feature sees one of them.",
-    "kernel_size": "The size of the kernel: an int, or one for each axis in space.",
-    "noise_shape": "The shape of what is drawn, which broadcasts to the inputs'; None in it is "
-    "their size.",
-    "output_padding": "How many elements are added at the end of each axis in space; None for what "
-    "undoes the convolution's shape.",
-    "padding": '"valid", only where the window has all it needs, or "same": as many results as '
-    "there are strides in the input.",
-    "pool_size": "The size of the window: an int, or one for each axis in space.",
-    "rate": "The part of the elements that are dropped, from 0 to 1.",
-    "scale": "Whether there is a gamma.",
-    "seed": "its own seed, beside the global one.",
-    "strides": "How far the window goes each time: an int, or one for each axis in space.",
-    "use_bias": "Whether there is a bias.",
+    "filters": "The number of output channels.",
+    "groups": "The number of groups of channels; each filter is applied to one group.",
+    "kernel_size": "The size of the kernel: an int, or one for each spatial axis.",
+    "noise_shape": "The shape of the random mask, which is broadcast to the inputs; None in it is "
+    "the size of the inputs.",
+    "output_padding": "The number of elements added at the end of each spatial axis; None infers "
+    "it from the other arguments.",
+    "padding": '"valid" for no padding, or "same" for ``ceil(size / stride)`` output elements.',
+    "pool_size": "The size of the window: an int, or one for each spatial axis.",
+    "rate": "The fraction of the elements to drop, from 0 to 1.",
+    "scale": "Whether to multiply by ``gamma``.",
+    "seed": "An integer seed; None derives one from the global seed, or draws one.",
+    "strides": "The step of the window: an int, or one for each spatial axis.",
+    "use_bias": "Whether to add a bias.",
 }
 
 
 def document(raises: str = "", **own: str) -> Callable[[Described], Described]:
-    """A decorator that documents a layer's arguments: specific ones, and the common ones above.
+    """Return a decorator that adds descriptions of a layer's arguments to its docstring.
 
     Args:
-      raises: The errors of a wrong argument.
-      **own: Descriptions of arguments that only this layer has, or that differ here.
+      raises: The lines of the Raises section.
+      **own: Descriptions of arguments that `ARGUMENTS` lacks, or that differ from it.
     """
     lines = [
         line
@@ -133,27 +142,27 @@ def document(raises: str = "", **own: str) -> Callable[[Described], Described]:
 
 
 class ConfiguredLayer(Layer):
-    """A layer that keeps its arguments as attributes, and gives them back as its config."""
+    """A layer that stores its arguments as attributes, from which `get_config` reads them."""
 
     _nt_kept: tuple[str, ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.built = type(self).build is Layer.build  # without variables nothing is left to build
+        self.built = type(self).build is Layer.build  # without `build` it has no variables
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def _nt_keep(self, **arguments: Any) -> None:
-        """Keep arguments under their names; names of functions become functions."""
+    def _nt_set_arguments(self, **arguments: object) -> None:
+        """Set attributes to arguments, looked up by name in the module of their kind."""
         for name, value in arguments.items():
             kind = _KINDS.get(name.rpartition("_")[2])
             setattr(self, name, kind.get(value) if kind else value)
         self._nt_kept = (*self._nt_kept, *arguments)
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         config = dict(super().get_config())
         for name in self._nt_kept:
             kind, value = _KINDS.get(name.rpartition("_")[2]), getattr(self, name)
@@ -161,18 +170,22 @@ class ConfiguredLayer(Layer):
         return config
 
     def _nt_activation(self, name: str = "activation") -> Any:
-        """The function in an attribute, which a user may have set to None."""
+        """The activation function in an attribute; `linear` if a user set it to None."""
         function = getattr(self, name)
         return activations.linear if function is None else function
 
     def _nt_floats(self, x: Tensor) -> Tensor:
-        """Ints as floats of the layer's dtype; floats as they are."""
+        """Cast integers and bools to the layer's dtype; return other tensors unchanged."""
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
 
     def _nt_weight(
-        self, name: str, shape: Any, kind: str | None = None, trainable: bool = True
+        self,
+        name: str,
+        shape: Iterable[int | None],
+        kind: str | None = None,
+        trainable: bool = True,
     ) -> LayerVariable:
-        """A weight with the initializer, regularizer and constraint that arguments gave it."""
+        """Add a weight with the initializer, regularizer and constraint of the given kind."""
         kind = kind or name
         weight: LayerVariable = self.add_weight(
             shape=tuple(shape),
@@ -185,17 +198,17 @@ class ConfiguredLayer(Layer):
         return weight
 
 
-def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...]:
-    """A tuple of as many ints as are wanted, out of one int or of several.
+def int_tuple(value: Any, count: int, name: str, minimum: int = 1) -> tuple[int, ...]:
+    """Convert an argument to a tuple of ints; a single int is repeated.
 
     Args:
-      value: The argument.
-      count: How many.
-      name: Its name, for the error.
-      least: The least value that is allowed.
+      value: An int, or an iterable of ints.
+      count: The required length.
+      name: The name of the argument, for the error message.
+      minimum: The smallest allowed value.
 
     Raises:
-      ValueError: If they are not so many, no ints, or too small.
+      ValueError: If the length is wrong, or a value is not an int or is too small.
     """
     message = (
         f"The `{name}` argument must be a tuple of {count} integers. "
@@ -208,20 +221,20 @@ def integers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ..
         result = tuple(int(n) for n in result)
     except (TypeError, ValueError):
         raise ValueError(message) from None
-    wrong = {n for n in result if n < least}
+    wrong = {n for n in result if n < minimum}
     if wrong:
         raise ValueError(
             f"{message}, including values {wrong} that do not satisfy `value "
-            f"{'>= 0' if least == 0 else '> 0'}`"
+            f"{'>= 0' if minimum == 0 else '> 0'}`"
         )
     return result
 
 
-def positive(value: Any, name: str) -> int:
-    """An int that is larger than 0.
+def check_positive(value: object, name: str) -> int:
+    """Return a positive int.
 
     Raises:
-      ValueError: If it is something else.
+      ValueError: If the value is not a positive int.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(
@@ -231,11 +244,15 @@ def positive(value: Any, name: str) -> int:
     return value
 
 
-def pad_edges(value: Any, *more: str) -> str:
-    """The name of a padding, in small letters.
+def parse_padding(value: object, *more: str) -> str:
+    """Return the name of a padding in lower case.
+
+    Args:
+      value: "valid", "same", or one of ``more``, in any case.
+      *more: Further names that are allowed.
 
     Raises:
-      ValueError: If it does not exist of this name.
+      ValueError: If the name is unknown.
     """
     known = ("valid", "same", *more)
     if not isinstance(value, str) or value.lower() not in known:
@@ -245,11 +262,11 @@ def pad_edges(value: Any, *more: str) -> str:
     return value.lower()
 
 
-def parse_data_format(value: Any) -> str:
-    """Where the channels are: "channels_last", unless it is said to be "channels_first".
+def parse_data_format(value: object) -> str:
+    """Return "channels_last" or "channels_first"; None is "channels_last".
 
     Raises:
-      ValueError: If it is neither.
+      ValueError: If the value is neither of them.
     """
     known = ("channels_first", "channels_last")
     name = "channels_last" if value is None else value
@@ -261,16 +278,18 @@ def parse_data_format(value: Any) -> str:
     return name.lower()
 
 
-def split_shape(shape: Any, data_format: str) -> tuple[Shape, int | None]:
-    """The sizes in space and the number of channels of a shape."""
+def split_shape(shape: InputShape, data_format: str) -> tuple[Shape, int | None]:
+    """Return the spatial sizes and the number of channels of a shape."""
     shape = tuple(shape)
     if data_format == "channels_last":
         return shape[1:-1], shape[-1]
     return shape[2:], shape[1]
 
 
-def join_shape(batch: Any, space: Any, channels: Any, data_format: str) -> tuple[Any, ...]:
-    """Values for the batch, for each spatial axis, and for the channels, in the format's order."""
+def join_shape(
+    batch: _Entry, space: Iterable[_Entry], channels: _Entry, data_format: str
+) -> tuple[_Entry, ...]:
+    """Return values of the batch, spatial and channel axes in the order of the data format."""
     if data_format == "channels_last":
         return (batch, *space, channels)
     return (batch, channels, *space)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import Variable, original
 from ...core.ops import convolutions, movement
@@ -14,34 +15,43 @@ from ..layer import LayerVariable
 from .base import (
     ConfiguredLayer,
     Shape,
+    check_positive,
     document,
-    integers,
+    int_tuple,
     join_shape,
-    pad_edges,
     parse_data_format,
-    positive,
+    parse_padding,
     split_shape,
 )
 
-# The names of the two formats in `tf.nn`, by the number of spatial axes.
+if TYPE_CHECKING:
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
+# The names of the data formats in `tf.nn`, by the number of spatial axes.
 FORMATS = {
     "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
     "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
 }
 _CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
 
-WRONG = (
+RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
-    "another number of axes or of channels, or are smaller than the kernel."
+    "a wrong number of axes or channels, or are smaller than the kernel."
 )
-CAUSAL = (
-    '"valid", only where the kernel has all it needs, "same", as many results as there are '
-    'strides in the input, or "causal": results that see nothing behind them.'
+CAUSAL_PADDING = (
+    '"valid" for no padding, "same" for ``ceil(size / stride)`` output elements, or "causal" for '
+    "outputs that do not depend on later inputs."
 )
 
 
-def both_used(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
-    """Refuse strides together with dilations."""
+def check_strides_and_dilations(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
+    """Raise if both strides and dilation rates exceed 1."""
     if max(strides) > 1 and max(rates) > 1:
         raise ValueError(
             "`strides > 1` not supported in conjunction with `dilation_rate > 1`. Received: "
@@ -49,14 +59,14 @@ def both_used(strides: tuple[int, ...], rates: tuple[int, ...]) -> None:
         )
 
 
-def slid(
+def window_counts(
     space: Shape,
     kernel: tuple[int, ...],
     strides: tuple[int, ...],
     rates: tuple[int, ...],
     padding: str,
 ) -> Shape:
-    """How many places a window has that slides over axes of given sizes."""
+    """Return the number of window positions along each spatial axis; None if it is unknown."""
     items: list[int | None] = []
     for size, width, stride, rate in zip(space, kernel, strides, rates, strict=True):
         if size is None:
@@ -68,29 +78,31 @@ def slid(
     return tuple(items)
 
 
-class Sliding(ConfiguredLayer):
-    """A layer whose kernel slides over the axes in space; its features may get a bias.
-
-    Args of the constructor are kept as in `Convolution`.
-    """
+class BaseConvolution(ConfiguredLayer):
+    """Base class of layers whose kernel slides over `rank` spatial axes."""
 
     rank: int
 
-    def _nt_keep_window(
-        self, kernel_size: Any, strides: Any, padding: str, data_format: Any, dilation_rate: Any
+    def _nt_set_window(
+        self,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int],
+        padding: str,
+        data_format: str | None,
+        dilation_rate: int | Sequence[int],
     ) -> None:
-        self._nt_keep(
-            kernel_size=integers(kernel_size, self.rank, "kernel_size"),
-            strides=integers(strides, self.rank, "strides"),
+        self._nt_set_arguments(
+            kernel_size=int_tuple(kernel_size, self.rank, "kernel_size"),
+            strides=int_tuple(strides, self.rank, "strides"),
             padding=padding,
             data_format=parse_data_format(data_format),
-            dilation_rate=integers(dilation_rate, self.rank, "dilation_rate"),
+            dilation_rate=int_tuple(dilation_rate, self.rank, "dilation_rate"),
         )
         self.input_spec = InputSpec(min_ndim=self.rank + 2, max_ndim=self.rank + 2)
         self.bias: LayerVariable | None = None
 
-    def _nt_channels(self, input_shape: Any) -> int:
-        """The number of channels of inputs that fit."""
+    def _nt_channels(self, input_shape: InputShape) -> int:
+        """Check the shape of the inputs, and return the number of channels."""
         self.compute_output_shape(input_shape)
         channels = split_shape(input_shape, self.data_format)[1]
         if channels is None:
@@ -99,13 +111,15 @@ class Sliding(ConfiguredLayer):
             )
         return channels
 
-    def _nt_built_for(self, channels: int) -> None:
-        """From now on all inputs have as many channels."""
+    def _nt_require_channels(self, channels: int) -> None:
+        """Require this number of channels in all calls."""
         axis, ndim = -1 if self.data_format == "channels_last" else 1, self.rank + 2
         self.input_spec = InputSpec(min_ndim=ndim, max_ndim=ndim, axes={axis: channels})
 
-    def _nt_convolved(self, x: Tensor, kernel: Any, strides: Any, padding: str) -> Tensor:
-        if padding == "causal":  # all that is added is before the steps
+    def _nt_convolve(
+        self, x: Tensor, kernel: Tensor | Variable, strides: tuple[int, ...], padding: str
+    ) -> Tensor:
+        if padding == "causal":  # all padding precedes the steps
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(join_shape((0, 0), [(before, 0)], (0, 0), self.data_format)))
             padding = "valid"
@@ -120,17 +134,17 @@ class Sliding(ConfiguredLayer):
         return result
 
     def _nt_for_all_axes(self, steps: tuple[int, ...]) -> list[Any]:
-        """Steps in space, and ones for the batch and the channels."""
+        """Return spatial steps with ones for the batch and channel axes."""
         return list(join_shape(1, steps, 1, self.data_format))
 
-    def _nt_depthwise(self, x: Tensor, kernel: Any) -> Tensor:
-        """Each channel by itself: as many groups as there are channels."""
-        *size, channels, each = kernel.shape
-        grouped = movement.reshape(kernel, (*size, 1, channels * each))
-        return self._nt_convolved(x, grouped, self.strides, self.padding)
+    def _nt_depthwise(self, x: Tensor, kernel: Tensor | Variable) -> Tensor:
+        """Convolve each channel separately: a convolution with one group per channel."""
+        *size, channels, multiplier = kernel.shape
+        grouped = movement.reshape(kernel, (*size, 1, channels * multiplier))
+        return self._nt_convolve(x, grouped, self.strides, self.padding)
 
-    def _nt_finished(self, x: Tensor) -> Tensor:
-        """The convolution's result plus the bias, through the activation."""
+    def _nt_add_bias_and_activate(self, x: Tensor) -> Tensor:
+        """Add the bias, and apply the activation."""
         if self.bias is not None:
             bias: Variable | Tensor = original(self.bias)
             if self.data_format == "channels_first":
@@ -139,17 +153,19 @@ class Sliding(ConfiguredLayer):
         result: Tensor = self._nt_activation()(x)
         return result
 
-    def _nt_features(self, channels: int | None) -> int | None:
-        """How many channels the output has."""
+    def _nt_output_channels(self, channels: int | None) -> int | None:
+        """Return the number of output channels."""
         features: int = self.filters
         return features
 
-    def _nt_space(self, space: Shape) -> Shape:
-        """The sizes in space of the output."""
-        return slid(space, self.kernel_size, self.strides, self.dilation_rate, self.padding)
+    def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
+        """Return the spatial sizes of the output."""
+        return window_counts(
+            space, self.kernel_size, self.strides, self.dilation_rate, self.padding
+        )
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the output: sizes in space that the kernel leaves, and features."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the output."""
         shape = tuple(input_shape)
         if len(shape) != self.rank + 2:
             raise ValueError(
@@ -157,7 +173,7 @@ class Sliding(ConfiguredLayer):
                 f"{self.kernel_size} and input of shape {shape}."
             )
         space, channels = split_shape(shape, self.data_format)
-        result = self._nt_space(space)
+        result = self._nt_spatial_output_sizes(space)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received `inputs "
@@ -165,45 +181,47 @@ class Sliding(ConfiguredLayer):
                 f"`dilation_rate={self.dilation_rate}`, `strides={self.strides}`, "
                 f"`padding={self.padding}`."
             )
-        return join_shape(shape[0], result, self._nt_features(channels), self.data_format)
+        return join_shape(shape[0], result, self._nt_output_channels(channels), self.data_format)
 
 
-class Convolution(Sliding):
-    """A convolution over `rank` axes in space, as `Conv1D`, `Conv2D` and `Conv3D` are."""
+class Convolution(BaseConvolution):
+    """Base class of `Conv1D`, `Conv2D` and `Conv3D`."""
 
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         groups: int = 1,
-        activation: Any = None,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(filters=positive(filters, "filters"), groups=positive(groups, "groups"))
+        self._nt_set_arguments(
+            filters=check_positive(filters, "filters"), groups=check_positive(groups, "groups")
+        )
         if filters % groups:
             raise ValueError(
                 "The number of filters must be evenly divisible by the number of groups. "
                 f"Received: groups={groups}, filters={filters}."
             )
         causal = ("causal",) if self.rank == 1 else ()
-        self._nt_keep_window(
-            kernel_size, strides, pad_edges(padding, *causal), data_format, dilation_rate
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding, *causal), data_format, dilation_rate
         )
-        both_used(self.strides, self.dilation_rate)
-        self._nt_keep(
+        check_strides_and_dilations(self.strides, self.dilation_rate)
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=kernel_initializer,
@@ -215,8 +233,8 @@ class Convolution(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``kernel``, of shape (sizes in space, channels, features), and ``bias``."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``kernel``, of shape (spatial sizes, input channels, filters), and ``bias``."""
         channels = self._nt_channels(input_shape)
         if channels % self.groups:
             raise ValueError(
@@ -227,15 +245,17 @@ class Convolution(Sliding):
         shape = (*self.kernel_size, channels // self.groups, self.filters)
         self.kernel = self._nt_weight("kernel", shape)
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
+        """Return ``activation(convolution(inputs) + bias)``."""
         kernel = original(self.kernel)
-        return self._nt_finished(self._nt_convolved(inputs, kernel, self.strides, self.padding))
+        return self._nt_add_bias_and_activate(
+            self._nt_convolve(inputs, kernel, self.strides, self.padding)
+        )
 
 
-@document(WRONG, padding=CAUSAL)
+@document(RAISES, padding=CAUSAL_PADDING)
 class Conv1D(Convolution):
     """A convolution over one axis: inputs of shape (batch, steps, channels).
 
@@ -247,9 +267,9 @@ class Conv1D(Convolution):
     rank = 1
 
 
-@document(WRONG)
+@document(RAISES)
 class Conv2D(Convolution):
-    """A convolution of pictures: inputs of shape (batch, height, width, channels).
+    """A convolution of images: inputs of shape (batch, height, width, channels).
 
     >>> layer = tf.keras.layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")
     >>> layer(tf.ones((1, 5, 5, 2))).shape
@@ -261,7 +281,7 @@ class Conv2D(Convolution):
     rank = 2
 
 
-@document(WRONG)
+@document(RAISES)
 class Conv3D(Convolution):
     """A convolution over three axes: inputs of shape (batch, depth, height, width, channels).
 
@@ -272,32 +292,36 @@ class Conv3D(Convolution):
     rank = 3
 
 
-class Depthwise(Sliding):
-    """A convolution of each channel by itself, over `rank` axes in space."""
+class DepthwiseConvolution(BaseConvolution):
+    """Base class of convolutions of each channel separately."""
 
     def __init__(
         self,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         depth_multiplier: int = 1,
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        depthwise_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        depthwise_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(depth_multiplier=positive(depth_multiplier, "depth_multiplier"))
-        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
-        self._nt_keep(
+        self._nt_set_arguments(
+            depth_multiplier=check_positive(depth_multiplier, "depth_multiplier")
+        )
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding), data_format, dilation_rate
+        )
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
@@ -309,26 +333,26 @@ class Depthwise(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``kernel``, of shape (sizes in space, channels, features of each), and ``bias``."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``kernel``, of shape (spatial sizes, channels, multiplier), and ``bias``."""
         channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
         self.kernel = self._nt_weight("kernel", shape, "depthwise")
         features = (channels * self.depth_multiplier,)
         self.bias = self._nt_weight("bias", features) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
-    def _nt_features(self, channels: int | None) -> int | None:
+    def _nt_output_channels(self, channels: int | None) -> int | None:
         return None if channels is None else channels * int(self.depth_multiplier)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
-        return self._nt_finished(self._nt_depthwise(inputs, original(self.kernel)))
+        """Return ``activation(convolution(inputs) + bias)``."""
+        return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, original(self.kernel)))
 
 
-@document(WRONG)
-class DepthwiseConv1D(Depthwise):
-    """A convolution of each channel by itself: inputs of shape (batch, steps, channels).
+@document(RAISES)
+class DepthwiseConv1D(DepthwiseConvolution):
+    """A convolution of each channel separately: inputs of shape (batch, steps, channels).
 
     >>> layer = tf.keras.layers.DepthwiseConv1D(2, depthwise_initializer="ones")
     >>> layer(tf.constant([[[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]])).numpy()
@@ -339,9 +363,9 @@ class DepthwiseConv1D(Depthwise):
     rank = 1
 
 
-@document(WRONG)
-class DepthwiseConv2D(Depthwise):
-    """A convolution of each channel of pictures, of shape (batch, height, width, channels).
+@document(RAISES)
+class DepthwiseConv2D(DepthwiseConvolution):
+    """A convolution of each channel of images, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.DepthwiseConv2D(3, depth_multiplier=2)(tf.ones((1, 5, 5, 3))).shape
     TensorShape([1, 3, 3, 6])
@@ -350,39 +374,41 @@ class DepthwiseConv2D(Depthwise):
     rank = 2
 
 
-class Separable(Sliding):
-    """A convolution of each channel by itself, and then one of a single place that mixes them."""
+class SeparableConvolution(BaseConvolution):
+    """Base class of depthwise convolutions followed by a pointwise convolution."""
 
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: InitializerLike = "glorot_uniform",
+        pointwise_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        depthwise_regularizer: RegularizerLike = None,
+        pointwise_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        depthwise_constraint: ConstraintLike = None,
+        pointwise_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(
-            filters=positive(filters, "filters"),
-            depth_multiplier=positive(depth_multiplier, "depth_multiplier"),
+        self._nt_set_arguments(
+            filters=check_positive(filters, "filters"),
+            depth_multiplier=check_positive(depth_multiplier, "depth_multiplier"),
         )
-        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
-        self._nt_keep(
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding), data_format, dilation_rate
+        )
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             depthwise_initializer=depthwise_initializer,
@@ -397,27 +423,27 @@ class Separable(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``depthwise_kernel``, ``pointwise_kernel`` and ``bias``."""
         channels = self._nt_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
         self.depthwise_kernel = self._nt_weight("depthwise_kernel", shape, "depthwise")
         shape = (*[1] * self.rank, channels * self.depth_multiplier, self.filters)
         self.pointwise_kernel = self._nt_weight("pointwise_kernel", shape, "pointwise")
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
-        each = self._nt_depthwise(inputs, original(self.depthwise_kernel))
-        once = (1,) * self.rank
-        pointwise = self._nt_convolved(each, original(self.pointwise_kernel), once, "valid")
-        return self._nt_finished(pointwise)
+        """Return ``activation(convolution(inputs) + bias)``."""
+        depthwise = self._nt_depthwise(inputs, original(self.depthwise_kernel))
+        strides = (1,) * self.rank
+        result = self._nt_convolve(depthwise, original(self.pointwise_kernel), strides, "valid")
+        return self._nt_add_bias_and_activate(result)
 
 
-@document(WRONG)
-class SeparableConv1D(Separable):
-    """`DepthwiseConv1D` and a product that mixes the channels.
+@document(RAISES)
+class SeparableConv1D(SeparableConvolution):
+    """`DepthwiseConv1D` followed by a convolution of size 1 that mixes the channels.
 
     >>> tf.keras.layers.SeparableConv1D(8, 3)(tf.ones((1, 5, 2))).shape
     TensorShape([1, 3, 8])
@@ -426,9 +452,9 @@ class SeparableConv1D(Separable):
     rank = 1
 
 
-@document(WRONG)
-class SeparableConv2D(Separable):
-    """`DepthwiseConv2D` and a product that mixes the channels.
+@document(RAISES)
+class SeparableConv2D(SeparableConvolution):
+    """`DepthwiseConv2D` followed by a convolution of size 1 that mixes the channels.
 
     >>> layer = tf.keras.layers.SeparableConv2D(8, 3)
     >>> layer(tf.ones((1, 5, 5, 2))).shape
@@ -440,46 +466,48 @@ class SeparableConv2D(Separable):
     rank = 2
 
 
-class Transposed(Sliding):
-    """A transposed convolution over `rank` axes in space."""
+class TransposedConvolution(BaseConvolution):
+    """Base class of transposed convolutions."""
 
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
-        output_padding: Any = None,
+        output_padding: int | Sequence[int] | None = None,
         data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._nt_keep(filters=positive(filters, "filters"))
-        self._nt_keep_window(kernel_size, strides, pad_edges(padding), data_format, dilation_rate)
-        both_used(self.strides, self.dilation_rate)
-        more = output_padding
-        if more is not None:
-            more = integers(output_padding, self.rank, "output_padding", 0)
-            for axis, (extra, stride) in enumerate(zip(more, self.strides, strict=True)):
+        self._nt_set_arguments(filters=check_positive(filters, "filters"))
+        self._nt_set_window(
+            kernel_size, strides, parse_padding(padding), data_format, dilation_rate
+        )
+        check_strides_and_dilations(self.strides, self.dilation_rate)
+        extra_sizes: tuple[int, ...] | None = None
+        if output_padding is not None:
+            extra_sizes = int_tuple(output_padding, self.rank, "output_padding", 0)
+            for axis, (extra, stride) in enumerate(zip(extra_sizes, self.strides, strict=True)):
                 if extra >= stride:
                     raise ValueError(
                         "`output_padding` must be strictly less than `strides` for all "
                         f"dimensions. At dimension {axis}, `output_padding` is {extra} but "
-                        f"`strides` is {stride}. Received: output_padding={more}, "
+                        f"`strides` is {stride}. Received: output_padding={extra_sizes}, "
                         f"strides={self.strides}"
                     )
-        self._nt_keep(
-            output_padding=more,
+        self._nt_set_arguments(
+            output_padding=extra_sizes,
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=kernel_initializer,
@@ -491,24 +519,26 @@ class Transposed(Sliding):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``kernel``, of shape (sizes in space, features, channels), and ``bias``."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``kernel``, of shape (spatial sizes, filters, input channels), and ``bias``."""
         channels = self._nt_channels(input_shape)
         self.kernel = self._nt_weight("kernel", (*self.kernel_size, self.filters, channels))
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
-        self._nt_built_for(channels)
+        self._nt_require_channels(channels)
 
-    def _nt_space(self, space: Shape) -> Shape:
+    def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
         items: list[int | None] = []
-        more = self.output_padding or (None,) * self.rank
-        windows = zip(space, self.kernel_size, self.strides, self.dilation_rate, more, strict=True)
+        extra_sizes = self.output_padding or (None,) * self.rank
+        windows = zip(
+            space, self.kernel_size, self.strides, self.dilation_rate, extra_sizes, strict=True
+        )
         for size, width, stride, rate, extra in windows:
             reach = (width - 1) * rate + 1
             if size is None:
                 items.append(None)
             elif self.padding == "valid":
-                behind = max(reach, stride) - reach if extra is None else extra
-                items.append((size - 1) * stride + reach + behind)
+                unused = max(reach, stride) - reach if extra is None else extra
+                items.append((size - 1) * stride + reach + unused)
             else:
                 items.append(
                     size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
@@ -516,8 +546,10 @@ class Transposed(Sliding):
         return tuple(items)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the features of each place."""
-        shape: Any = self.compute_output_shape(inputs.shape)
+        """Return ``activation(convolution(inputs) + bias)``."""
+        shape: Any = self.compute_output_shape(
+            inputs.shape
+        )  # without None, because the inputs have values
         result = conv_transpose(
             self._nt_floats(inputs),
             original(self.kernel),
@@ -527,11 +559,11 @@ class Transposed(Sliding):
             FORMATS[self.data_format][self.rank],
             list(self.dilation_rate),
         )
-        return self._nt_finished(result)
+        return self._nt_add_bias_and_activate(result)
 
 
-@document(WRONG)
-class Conv1DTranspose(Transposed):
+@document(RAISES)
+class Conv1DTranspose(TransposedConvolution):
     """A transposed convolution over one axis: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.Conv1DTranspose(4, 3, strides=2)(tf.ones((1, 5, 2))).shape
@@ -541,9 +573,9 @@ class Conv1DTranspose(Transposed):
     rank = 1
 
 
-@document(WRONG)
-class Conv2DTranspose(Transposed):
-    """A transposed convolution of pictures, of shape (batch, height, width, channels).
+@document(RAISES)
+class Conv2DTranspose(TransposedConvolution):
+    """A transposed convolution of images, of shape (batch, height, width, channels).
 
     >>> layer = tf.keras.layers.Conv2DTranspose(4, 3, strides=2, padding="same")
     >>> layer(tf.ones((1, 5, 5, 2))).shape
@@ -553,8 +585,8 @@ class Conv2DTranspose(Transposed):
     rank = 2
 
 
-@document(WRONG)
-class Conv3DTranspose(Transposed):
+@document(RAISES)
+class Conv3DTranspose(TransposedConvolution):
     """A transposed convolution over three axes: (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.Conv3DTranspose(4, 2)(tf.ones((1, 2, 2, 2, 1))).shape
@@ -566,24 +598,24 @@ class Conv3DTranspose(Transposed):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = None,
-        output_padding: Any = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        output_padding: int | Sequence[int] | None = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
-        # Keras has the padding of the output and the format in another order here.
+        # Keras has `data_format` before `output_padding` in this class only.
         super().__init__(
             filters,
             kernel_size,

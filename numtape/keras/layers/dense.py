@@ -1,9 +1,9 @@
-"""Dense layers: products with a matrix, or by an einsum equation; and `Embedding`."""
+"""Dense layers: a product with a matrix, or by an einsum equation; and `Embedding`."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import original
@@ -18,20 +18,28 @@ from ...core.values.tensor import Tensor
 from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable
-from .base import ConfiguredLayer, Shape, document, positive
+from .base import ConfiguredLayer, Shape, check_positive, document
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
 
 
 @document(
     "ValueError: If ``units`` is not a positive int, or a name is unknown; at a call, if the "
-    "inputs "
-    "have less than two axes or another last one than at the first call.",
-    units="The size of the output's last axis.",
+    "inputs have fewer than two axes, or the size of the last axis differs from that in `build`.",
+    units="The size of the last axis of the output.",
 )
 class Dense(ConfiguredLayer):
     """``activation(inputs @ kernel + bias)``, for inputs of shape (..., n).
 
-    The kernel, of shape (n, units), begins with Glorot and Bengio's uniform draws (2010): within
-    ``sqrt(6 / (n + units))``.
+    By default, the kernel of shape (n, units) is initialized by `GlorotUniform`.
 
     >>> dense = tf.keras.layers.Dense(2, activation="relu", kernel_initializer="ones")
     >>> dense(tf.constant([[1.0, 2.0, 3.0]])).numpy()
@@ -43,15 +51,15 @@ class Dense(ConfiguredLayer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: ActivationLike = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -60,7 +68,7 @@ class Dense(ConfiguredLayer):
                 f"Received an invalid value for `units`, expected a positive "
                 f"integer. Received: units={repr_of(units)}"
             )
-        self._nt_keep(
+        self._nt_set_arguments(
             units=units,
             activation=activation,
             use_bias=use_bias,
@@ -76,66 +84,77 @@ class Dense(ConfiguredLayer):
         self.input_spec = InputSpec(min_ndim=2)
         self.bias: LayerVariable | None = None
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``kernel``, of shape (inputs, units), and ``bias``, of shape (units,)."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``kernel``, of shape (input features, units), and ``bias``, of shape (units,)."""
         self.kernel = self._nt_weight("kernel", (input_shape[-1], self.units))
         self.bias = self._nt_weight("bias", (self.units,)) if self.use_bias else None
         self.input_spec = InputSpec(min_ndim=2, axes={-1: input_shape[-1]})
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
+        """Return ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
         if type(inputs) is not Tensor:
-            inputs = as_tensor(inputs)  # a list is one more axis, as in Keras
+            inputs = as_tensor(inputs)  # a list is stacked, as in Keras
         if not inputs._spec.dtype.is_floating:
             inputs = self._nt_floats(inputs)
-        kernel = original(self.kernel)  # variables themselves are recorded faster than aliases
+        kernel = original(self.kernel)  # recording a variable is faster than an alias
         product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
             product = product + original(self.bias)
         result: Tensor = self._nt_activation()(product)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the output, which ends with ``units``."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs with ``units`` as the last size."""
         return (*tuple(input_shape)[:-1], self.units)
 
 
-# The inputs, the kernel and the output, with an ellipsis before or behind both of the former.
-_FORMS = (
+# The letters of the inputs, the kernel and the output, with an ellipsis before or after those of
+# inputs and output.
+_EQUATIONS = (
     re.compile(r"()([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]+)()"),
     re.compile(r"(\.\.\.)([a-zA-Z]+),([a-zA-Z]+)->\.\.\.([a-zA-Z]+)()"),
     re.compile(r"()([a-zA-Z]{2,})\.\.\.,([a-zA-Z]+)->([a-zA-Z]+)(\.\.\.)"),
 )
 
 
-class _Shapes(NamedTuple):
+class _EinsumShapes(NamedTuple):
+    """The shapes and kernel axes of an `EinsumDense` layer."""
+
     kernel: Shape
     bias: Shape | None
     output: Shape
-    inputs: tuple[int, ...]  # the axes of the kernel that are summed over
-    outputs: tuple[int, ...]  # those that the output has
+    inputs: tuple[int, ...]  # the kernel axes that are summed over
+    outputs: tuple[int, ...]  # the kernel axes that the output has
 
 
-def _shapes(equation: str, bias_axes: str | None, inputs: Shape, provided: Shape) -> _Shapes:
-    """The shapes that an equation means, for inputs of a shape.
+def _infer_shapes(
+    equation: str, bias_axes: str | None, inputs: Shape, provided: Shape
+) -> _EinsumShapes:
+    """Infer shapes from an equation.
+
+    Args:
+      equation: The einsum equation.
+      bias_axes: The letters of the bias, or None.
+      inputs: The shape of the inputs.
+      provided: The argument ``output_shape``.
 
     Raises:
-      ValueError: If the equation is not of a form that is known, or letters do not fit.
+      ValueError: If the equation has an unsupported form or does not fit the shapes.
     """
-    match = next(filter(None, (form.fullmatch(equation) for form in _FORMS)), None)
+    match = next(filter(None, (form.fullmatch(equation) for form in _EQUATIONS)), None)
     if match is None:
         raise ValueError(
             f"Invalid einsum equation '{equation}'. Equations must be in the form [X],[Y]->[Z], "
             f"...[X],[Y]->...[Z], or [X]...,[Y]->[Z]...."
         )
-    before, x, w, y, behind = match.groups()
+    before, x, w, y, after = match.groups()
     elided = len(inputs) - len(x)
-    if elided < 0 or (elided and not (before or behind)):
+    if elided < 0 or (elided and not (before or after)):
         raise ValueError(
             f"The equation '{equation}' is for inputs of {len(x)} axes, but received inputs of "
             f"shape {inputs}."
         )
-    # The first axis is the batch: it is not in the shape that was given.
+    # `provided` lacks the batch axis.
     lead, tail = (inputs[:elided], ()) if before else ((), inputs[len(x) :])
     output = (*lead, *provided) if lead else (inputs[0], *provided, *tail)
     if len(output) != len(y) + elided:
@@ -178,19 +197,20 @@ def _shapes(equation: str, bias_axes: str | None, inputs: Shape, provided: Shape
                 )
         first = min(map(y.find, bias_axes), default=len(y))
         bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first:])
-        bias = (*bias, *(1 for _ in tail)) if behind else bias
-    shapes = tuple(k for k, letter in enumerate(w) if letter in y)
-    return _Shapes(kernel, bias, output, tuple(k for k in range(len(w)) if k not in shapes), shapes)
+        bias = (*bias, *(1 for _ in tail)) if after else bias
+    outputs = tuple(k for k, letter in enumerate(w) if letter in y)
+    inputs_axes = tuple(k for k in range(len(w)) if k not in outputs)
+    return _EinsumShapes(kernel, bias, output, inputs_axes, outputs)
 
 
 @document(
-    "ValueError: If ``output_shape`` has no ints; when the weights are made, if the equation is "
-    "not of such a form, or does not fit the inputs.",
+    "ValueError: If ``output_shape`` is not an int or a shape; in `build`, if the equation has an "
+    "unsupported form or does not fit the inputs.",
     equation='Letters for the axes of inputs, kernel and output, such as ``"abc,cd->abd"``; an '
-    "ellipsis may stand before or behind those of inputs and output.",
-    output_shape="The output's shape without the batch and what the ellipsis stands for: an int "
-    "or several; None is the size in the inputs.",
-    bias_axes="The letters of the output that the bias has; None for no bias.",
+    "ellipsis may precede or follow those of inputs and output.",
+    output_shape="The shape of the output without the batch axis and the axes of the ellipsis; "
+    "None in it is the size of the inputs.",
+    bias_axes="The letters of the bias, a subset of those of the output; None for no bias.",
 )
 class EinsumDense(ConfiguredLayer):
     """``activation(einsum(equation, inputs, kernel) + bias)``.
@@ -205,15 +225,15 @@ class EinsumDense(ConfiguredLayer):
     def __init__(
         self,
         equation: str,
-        output_shape: Any,
-        activation: Any = None,
+        output_shape: int | InputShape,
+        activation: ActivationLike = None,
         bias_axes: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -222,7 +242,7 @@ class EinsumDense(ConfiguredLayer):
             raise ValueError(
                 f"`output_shape` must be an int or a tuple of ints, got {repr_of(output_shape)}"
             )
-        self._nt_keep(
+        self._nt_set_arguments(
             equation=equation,
             output_shape=provided,
             activation=activation,
@@ -236,19 +256,23 @@ class EinsumDense(ConfiguredLayer):
         )
         self.bias: LayerVariable | None = None
 
-    def _nt_shapes(self, input_shape: Any) -> _Shapes:
-        return _shapes(self.equation, self.bias_axes, tuple(input_shape), self.output_shape)
+    def _nt_shapes(self, input_shape: InputShape) -> _EinsumShapes:
+        return _infer_shapes(self.equation, self.bias_axes, tuple(input_shape), self.output_shape)
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``kernel`` and, if it has axes, ``bias``."""
-        shapes, drawn = self._nt_shapes(input_shape), self.kernel_initializer
-        if isinstance(drawn, VarianceScaling) and None in (drawn.input_axes, drawn.output_axes):
-            # The number of inputs and outputs is read from the equation, not from the shape.
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``kernel`` and, if ``bias_axes`` is set, ``bias``."""
+        shapes, initializer = self._nt_shapes(input_shape), self.kernel_initializer
+        if isinstance(initializer, VarianceScaling) and None in (
+            initializer.input_axes,
+            initializer.output_axes,
+        ):
+            # The equation tells which axes of the kernel are inputs and outputs.
             axes = {"input_axes": shapes.inputs, "output_axes": shapes.outputs}
-            drawn = type(drawn).from_config({**drawn.get_config(), "seed": drawn.seed, **axes})
+            config = {**initializer.get_config(), "seed": initializer.seed, **axes}
+            initializer = type(initializer).from_config(config)
         self.kernel = self.add_weight(
             shape=shapes.kernel,
-            initializer=drawn,
+            initializer=initializer,
             name="kernel",
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
@@ -257,27 +281,27 @@ class EinsumDense(ConfiguredLayer):
         self.input_spec = InputSpec(ndim=len(tuple(input_shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give ``activation(einsum(equation, inputs, kernel) + bias)``."""
+        """Return ``activation(einsum(equation, inputs, kernel) + bias)``."""
         value = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
         if self.bias is not None:
             value = value + original(self.bias)
         result: Tensor = self._nt_activation()(value)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape that the equation means."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the output."""
         return self._nt_shapes(input_shape).output
 
 
 @document(
     "ValueError: If a size is not a positive int, or a name is unknown.",
-    input_dim="How many vectors there are: inputs are ints from 0 to less than this.",
+    input_dim="The number of vectors: inputs are ints in [0, input_dim).",
     output_dim="The size of the vectors.",
-    mask_zero="Whether the input 0 is not a word but padding: what follows then gets a mask.",
-    weights="The vectors to begin with, an array of shape (input_dim, output_dim) or a list of it.",
+    mask_zero="Whether the input 0 is padding, which is masked in the layers that follow.",
+    weights="Initial vectors: an array of shape (input_dim, output_dim), or a list of one array.",
 )
 class Embedding(ConfiguredLayer):
-    """Vectors for ints: words, users, places. The derivative by the table is `IndexedSlices`.
+    """Maps ints, such as the numbers of words, to vectors. The gradient is `IndexedSlices`.
 
     >>> layer = tf.keras.layers.Embedding(10, 2)
     >>> layer(tf.constant([[1, 5, 1]])).shape, layer.embeddings.shape
@@ -288,17 +312,17 @@ class Embedding(ConfiguredLayer):
         self,
         input_dim: int,
         output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        embeddings_initializer: InitializerLike = "uniform",
+        embeddings_regularizer: RegularizerLike = None,
+        embeddings_constraint: ConstraintLike = None,
         mask_zero: bool = False,
-        weights: Any = None,
+        weights: TensorLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(
-            input_dim=positive(input_dim, "input_dim"),
-            output_dim=positive(output_dim, "output_dim"),
+        self._nt_set_arguments(
+            input_dim=check_positive(input_dim, "input_dim"),
+            output_dim=check_positive(output_dim, "output_dim"),
             embeddings_initializer=embeddings_initializer,
             embeddings_regularizer=embeddings_regularizer,
             embeddings_constraint=embeddings_constraint,
@@ -310,19 +334,19 @@ class Embedding(ConfiguredLayer):
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
-    def build(self, input_shape: Any = None) -> None:
-        """Make ``embeddings``, of shape (input_dim, output_dim)."""
+    def build(self, input_shape: InputShape | None = None) -> None:
+        """Create ``embeddings``, of shape (input_dim, output_dim)."""
         self.embeddings = self._nt_weight("embeddings", (self.input_dim, self.output_dim))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the vectors of the inputs."""
-        full = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
-        return gather(original(self.embeddings), full)
+        """Return the vectors of the inputs."""
+        indices = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
+        return gather(original(self.embeddings), indices)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Give where the inputs are not 0, if 0 is padding."""
+    def compute_mask(self, inputs: TensorLike, previous_mask: object = None) -> Any:
+        """Return where the inputs are not 0, if 0 is padding."""
         return not_equal(inputs, 0) if self.mask_zero else None
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs with one more axis."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs, followed by ``output_dim``."""
         return (*tuple(input_shape), self.output_dim)

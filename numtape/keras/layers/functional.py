@@ -1,10 +1,10 @@
-"""Layers of a function, of nothing, of masks and of penalties."""
+"""Layers `Lambda`, `Identity`, `Masking` and `ActivityRegularization`."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.comparison import not_equal
@@ -16,17 +16,23 @@ from .. import regularizers
 from ..registry import get_registered_object
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import InputShape
+
+_Value = TypeVar("_Value")
+
 
 @document(
-    "TypeError: If ``function`` is none.",
-    function="A function of the inputs; if it takes ``mask`` or ``training``, it gets them.",
-    output_shape="The shape of the output without the batch, or a function of the inputs' shape; "
-    "None: it is found by a call.",
-    mask="The mask of the output, or a function (inputs, mask) that gives it.",
-    arguments="Keyword arguments of the function, as a dict.",
+    "TypeError: If ``function`` is not callable.",
+    function="A function of the inputs, and of ``mask`` and ``training`` if it accepts them.",
+    output_shape="The shape of the output without the batch axis, or a function of the shape of "
+    "the inputs; None infers it by a call.",
+    mask="The mask of the output, or a function (inputs, mask) that returns it.",
+    arguments="A dict of further keyword arguments of the function.",
 )
 class Lambda(ConfiguredLayer):
-    """A function as a layer. Its variables are not the layer's: write a `Layer` that has some.
+    """Applies a function. Its variables are not tracked: subclass `Layer` for a layer with weights.
 
     >>> tf.keras.layers.Lambda(lambda x: x**2)(tf.constant([1.0, 3.0])).numpy()
     array([1., 9.], dtype=float32)
@@ -35,34 +41,34 @@ class Lambda(ConfiguredLayer):
     def __init__(
         self,
         function: Callable[..., Any],
-        output_shape: Any = None,
-        mask: Any = None,
+        output_shape: int | InputShape | Callable[..., Any] | None = None,
+        mask: TensorLike | Callable[..., Any] | None = None,
         arguments: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if not callable(function):
             raise TypeError(f"`function` must be a function, received {repr_of(function)}")
-        self._nt_keep(
+        self._nt_set_arguments(
             function=function,
             output_shape=output_shape,
             mask=mask,
             arguments=dict(arguments or {}),
         )
         self.supports_masking = mask is not None
-        taken = inspect.signature(function).parameters
-        self._nt_passed = tuple(name for name in ("mask", "training") if name in taken)
+        parameters = inspect.signature(function).parameters
+        self._nt_passed = tuple(name for name in ("mask", "training") if name in parameters)
 
-    def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
-        """Give what the function gives."""
-        more = dict(self.arguments)
+    def call(self, inputs: Any, mask: object = None, training: bool | None = None) -> Any:
+        """Return the result of the function."""
+        arguments = dict(self.arguments)
         for name, value in (("mask", mask), ("training", training)):
             if name in self._nt_passed:
-                more.setdefault(name, value)
-        return self.function(inputs, **more)
+                arguments.setdefault(name, value)
+        return self.function(inputs, **arguments)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """Give the shape that was said, or that a call gives."""
+        """Return the shape from ``output_shape``, or infer it by a call."""
         if self.output_shape is None:
             return super().compute_output_shape(input_shape)
         if callable(self.output_shape):
@@ -73,39 +79,41 @@ class Lambda(ConfiguredLayer):
         return (batch, *self.output_shape)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
+        """Create a layer from its configuration.
 
         Args:
-          config: A config of `get_config`; a function may be given by its registered name.
-          custom_objects: Functions, by name.
+          config: The result of `get_config`; a function may be given by its registered name.
+          custom_objects: Custom functions, by name.
 
         Returns:
           A layer.
 
         Raises:
-          ValueError: If there is no function of this name.
+          ValueError: If a function name is unknown.
         """
         config = dict(config)
         for name in ("function", "mask", "output_shape"):
             if isinstance(config.get(name), dict):
-                of = config[name].get("registered_name") or config[name].get("config")
-                config[name] = get_registered_object(str(of), custom_objects)
+                function_name = config[name].get("registered_name") or config[name].get("config")
+                config[name] = get_registered_object(str(function_name), custom_objects)
                 if config[name] is None:
                     raise ValueError(
-                        f"Unknown function {of!r} of a Lambda: register it with "
+                        f"Unknown function {function_name!r} of a Lambda: register it with "
                         f"register_keras_serializable, or give it in `custom_objects`."
                     )
         return cls(**config)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Give the mask that was said."""
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> Any:
+        """Return the mask of the output from ``mask``."""
         return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
 
 @document()
 class Identity(ConfiguredLayer):
-    """The inputs themselves.
+    """Returns its inputs.
 
     >>> tf.keras.layers.Identity()(tf.constant([1.0, 2.0])).numpy()
     array([1., 2.], dtype=float32)
@@ -115,18 +123,18 @@ class Identity(ConfiguredLayer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
-        """Give the inputs."""
+    def call(self, inputs: _Value) -> _Value:
+        """Return the inputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Give the shape of the inputs."""
+    def compute_output_shape(self, input_shape: _Value) -> _Value:
+        """Return the shape of the inputs."""
         return input_shape
 
 
 @document(mask_value="A step is masked if all its features equal this value.")
 class Masking(ConfiguredLayer):
-    """A mask of the steps that count: the others become 0, and layers behind leave them out.
+    """Masks time steps: they become 0, and the layers that follow skip them.
 
     >>> layer = tf.keras.layers.Masking()
     >>> layer.compute_mask(tf.constant([[[1.0, 0.0], [0.0, 0.0]]])).numpy()
@@ -135,38 +143,38 @@ class Masking(ConfiguredLayer):
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(mask_value=mask_value)
+        self._nt_set_arguments(mask_value=mask_value)
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, and 0 where all features are the mask's value."""
-        there = reduce_any(self._nt_differs(inputs), -1, True)
-        result: Tensor = select(there, inputs, cast(0.0, inputs.dtype))
+        """Return the inputs, with 0 in masked steps."""
+        keep = reduce_any(self._nt_differs(inputs), -1, True)
+        result: Tensor = select(keep, inputs, cast(0.0, inputs.dtype))
         return result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Give where a feature is not the mask's value."""
+    def compute_mask(self, inputs: TensorLike, previous_mask: object = None) -> Any:
+        """Return which steps have a feature that differs from ``mask_value``."""
         return reduce_any(self._nt_differs(inputs), -1)
 
-    def _nt_differs(self, inputs: Any) -> Tensor:
-        """Where a feature is not the mask's value. Ints and bools are compared as floats."""
+    def _nt_differs(self, inputs: TensorLike) -> Tensor:
+        """Compare features with ``mask_value``; ints and bools are compared as floats."""
         x = as_tensor(inputs)
         if not x.dtype.is_floating and not x.dtype.is_complex:
             x = cast(x, float64)
         return not_equal(x, self.mask_value)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
         return tuple(input_shape)
 
 
 @document(
-    "ValueError: If a factor is not a number that is finite and not negative.",
+    "ValueError: If a factor is not a finite, non-negative number.",
     l1="The factor of the sum of absolute values.",
     l2="The factor of the sum of squares.",
 )
 class ActivityRegularization(ConfiguredLayer):
-    """The inputs themselves, whose size is added to the loss.
+    """Returns its inputs, and adds a penalty on them to the loss.
 
     >>> layer = tf.keras.layers.ActivityRegularization(l2=0.5)
     >>> _ = layer(tf.constant([[2.0, 4.0]]))
@@ -176,19 +184,19 @@ class ActivityRegularization(ConfiguredLayer):
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
-        self._nt_keep(l1=l1, l2=l2)
+        self._nt_set_arguments(l1=l1, l2=l2)
         self.supports_masking = True
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         config = super().get_config()
-        config.pop("activity_regularizer", None)  # it is made of the factors
+        config.pop("activity_regularizer", None)  # the factors determine it
         return config
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs."""
+        """Return the inputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
         return tuple(input_shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.layer_context import mask_of
@@ -20,12 +20,23 @@ from ...core.values.dtypes import bool_, repr_of
 from ..docstrings import describe
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ...core.values.tensor import Tensor
+    from ..annotations import InputShape
+    from ..symbolic import KerasTensor
 
-def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> list[Shape]:
-    """The shapes of several inputs.
+
+def shapes_of(input_shape: object, kind: str, count: str = "a list of inputs") -> list[Shape]:
+    """Return the shapes of several inputs as tuples.
+
+    Args:
+      input_shape: A list of shapes.
+      kind: The kind of the layer, for the error message.
+      count: The expected inputs, for the error message.
 
     Raises:
-      ValueError: If it is the shape of one.
+      ValueError: If the argument is not a list of shapes.
     """
     if (
         not isinstance(input_shape, list | tuple)
@@ -39,11 +50,11 @@ def shapes_of(input_shape: Any, kind: str, count: str = "a list of inputs") -> l
     return [tuple(shape) for shape in input_shape]
 
 
-def _common(first: Shape, second: Shape) -> Shape:
-    """The shape that two broadcast to.
+def _broadcast_shape(first: Shape, second: Shape) -> Shape:
+    """Return the shape to which two shapes broadcast.
 
     Raises:
-      ValueError: If they do not.
+      ValueError: If they are incompatible.
     """
     if len(first) < len(second):
         first, second = second, first
@@ -62,28 +73,28 @@ def _common(first: Shape, second: Shape) -> Shape:
 
 
 class Merge(ConfiguredLayer):
-    """Several tensors of one shape, or that broadcast, made one, element by element."""
+    """Base class of layers that merge several tensors, by default element by element."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
+    def _nt_merge(self, inputs: list[Any]) -> Any:
         raise NotImplementedError
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[InputShape]) -> None:
         """Check the shapes. The layer has no weights."""
         self.compute_output_shape(input_shape)
 
-    def call(self, inputs: Any) -> Any:
-        """Give what the inputs make; those with less axes get some behind the batch."""
+    def call(self, inputs: Sequence[Tensor]) -> Any:
+        """Merge the inputs; axes of size 1 are inserted after the batch axis if ranks differ."""
         if not isinstance(inputs, list | tuple):
             raise ValueError(
                 "A merge layer should be called on a list of inputs. Received: inputs="
                 f"{inputs} (not a list of tensors)"
             )
         rank = max(x.ndim for x in inputs)
-        return self._nt_merged(
+        return self._nt_merge(
             [
                 x
                 if x.ndim == rank
@@ -92,8 +103,8 @@ class Merge(ConfiguredLayer):
             ]
         )
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape that all inputs broadcast to."""
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
+        """Return the shape to which the inputs broadcast."""
         shapes = shapes_of(input_shape, "merge")
         batches = {shape[0] for shape in shapes if shape} - {None}
         if len(batches) > 1:
@@ -103,12 +114,14 @@ class Merge(ConfiguredLayer):
             )
         result = shapes[0][1:]
         for shape in shapes[1:]:
-            result = _common(result, shape[1:])
+            result = _broadcast_shape(result, shape[1:])
         return (next(iter(batches), None), *result)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Give where one of the masks is true; none if an input has none."""
-        masks = _masks(inputs, previous_mask)
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+    ) -> Any:
+        """Return the logical or of the masks; None if an input has no mask."""
+        masks = _check_masks(inputs, previous_mask)
         if masks is None or any(mask is None for mask in masks):
             return None
         result = masks[0]
@@ -117,8 +130,10 @@ class Merge(ConfiguredLayer):
         return result
 
 
-def _masks(inputs: Any, masks: Any) -> list[Any] | None:
-    """The masks of several inputs; None if they do not exist."""
+def _check_masks(
+    inputs: Sequence[Tensor], masks: Sequence[Tensor | None] | None
+) -> list[Any] | None:
+    """Check that there is a mask or None for each input, and return bool masks."""
     if masks is None:
         return None
     for name, value in (("mask", masks), ("inputs", inputs)):
@@ -132,8 +147,8 @@ def _masks(inputs: Any, masks: Any) -> list[Any] | None:
     return [None if mask is None else cast(as_tensor(mask), bool_) for mask in masks]
 
 
-def _spread(x: Any) -> Any:
-    """A tensor's mask in its shape, or None."""
+def _broadcast_mask(x: Tensor) -> Any:
+    """Return the mask of a tensor, broadcast to its shape, or None."""
     mask = mask_of(x)
     if mask is None:
         return None
@@ -141,43 +156,45 @@ def _spread(x: Any) -> Any:
     return movement.broadcast_to(mask, tuple(x.shape))
 
 
-_WRONG = "ValueError: At a call, if the inputs are not a list, or their shapes do not fit."
+_LAYER_RAISES = (
+    "ValueError: At a call, if the inputs are not a list, or their shapes are incompatible."
+)
 
 
-class _Folded(Merge):
-    """Inputs that are made one by a function of two."""
+class _PairwiseMerge(Merge):
+    """Base class of layers that merge the first two inputs, then the result with the next one."""
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
+    def _nt_merge(self, inputs: list[Any]) -> Any:
         result = inputs[0]
         for x in inputs[1:]:
-            result = self._nt_both(result, x)
+            result = self._nt_merge_pair(result, x)
         return result
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         raise NotImplementedError
 
 
-@document(_WRONG)
-class Add(_Folded):
-    """The sum of the inputs.
+@document(_LAYER_RAISES)
+class Add(_PairwiseMerge):
+    """Adds the inputs.
 
     >>> tf.keras.layers.Add()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([4., 6.], dtype=float32)
     """
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return x + y
 
 
-@document(_WRONG)
+@document(_LAYER_RAISES)
 class Subtract(Merge):
-    """The first input less the second.
+    """Subtracts the second input from the first.
 
     >>> tf.keras.layers.Subtract()([tf.constant([1.0, 2.0]), tf.constant([3.0, 3.0])]).numpy()
     array([-2., -1.], dtype=float32)
     """
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[InputShape]) -> None:
         """Check that there are two inputs."""
         super().build(input_shape)
         if len(input_shape) != 2:
@@ -186,21 +203,21 @@ class Subtract(Merge):
                 f"input_shape={input_shape}"
             )
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
+    def _nt_merge(self, inputs: list[Any]) -> Any:
         return inputs[0] - inputs[1]
 
 
-@document(_WRONG)
-class Multiply(_Folded):
-    """The product of the inputs, element by element.
+@document(_LAYER_RAISES)
+class Multiply(_PairwiseMerge):
+    """Multiplies the inputs, element by element.
 
     >>> tf.keras.layers.Multiply()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([3., 8.], dtype=float32)
     """
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
-        masks = [_spread(x) for x in inputs]
-        result = super()._nt_merged(
+    def _nt_merge(self, inputs: list[Any]) -> Any:
+        masks = [_broadcast_mask(x) for x in inputs]
+        result = super()._nt_merge(
             [
                 x if mask is None else where(mask, x, ones_like(x))
                 for x, mask in zip(inputs, masks, strict=True)
@@ -208,69 +225,69 @@ class Multiply(_Folded):
         )
         if any(mask is None for mask in masks):
             return result
-        there = functools.reduce(comparison.logical_or, masks)
-        return where(there, result, zeros_like(result))
+        any_mask = functools.reduce(comparison.logical_or, masks)
+        return where(any_mask, result, zeros_like(result))
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return x * y
 
 
-@document(_WRONG)
+@document(_LAYER_RAISES)
 class Average(Add):
-    """The mean of the inputs.
+    """Averages the inputs.
 
     >>> tf.keras.layers.Average()([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])]).numpy()
     array([2., 3.], dtype=float32)
     """
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
-        return super()._nt_merged(inputs) / len(inputs)
+    def _nt_merge(self, inputs: list[Any]) -> Any:
+        return super()._nt_merge(inputs) / len(inputs)
 
 
-class _Extreme(_Folded):
-    """The largest or the smallest input, of those that their masks count."""
+class _Extremum(_PairwiseMerge):
+    """Base class of the maximum and minimum, which ignore masked elements."""
 
-    def _nt_merged(self, inputs: list[Any]) -> Any:
-        result, known = inputs[0], _spread(inputs[0])
+    def _nt_merge(self, inputs: list[Any]) -> Any:
+        result, result_mask = inputs[0], _broadcast_mask(inputs[0])
         for x in inputs[1:]:
-            mask = _spread(x)
+            mask = _broadcast_mask(x)
             if mask is not None:
                 x = where(mask, x, result)
-            if known is not None:
-                result = where(known, result, x)
-            both = mask is not None and known is not None
-            known = comparison.logical_or(known, mask) if both else None
-            result = self._nt_both(result, x)
+            if result_mask is not None:
+                result = where(result_mask, result, x)
+            both = mask is not None and result_mask is not None
+            result_mask = comparison.logical_or(result_mask, mask) if both else None
+            result = self._nt_merge_pair(result, x)
         return result
 
 
-@document(_WRONG)
-class Maximum(_Extreme):
-    """The largest of the inputs, element by element.
+@document(_LAYER_RAISES)
+class Maximum(_Extremum):
+    """Computes the maximum of the inputs, element by element.
 
     >>> tf.keras.layers.Maximum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
     array([3., 5.], dtype=float32)
     """
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return elementwise.maximum(x, y)
 
 
-@document(_WRONG)
-class Minimum(_Extreme):
-    """The smallest of the inputs, element by element.
+@document(_LAYER_RAISES)
+class Minimum(_Extremum):
+    """Computes the minimum of the inputs, element by element.
 
     >>> tf.keras.layers.Minimum()([tf.constant([1.0, 5.0]), tf.constant([3.0, 4.0])]).numpy()
     array([1., 4.], dtype=float32)
     """
 
-    def _nt_both(self, x: Any, y: Any) -> Any:
+    def _nt_merge_pair(self, x: Tensor, y: Tensor) -> Any:
         return elementwise.minimum(x, y)
 
 
-@document(_WRONG, axis="The axis along which they are concatenated.")
+@document(_LAYER_RAISES, axis="The axis along which to concatenate.")
 class Concatenate(Merge):
-    """The inputs, one behind the other.
+    """Concatenates the inputs.
 
     >>> tf.keras.layers.Concatenate()([tf.ones((2, 3)), tf.ones((2, 1))]).shape
     TensorShape([2, 4])
@@ -278,14 +295,14 @@ class Concatenate(Merge):
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=axis)
+        self._nt_set_arguments(axis=axis)
 
-    def call(self, inputs: Any) -> Any:
-        """Give the inputs, one behind the other."""
+    def call(self, inputs: Sequence[Tensor]) -> Any:
+        """Return the concatenated inputs."""
         return concat(list(inputs), self.axis)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape, whose size along the axis is the sum of the inputs'."""
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
+        """Return the shape, whose size along the axis is the sum of the sizes of the inputs."""
         shapes = shapes_of(input_shape, "`Concatenate`", "a list of at least 1 input")
         rank = len(shapes[0])
         if not -rank <= self.axis < rank:
@@ -310,9 +327,11 @@ class Concatenate(Merge):
         full[self.axis] = None if None in sizes else sum(n for n in sizes if n is not None)
         return tuple(full)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """Give the masks, one behind the other; where an input has none, all counts."""
-        masks = _masks(inputs, previous_mask)
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+    ) -> Any:
+        """Return the concatenated masks; an input without a mask counts as unmasked."""
+        masks = _check_masks(inputs, previous_mask)
         if masks is None or all(mask is None for mask in masks):
             return None
         full = []
@@ -328,19 +347,19 @@ class Concatenate(Merge):
 
 @document(
     "TypeError: If ``axes`` is not an int or a list.\n"
-    "ValueError: If it is not a pair; at a call, if "
-    "there are not two inputs, or their sizes along the axes differ.",
-    axes="The axis of each input that is summed over: an int for both, or a pair.",
-    normalize="Whether the inputs are scaled to length 1 along the axis: products are cosines.",
+    "ValueError: If the list is not a pair; at a call, if there are not two inputs, or their sizes "
+    "along the axes differ.",
+    axes="The axes to sum over: an int for both inputs, or a pair.",
+    normalize="Whether to normalize the inputs along the axes, so that the results are cosines.",
 )
 class Dot(Merge):
-    """Sums of products of two inputs along an axis of each, for each element of the batch.
+    """Computes dot products of two inputs along an axis of each, for each example.
 
     >>> tf.keras.layers.Dot(1)([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])]).numpy()
     array([[11.]], dtype=float32)
     """
 
-    def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
+    def __init__(self, axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(axes, int):
             if not isinstance(axes, list | tuple):
@@ -353,10 +372,10 @@ class Dot(Merge):
                     "Invalid format for argument `axes`: it should contain two integers. "
                     f"Received: axes={repr_of(axes)}"
                 )
-        self._nt_keep(axes=axes, normalize=normalize)
+        self._nt_set_arguments(axes=axes, normalize=normalize)
 
-    def _nt_both_axes(self, *shapes: Any) -> tuple[int, int]:
-        """The axis of each input, from 0."""
+    def _nt_contracted_axes(self, *shapes: Shape) -> tuple[int, int]:
+        """Return the axis of each input as a non-negative int."""
         axes = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
         ranks = [len(shape) for shape in shapes]
         if min(ranks) < 2:
@@ -372,11 +391,12 @@ class Dot(Merge):
                 )
         return axes[0] % ranks[0], axes[1] % ranks[1]
 
-    def call(self, inputs: Any) -> Any:
-        """Give the sums of products."""
+    def call(self, inputs: Sequence[Tensor]) -> Any:
+        """Return the dot products."""
         x, y = inputs
+        # Without None, because the inputs have values.
         full: Any = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
-        i, j = self._nt_both_axes(tuple(x.shape), tuple(y.shape))
+        i, j = self._nt_contracted_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
             x, y = l2_normalize(x, i, 1e-14), l2_normalize(y, j, 1e-14)
         batch, size = x.shape[0], x.shape[i]
@@ -389,8 +409,8 @@ class Dot(Merge):
         )
         return movement.reshape(product, full)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape without the axes that were summed over."""
+    def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
+        """Return the shape without the summed axes."""
         shapes = shapes_of(input_shape, "`Dot`", "a list of 2 inputs")
         if len(shapes) != 2:
             raise ValueError(
@@ -398,7 +418,7 @@ class Dot(Merge):
                 f"input_shape={input_shape}"
             )
         first, second = shapes
-        i, j = self._nt_both_axes(first, second)
+        i, j = self._nt_contracted_axes(first, second)
         if None not in (first[i], second[j]) and first[i] != second[j]:
             raise ValueError(
                 f"Incompatible input shapes: axis values {first[i]} (at axis {i}) != {second[j]} "
@@ -409,27 +429,27 @@ class Dot(Merge):
                 "Cannot do batch_dot on inputs with different batch sizes. Received inputs with "
                 f"shapes {first} and {second}."
             )
-        left = [n for k, n in enumerate(first) if k != i]
-        left += [n for k, n in enumerate(second) if k not in (0, j)]
-        return tuple(left) if len(left) > 1 else (*left, 1)
+        sizes = [n for k, n in enumerate(first) if k != i]
+        sizes += [n for k, n in enumerate(second) if k not in (0, j)]
+        return tuple(sizes) if len(sizes) > 1 else (*sizes, 1)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
-        """Give no mask."""
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> None:
+        """Return no mask."""
 
 
 _ARGUMENTS = {
     "inputs": "A list of tensors.",
-    "axis": "The axis along which they are concatenated.",
-    "axes": "The axis of each input that is summed over: an int for both, or a pair.",
-    "kwargs": "Other arguments of the layer.",
+    "axis": "The axis along which to concatenate.",
+    "axes": "The axes to sum over: an int for both inputs, or a pair.",
+    "kwargs": "Further arguments of the layer.",
 }
 _RAISES = "ValueError: If the inputs are not a list, or their shapes do not fit."
 _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
 
 
 @_documented
-def add(inputs: Any, **kwargs: Any) -> Any:
-    """The sum of tensors.
+def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+    """Add tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.keras.layers.add([x[0], x[1]]).numpy()
@@ -439,8 +459,8 @@ def add(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def subtract(inputs: Any, **kwargs: Any) -> Any:
-    """The first of two tensors less the second.
+def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+    """Subtract the second of two tensors from the first.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 3.0]])
     >>> tf.keras.layers.subtract([x[0], x[1]]).numpy()
@@ -450,8 +470,8 @@ def subtract(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def multiply(inputs: Any, **kwargs: Any) -> Any:
-    """The product of tensors, element by element.
+def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+    """Multiply tensors, element by element.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.keras.layers.multiply([x[0], x[1]]).numpy()
@@ -461,8 +481,8 @@ def multiply(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def average(inputs: Any, **kwargs: Any) -> Any:
-    """The mean of tensors.
+def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+    """Average tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     >>> tf.keras.layers.average([x[0], x[1]]).numpy()
@@ -472,8 +492,8 @@ def average(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def maximum(inputs: Any, **kwargs: Any) -> Any:
-    """The largest of tensors, element by element.
+def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+    """Return the maximum of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
     >>> tf.keras.layers.maximum([x[0], x[1]]).numpy()
@@ -483,8 +503,8 @@ def maximum(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def minimum(inputs: Any, **kwargs: Any) -> Any:
-    """The smallest of tensors, element by element.
+def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+    """Return the minimum of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
     >>> tf.keras.layers.minimum([x[0], x[1]]).numpy()
@@ -494,8 +514,8 @@ def minimum(inputs: Any, **kwargs: Any) -> Any:
 
 
 @_documented
-def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
-    """Tensors, one behind the other.
+def concatenate(inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kwargs: Any) -> Any:
+    """Concatenate tensors.
 
     >>> tf.keras.layers.concatenate([tf.ones((2, 3)), tf.ones((2, 1))]).shape
     TensorShape([2, 4])
@@ -504,8 +524,10 @@ def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
 
 
 @_documented
-def dot(inputs: Any, axes: Any = -1, **kwargs: Any) -> Any:
-    """Sums of products of two tensors along an axis of each, for each element of the batch.
+def dot(
+    inputs: Sequence[TensorLike | KerasTensor], axes: int | Sequence[int] = -1, **kwargs: Any
+) -> Any:
+    """Compute dot products of two tensors along an axis of each, for each example.
 
     >>> tf.keras.layers.dot([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])], 1).numpy()
     array([[11.]], dtype=float32)

@@ -1,9 +1,10 @@
-"""Normalization layers: of each example, of groups, and of batches."""
+"""Normalization over features, groups of channels, and batches."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...core.ops import elementwise, movement
@@ -16,12 +17,16 @@ from ..input_spec import InputSpec
 from ..layer import LayerVariable
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from ...core.log.variable import Variable
+    from ..annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
 
-def count(axis: Any, shape: Any) -> tuple[int, ...]:
-    """Axes as numbers from 0, for a shape.
+
+def normalize_axes(axis: int | Sequence[int], shape: InputShape) -> tuple[int, ...]:
+    """Return the axes of a shape as a tuple of non-negative ints.
 
     Raises:
-      ValueError: If one is out of bounds.
+      ValueError: If an axis is out of bounds.
     """
     shape = tuple(shape)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -33,11 +38,11 @@ def count(axis: Any, shape: Any) -> tuple[int, ...]:
     return tuple(number % len(shape) for number in axes)
 
 
-def as_list(axis: Any) -> int | list[int]:
-    """An axis, or a list of them.
+def check_axis(axis: object) -> int | list[int]:
+    """Return an int as it is, and a list or tuple of ints as a list.
 
     Raises:
-      TypeError: If it is something else.
+      TypeError: If the argument is neither.
     """
     if isinstance(axis, int) and not isinstance(axis, bool):
         return axis
@@ -49,32 +54,39 @@ def as_list(axis: Any) -> int | list[int]:
     )
 
 
-class Normalizing(ConfiguredLayer):
-    """A layer that normalizes: the shape stays; a gamma scales, a beta shifts."""
+class Normalizer(ConfiguredLayer):
+    """Base class of layers that normalize, multiply by ``gamma`` and add ``beta``."""
 
-    def _nt_keep_affine(
-        self, axis: Any, epsilon: float, center: bool, scale: bool, **initializers: Any
+    def _nt_set_affine_arguments(
+        self,
+        axis: int | list[int],
+        epsilon: float,
+        center: bool,
+        scale: bool,
+        **weight_arguments: object,
     ) -> None:
-        self._nt_keep(axis=axis, epsilon=float(epsilon), center=center, scale=scale, **initializers)
+        self._nt_set_arguments(
+            axis=axis, epsilon=float(epsilon), center=center, scale=scale, **weight_arguments
+        )
         self.supports_masking = True
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
 
-    def _nt_build_affine(self, shape: Any) -> None:
+    def _nt_build_affine(self, shape: Sequence[int | None]) -> None:
         self.gamma = self._nt_weight("gamma", shape) if self.scale else None
         self.beta = self._nt_weight("beta", shape) if self.center else None
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
-        count(self.axis, input_shape)
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
+        normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
-_BOUNDS = "ValueError: If a name is unknown; at the first call, if the inputs have no such axis."
+_BOUNDS = "ValueError: If a name is unknown; in `build`, if an axis is out of bounds."
 
 
 @document(f"TypeError: If ``axis`` is not an int or list of ints.\n{_BOUNDS}")
-class LayerNormalization(Normalizing):
+class LayerNormalization(Normalizer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over one axis or several.
 
     From Ba, Kiros and Hinton, "Layer Normalization" (2016).
@@ -87,22 +99,22 @@ class LayerNormalization(Normalizing):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: int | Sequence[int] = -1,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike = None,
+        gamma_regularizer: RegularizerLike = None,
+        beta_constraint: ConstraintLike = None,
+        gamma_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        axes = as_list(axis)
+        axes = check_axis(axis)
         axes = sorted(axes) if isinstance(axes, list) else axes
-        self._nt_keep_affine(
+        self._nt_set_affine_arguments(
             axes,
             epsilon,
             center,
@@ -115,30 +127,30 @@ class LayerNormalization(Normalizing):
             gamma_constraint=gamma_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``gamma`` and ``beta``, of the sizes of the axes that are normalized."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``gamma`` and ``beta``, whose shape is the sizes of the normalized axes."""
         shape = tuple(input_shape)
         if not shape:
             raise ValueError(
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        self._nt_build_affine(tuple(shape[axis] for axis in count(self.axis, shape)))
+        self._nt_build_affine(tuple(shape[axis] for axis in normalize_axes(self.axis, shape)))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized, scaled and shifted."""
+        """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        axes = count(self.axis, shape)
-        result = self._nt_normalized(inputs, shape, axes)
+        axes = normalize_axes(self.axis, shape)
+        result = self._nt_normalize(inputs, shape, axes)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         if self.gamma is not None:
-            result = result * self._nt_along(original(self.gamma), wide, axes)
+            result = result * self._nt_broadcast_weight(original(self.gamma), wide, axes)
         if self.beta is not None:
-            result = result + self._nt_along(original(self.beta), wide, axes)
+            result = result + self._nt_broadcast_weight(original(self.beta), wide, axes)
         return result
 
-    def _nt_normalized(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+    def _nt_normalize(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
         if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
             if len(axes) == 1:
                 return normalize(x, self.epsilon)
@@ -149,20 +161,22 @@ class LayerNormalization(Normalizing):
         result: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
         return result
 
-    def _nt_along(self, weight: Any, wide: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-        """A weight in a shape that broadcasts with the inputs."""
+    def _nt_broadcast_weight(
+        self, weight: Tensor | Variable, wide: tuple[int, ...], axes: tuple[int, ...]
+    ) -> Any:
+        """Reshape a weight so that it broadcasts with the inputs."""
         if axes == (len(wide) - 1,):
             return weight
         return movement.reshape(weight, wide)
 
 
 @document(
-    f"{_BOUNDS[:-1]}, or its size cannot be parted.",
-    groups="Into how many groups the channels are parted; -1 for one each.",
-    axis="The axis of the channels.",
+    f"{_BOUNDS[:-1]} or its size is not a multiple of ``groups``.",
+    groups="The number of groups of channels; -1 for one group per channel.",
+    axis="The channel axis.",
 )
-class GroupNormalization(Normalizing):
-    """Each group of channels normalized by its mean and variance, over all places.
+class GroupNormalization(Normalizer):
+    """Normalizes each group of channels of each example by its mean and variance.
 
     From Wu and He, "Group Normalization" (2018).
 
@@ -171,6 +185,8 @@ class GroupNormalization(Normalizing):
     array([[-1.,  1., -1.,  1.]], dtype=float32)
     """
 
+    groups: int
+
     def __init__(
         self,
         groups: int = 32,
@@ -178,17 +194,17 @@ class GroupNormalization(Normalizing):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike = None,
+        gamma_regularizer: RegularizerLike = None,
+        beta_constraint: ConstraintLike = None,
+        gamma_constraint: ConstraintLike = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(groups=groups)
-        self._nt_keep_affine(
+        self._nt_set_arguments(groups=groups)
+        self._nt_set_affine_arguments(
             axis,
             epsilon,
             center,
@@ -201,12 +217,10 @@ class GroupNormalization(Normalizing):
             gamma_constraint=gamma_constraint,
         )
 
-    groups: int
-
-    def build(self, input_shape: Any) -> None:
-        """Make ``gamma`` and ``beta``, of the size of the channels' axis."""
-        shape = tuple(input_shape)
-        (axis,) = count(self.axis, shape)
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``gamma`` and ``beta``, whose size is that of the channel axis."""
+        shape: tuple[Any, ...] = tuple(input_shape)
+        (axis,) = normalize_axes(self.axis, shape)
         size = shape[axis]
         if self.groups == -1:
             self.groups = size
@@ -224,16 +238,16 @@ class GroupNormalization(Normalizing):
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: size})
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized, scaled and shifted."""
+        """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        (axis,) = count(self.axis, shape)
-        each = shape[axis] // self.groups
-        separate = (*shape[:axis], self.groups, each, *shape[axis + 1 :])
-        x = movement.reshape(inputs, separate)
-        axes = [k for k in range(1, len(separate)) if k != axis]
+        (axis,) = normalize_axes(self.axis, shape)
+        group_size = shape[axis] // self.groups
+        grouped = (*shape[:axis], self.groups, group_size, *shape[axis + 1 :])
+        x = movement.reshape(inputs, grouped)
+        axes = [k for k in range(1, len(grouped)) if k != axis]
         mean, variance = moments(x, axes, keepdims=True)
-        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(separate))
+        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(grouped))
         factor: Any = elementwise.rsqrt(variance + self.epsilon)
         result = (x - mean) * factor
         if self.gamma is not None:
@@ -245,27 +259,27 @@ class GroupNormalization(Normalizing):
 
 @document("TypeError: If ``axis`` is not an int or list of ints.")
 class UnitNormalization(ConfiguredLayer):
-    """Each element of a batch scaled to a Euclidean length of 1.
+    """Scales each example to a Euclidean norm of 1.
 
     >>> tf.keras.layers.UnitNormalization()(tf.constant([[3.0, 4.0]])).numpy()
     array([[0.6, 0.8]], dtype=float32)
     """
 
-    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=as_list(axis))
+        self._nt_set_arguments(axis=check_axis(axis))
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, divided by their length."""
+        """Divide the inputs by their norm."""
         inputs = self._nt_floats(inputs)
-        square = reduce_sum(elementwise.square(inputs), self.axis, True)
-        result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(square), 1e12)
+        squared_norm = reduce_sum(elementwise.square(inputs), self.axis, True)
+        result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(squared_norm), 1e12)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
-        count(self.axis, input_shape)
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
+        normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
@@ -279,47 +293,50 @@ class RMSNormalization(ConfiguredLayer):
     array([[0.2, 1.4]], dtype=float32)
     """
 
-    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
+    def __init__(
+        self, axis: int | Sequence[int] = -1, epsilon: float = 1e-6, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(axis=as_list(axis), epsilon=epsilon)
+        self._nt_set_arguments(axis=check_axis(axis), epsilon=epsilon)
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``scale``, of the sizes of the axes that are normalized."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``scale``, whose shape is the sizes of the normalized axes."""
         shape = tuple(input_shape)
-        sizes = tuple(shape[axis] for axis in sorted(count(self.axis, shape)))
+        sizes = tuple(shape[axis] for axis in sorted(normalize_axes(self.axis, shape)))
         self.scale = self.add_weight(shape=sizes, initializer="ones", name="scale")
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized and scaled."""
+        """Normalize the inputs and multiply by ``scale``."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
-        axes = count(self.axis, shape)
+        axes = normalize_axes(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
         wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         factor = elementwise.rsqrt(mean + self.epsilon)
         result: Tensor = inputs * factor * movement.reshape(original(self.scale), wide)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
-        count(self.axis, input_shape)
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
+        normalize_axes(self.axis, input_shape)
         return tuple(input_shape)
 
 
 @document(
-    "ValueError: If a name is unknown; at the first call, if the inputs have no such axis.",
-    axis="The axis of the features: they are normalized over all others.",
-    momentum="How much of the moving moments stays at each step.",
-    moving_mean_initializer="Where the moving mean begins.",
-    moving_variance_initializer="Where the moving variance begins.",
-    synchronized="False: moments are those of this process.",
+    _BOUNDS,
+    axis="The feature axis; moments are computed over all other axes.",
+    momentum="The factor of the moving moments in each update.",
+    moving_mean_initializer="The initializer of the moving mean.",
+    moving_variance_initializer="The initializer of the moving variance.",
+    synchronized="Must be False: moments are computed in one process.",
 )
-class BatchNormalization(Normalizing):
+class BatchNormalization(Normalizer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta``, over the batch.
 
-    In training, mean and variance are the batch's, and ``moving_mean`` and ``moving_variance``
-    move towards them: ``moving * momentum + new * (1 - momentum)``. Else, and in a layer that is
-    not trainable, these are used. From Ioffe and Szegedy, "Batch Normalization" (2015).
+    In training, mean and variance are those of the batch, and ``moving_mean`` and
+    ``moving_variance`` are updated: ``moving * momentum + new * (1 - momentum)``. Otherwise, and if
+    the layer is not trainable, the moving moments are used. From Ioffe and Szegedy, "Batch
+    Normalization" (2015).
 
     >>> layer = tf.keras.layers.BatchNormalization(momentum=0.5, epsilon=0.0)
     >>> layer(tf.constant([[1.0], [3.0]]), training=True).numpy().ravel()
@@ -337,22 +354,24 @@ class BatchNormalization(Normalizing):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        moving_mean_initializer: InitializerLike = "zeros",
+        moving_variance_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike = None,
+        gamma_regularizer: RegularizerLike = None,
+        beta_constraint: ConstraintLike = None,
+        gamma_constraint: ConstraintLike = None,
         synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if synchronized:
-            raise ValueError("`synchronized=True` is not there: moments are of one process.")
-        self._nt_keep(momentum=float(momentum), synchronized=synchronized)
-        self._nt_keep_affine(
+            raise ValueError(
+                "`synchronized=True` is not supported: moments are computed in one process."
+            )
+        self._nt_set_arguments(momentum=float(momentum), synchronized=synchronized)
+        self._nt_set_affine_arguments(
             axis,
             epsilon,
             center,
@@ -367,18 +386,20 @@ class BatchNormalization(Normalizing):
             gamma_constraint=gamma_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
-        """Make ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create ``gamma``, ``beta``, ``moving_mean`` and ``moving_variance``."""
         shape = tuple(input_shape)
-        (axis,) = count(self.axis, shape)
+        (axis,) = normalize_axes(self.axis, shape)
         size = (shape[axis],)
         self._nt_build_affine(size)
         self.moving_mean = self._nt_weight("moving_mean", size, trainable=False)
         self.moving_variance = self._nt_weight("moving_variance", size, trainable=False)
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: shape[axis]})
 
-    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Tensor:
-        """Give the inputs, normalized, scaled and shifted; in training, move the moments."""
+    def call(
+        self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Normalize the inputs; in training, also update the moving moments."""
         inputs = self._nt_floats(inputs)
         shape = tuple(inputs.shape)
         if mask is not None and len(mask.shape) != len(shape) - 1:
@@ -386,37 +407,42 @@ class BatchNormalization(Normalizing):
                 "The mask provided should be one dimension less than the inputs. Received: "
                 f"mask.shape={tuple(mask.shape)}, inputs.shape={shape}"
             )
-        (axis,) = count(self.axis, shape)
+        (axis,) = normalize_axes(self.axis, shape)
         mean: Any = original(self.moving_mean)
         variance: Any = original(self.moving_variance)
         if training and self.trainable:
             others = [k for k in range(len(shape)) if k != axis]
             mean, variance = self._nt_moments(inputs, others, mask)
-            self._nt_move(self.moving_mean, mean)
-            self._nt_move(self.moving_variance, variance)
+            self._nt_update_moving(self.moving_mean, mean)
+            self._nt_update_moving(self.moving_variance, variance)
         wide = [n if k == axis else 1 for k, n in enumerate(shape)]
 
-        def along(part: Any) -> Any:
-            """Moments or a weight in a shape that broadcasts with the inputs."""
-            if part is None or axis == len(shape) - 1:
-                return part
-            return movement.reshape(part, wide)
+        def broadcast(weight: Tensor | Variable | None) -> Any:
+            """Reshape moments or a weight so that they broadcast with the inputs."""
+            if weight is None or axis == len(shape) - 1:
+                return weight
+            return movement.reshape(weight, wide)
 
         beta, gamma = (None if v is None else original(v) for v in (self.beta, self.gamma))
         return batch_normalization(
-            inputs, along(mean), along(variance), along(beta), along(gamma), self.epsilon
+            inputs,
+            broadcast(mean),
+            broadcast(variance),
+            broadcast(beta),
+            broadcast(gamma),
+            self.epsilon,
         )
 
-    def _nt_moments(self, x: Tensor, axes: list[int], mask: Any) -> tuple[Tensor, Tensor]:
+    def _nt_moments(self, x: Tensor, axes: list[int], mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:
             return moments(x, axes)
-        there = cast(movement.expand_dims(mask, -1), bool_)
-        there = movement.broadcast_to(there, tuple(x.shape))
-        count = reduce_sum(cast(there, x.dtype), axes, True) + 1e-7
-        mean = reduce_sum(select(there, x, 0.0), axes, True) / count
-        variance = reduce_sum(select(there, square(x - mean), 0.0), axes, True) / count
+        mask = cast(movement.expand_dims(mask, -1), bool_)
+        mask = movement.broadcast_to(mask, tuple(x.shape))
+        count = reduce_sum(cast(mask, x.dtype), axes, True) + 1e-7
+        mean = reduce_sum(select(mask, x, 0.0), axes, True) / count
+        variance = reduce_sum(select(mask, square(x - mean), 0.0), axes, True) / count
         return movement.squeeze(mean, axes), movement.squeeze(variance, axes)
 
-    def _nt_move(self, moving: Any, value: Tensor) -> None:
-        old = original(moving)
-        old.assign(old * self.momentum + value * (1.0 - self.momentum))
+    def _nt_update_moving(self, moving: LayerVariable, value: Tensor) -> None:
+        variable = original(moving)
+        variable.assign(variable * self.momentum + value * (1.0 - self.momentum))

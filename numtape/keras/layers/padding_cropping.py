@@ -1,9 +1,10 @@
-"""Layers that cut off or add elements around the axes in space, or repeat them."""
+"""Layers that crop, pad or repeat elements along spatial axes."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops import movement
 from ...core.ops.images import resize
@@ -15,24 +16,32 @@ from .base import (
     ConfiguredLayer,
     Shape,
     document,
-    integers,
+    int_tuple,
     join_shape,
     parse_data_format,
     split_shape,
 )
 
+if TYPE_CHECKING:
+    from ..annotations import InputShape
+
 _Pairs = tuple[tuple[int, int], ...]
 
 
-def _pairs(value: Any, rank: int, name: str) -> _Pairs:
-    """How many elements before and behind each axis, out of an int, some ints or pairs.
+def _parse_pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: str) -> _Pairs:
+    """Return a pair (before, after) for each spatial axis.
+
+    Args:
+      value: An int, an int for each axis, or a pair for each axis; for one axis, an int or a pair.
+      rank: The number of spatial axes.
+      name: The name of the argument, for error messages.
 
     Raises:
-      ValueError: If they do not fit.
+      ValueError: If the value has another form, or a number is negative.
     """
     if rank == 1:
-        before, behind = integers(value, 2, name, 0)
-        return ((before, behind),)
+        before, after = int_tuple(value, 2, name, 0)
+        return ((before, after),)
     if isinstance(value, int):
         if value < 0:
             raise ValueError(f"`{name}` cannot be negative. Received: {name}={value}.")
@@ -48,52 +57,56 @@ def _pairs(value: Any, rank: int, name: str) -> _Pairs:
         )
     places = ("1st", "2nd", "3rd")
     result = (
-        integers(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
+        int_tuple(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
     )
-    return tuple((before, behind) for before, behind in result)
+    return tuple((before, after) for before, after in result)
 
 
-class _Borders(ConfiguredLayer):
-    """Layers with a pair of numbers for each axis in space."""
+class _BorderLayer(ConfiguredLayer):
+    """Base class of layers with a pair of numbers for each spatial axis."""
 
     rank: int
 
-    def _nt_keep_pairs(
-        self, name: str, value: Any, data_format: Any, in_config: bool = True
+    def _nt_set_pairs(
+        self,
+        name: str,
+        value: int | Sequence[int | Sequence[int]],
+        data_format: str | None,
+        in_config: bool = True,
     ) -> None:
-        self._nt_pairs = _pairs(value, self.rank, name)
-        self._nt_keep(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
+        self._nt_pairs = _parse_pairs(value, self.rank, name)
+        self._nt_set_arguments(**{name: self._nt_pairs[0] if self.rank == 1 else self._nt_pairs})
         self.data_format = parse_data_format(data_format)
         if in_config:
-            self._nt_keep(data_format=self.data_format)
+            self._nt_set_arguments(data_format=self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _nt_whole(self, pair: Any) -> list[Any]:
-        """A pair for each axis: none for the batch and the channels."""
+    def _nt_pairs_of_all_axes(self, pair: tuple[int, int]) -> list[Any]:
+        """Return a pair for each axis; ``pair`` is that of the batch and channel axes."""
         return list(join_shape(pair, self._nt_pairs, pair, self.data_format))
 
 
-class _Cropping(_Borders):
-    """Elements cut off from `rank` axes in space."""
+class _Cropping(_BorderLayer):
+    """Base class of cropping along `rank` spatial axes."""
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs without their borders."""
+        """Return the inputs without the cropped elements."""
         shape = self.compute_output_shape(inputs.shape)
-        pairs = self._nt_whole((0, 0))
-        cut = tuple(
+        pairs = self._nt_pairs_of_all_axes((0, 0))
+        window = tuple(
             slice(before, before + (size or 0))
             for (before, _), size in zip(pairs, shape, strict=True)
         )
-        result: Tensor = inputs[cut]
+        result: Tensor = inputs[window]
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of what is left."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape after cropping."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         left = [
-            None if size is None else size - before - behind
-            for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
+            None if size is None else size - before - after
+            for size, (before, after) in zip(space, self._nt_pairs, strict=True)
         ]
         if any(size is not None and size <= 0 for size in left):
             raise ValueError(
@@ -104,16 +117,16 @@ class _Cropping(_Borders):
         return join_shape(shape[0], left, channels, self.data_format)
 
 
-_CROP = (
-    "ValueError: If they are not such numbers, or negative; at a call, if the inputs have other "
-    "axes or nothing is left."
+_CROP_RAISES = (
+    "ValueError: If ``cropping`` is invalid; at a call, if the number of axes is wrong or no "
+    "element remains."
 )
-_CUT = "How many elements are cut off: an int, an int for each axis, or a pair for each axis."
+_CROPPING = "The number of elements to remove: an int, an int per axis, or a pair per axis."
 
 
-@document(_CROP, cropping="How many steps are cut off: an int, or those before and behind.")
+@document(_CROP_RAISES, cropping="The number of steps to remove: an int or a pair (before, after).")
 class Cropping1D(_Cropping):
-    """Steps cut off from inputs of shape (batch, steps, channels).
+    """Removes steps at both ends of inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.Cropping1D((1, 2))(tf.ones((2, 6, 3))).shape
     TensorShape([2, 3, 3])
@@ -121,14 +134,14 @@ class Cropping1D(_Cropping):
 
     rank = 1
 
-    def __init__(self, cropping: Any = (1, 1), **kwargs: Any) -> None:
+    def __init__(self, cropping: int | Sequence[int] = (1, 1), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("cropping", cropping, None, False)
+        self._nt_set_pairs("cropping", cropping, None, False)
 
 
-@document(_CROP, cropping=_CUT)
+@document(_CROP_RAISES, cropping=_CROPPING)
 class Cropping2D(_Cropping):
-    """Borders cut off from pictures, of shape (batch, height, width, channels).
+    """Removes the borders of images of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.Cropping2D(((1, 0), (2, 2)))(tf.ones((2, 6, 6, 3))).shape
     TensorShape([2, 5, 2, 3])
@@ -137,15 +150,18 @@ class Cropping2D(_Cropping):
     rank = 2
 
     def __init__(
-        self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any
+        self,
+        cropping: int | Sequence[int | Sequence[int]] = ((0, 0), (0, 0)),
+        data_format: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("cropping", cropping, data_format)
+        self._nt_set_pairs("cropping", cropping, data_format)
 
 
-@document(_CROP, cropping=_CUT)
+@document(_CROP_RAISES, cropping=_CROPPING)
 class Cropping3D(_Cropping):
-    """Borders cut off from inputs of shape (batch, depth, height, width, channels).
+    """Removes the borders of inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.Cropping3D(1)(tf.ones((2, 6, 6, 6, 3))).shape
     TensorShape([2, 4, 4, 4, 3])
@@ -155,42 +171,39 @@ class Cropping3D(_Cropping):
 
     def __init__(
         self,
-        cropping: Any = ((1, 1), (1, 1), (1, 1)),
+        cropping: int | Sequence[int | Sequence[int]] = ((1, 1), (1, 1), (1, 1)),
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("cropping", cropping, data_format)
+        self._nt_set_pairs("cropping", cropping, data_format)
 
 
-class _ZeroPadding(_Borders):
-    """Zeros around `rank` axes in space."""
+class _ZeroPadding(_BorderLayer):
+    """Base class of padding with zeros along `rank` spatial axes."""
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs with zeros around them."""
-        return pad(inputs, self._nt_whole((0, 0)))
+        """Return the inputs with zeros around them."""
+        return pad(inputs, self._nt_pairs_of_all_axes((0, 0)))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape with the borders."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape after padding."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         sizes = [
-            None if size is None else size + before + behind
-            for size, (before, behind) in zip(space, self._nt_pairs, strict=True)
+            None if size is None else size + before + after
+            for size, (before, after) in zip(space, self._nt_pairs, strict=True)
         ]
         return join_shape(shape[0], sizes, channels, self.data_format)
 
 
-_PAD = (
-    "ValueError: If they are not such numbers, or negative; at a call, if the inputs have other "
-    "axes."
-)
-_ADD = "How many zeros are added: an int, an int for each axis, or a pair for each axis."
+_PAD_RAISES = "ValueError: If ``padding`` is invalid; at a call, if the number of axes is wrong."
+_PADDING = "The number of zeros to add: an int, an int per axis, or a pair per axis."
 
 
-@document(_PAD, padding="How many zeros are added: an int, or those before and behind.")
+@document(_PAD_RAISES, padding="The number of zeros to add: an int, or a pair (before, after).")
 class ZeroPadding1D(_ZeroPadding):
-    """Zeros before and behind the steps of inputs of shape (batch, steps, channels).
+    """Adds zeros before and after the steps of inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.ZeroPadding1D((0, 2))(tf.ones((1, 2, 1))).numpy().ravel()
     array([1., 1., 0., 0.], dtype=float32)
@@ -198,14 +211,16 @@ class ZeroPadding1D(_ZeroPadding):
 
     rank = 1
 
-    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, padding: int | Sequence[int] = 1, data_format: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("padding", padding, data_format)
+        self._nt_set_pairs("padding", padding, data_format)
 
 
-@document(_PAD, padding=_ADD)
+@document(_PAD_RAISES, padding=_PADDING)
 class ZeroPadding2D(_ZeroPadding):
-    """Zeros around pictures, of shape (batch, height, width, channels).
+    """Adds zeros around images of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.ZeroPadding2D((1, 2))(tf.ones((2, 6, 6, 3))).shape
     TensorShape([2, 8, 10, 3])
@@ -214,15 +229,18 @@ class ZeroPadding2D(_ZeroPadding):
     rank = 2
 
     def __init__(
-        self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any
+        self,
+        padding: int | Sequence[int | Sequence[int]] = (1, 1),
+        data_format: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("padding", padding, data_format)
+        self._nt_set_pairs("padding", padding, data_format)
 
 
-@document(_PAD, padding=_ADD)
+@document(_PAD_RAISES, padding=_PADDING)
 class ZeroPadding3D(_ZeroPadding):
-    """Zeros around inputs of shape (batch, depth, height, width, channels).
+    """Adds zeros around inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.ZeroPadding3D()(tf.ones((2, 6, 6, 6, 3))).shape
     TensorShape([2, 8, 8, 8, 3])
@@ -232,69 +250,72 @@ class ZeroPadding3D(_ZeroPadding):
 
     def __init__(
         self,
-        padding: Any = ((1, 1), (1, 1), (1, 1)),
+        padding: int | Sequence[int | Sequence[int]] = ((1, 1), (1, 1), (1, 1)),
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep_pairs("padding", padding, data_format)
+        self._nt_set_pairs("padding", padding, data_format)
 
 
-def parts_of(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
-    """How many elements there are before an axis, along it and behind it."""
+def sizes_around(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+    """Return the products of the sizes before an axis, of the axis, and after it."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 class _UpSampling(ConfiguredLayer):
-    """Each element several times along `rank` axes in space."""
+    """Base class of repetition of elements along `rank` spatial axes."""
 
     rank: int
     data_format: str
     interpolation = "nearest"
 
     @property
-    def _nt_times(self) -> tuple[int, ...]:
-        times: tuple[int, ...] = (self.size,) if self.rank == 1 else self.size
-        return times
+    def _nt_factors(self) -> tuple[int, ...]:
+        factors: tuple[int, ...] = (self.size,) if self.rank == 1 else self.size
+        return factors
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs with each element repeated, or what lies between elements."""
+        """Return the inputs with each element repeated, or interpolated."""
         if self.interpolation != "nearest":
-            shape: Any = self.compute_output_shape(inputs.shape)
-            return self._nt_resized(inputs, shape)
-        for axis, times in enumerate(join_shape(1, self._nt_times, 1, self.data_format)):
-            if times > 1:
-                before, size, behind = parts_of(tuple(inputs.shape), axis)
-                separate = movement.reshape(inputs, (before, size, 1, behind))
-                wide = movement.broadcast_to(separate, (before, size, times, behind))
+            shape: Any = self.compute_output_shape(
+                inputs.shape
+            )  # without None, because the inputs have values
+            return self._nt_resize(inputs, shape)
+        for axis, factor in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
+            if factor > 1:
+                before, size, after = sizes_around(tuple(inputs.shape), axis)
+                rows = movement.reshape(inputs, (before, size, 1, after))
+                repeated = movement.broadcast_to(rows, (before, size, factor, after))
                 inputs = movement.reshape(
-                    wide, (*inputs.shape[:axis], size * times, *inputs.shape[axis + 1 :])
+                    repeated, (*inputs.shape[:axis], size * factor, *inputs.shape[axis + 1 :])
                 )
         return inputs
 
-    def _nt_resized(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
+    def _nt_resize(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
         if self.data_format == "channels_last":
             return resize(inputs, full[1:-1], self.interpolation)
         result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)
         return movement.transpose(result, (0, 3, 1, 2))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape with the larger sizes in space."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape with the repeated spatial sizes."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
         sizes = [
-            None if n is None else n * count for n, count in zip(space, self._nt_times, strict=True)
+            None if n is None else n * count
+            for n, count in zip(space, self._nt_factors, strict=True)
         ]
         return join_shape(shape[0], sizes, channels, self.data_format)
 
 
 @document(
     "TypeError: If ``size`` is not an int.\nValueError: If it is not positive; at a call, if the "
-    "inputs have other axes.",
-    size="How often each step is there.",
+    "number of axes is wrong.",
+    size="The number of repetitions of each step.",
 )
 class UpSampling1D(_UpSampling):
-    """Each step several times: inputs of shape (batch, steps, channels).
+    """Repeats each step: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.UpSampling1D(2)(tf.reshape([1.0, 2.0], (1, 2, 1))).numpy().ravel()
     array([1., 1., 2., 2.], dtype=float32)
@@ -309,24 +330,24 @@ class UpSampling1D(_UpSampling):
             raise TypeError(f"Expected an integer value for `size`, got {type(size)}.")
         if size <= 0:
             raise ValueError(f"Argument `size` should be a positive integer. Received: size={size}")
-        self._nt_keep(size=size)
+        self._nt_set_arguments(size=size)
         self.input_spec = InputSpec(ndim=3)
 
 
-_TIMES = "How often each element is there: an int, or one for each axis in space."
-_SIZES = (
-    "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs "
-    "have other axes."
+_SIZE = "The number of repetitions of each element: an int, or one for each spatial axis."
+_RAISES = (
+    "ValueError: If an argument is out of range or a name unknown; at a call, if the number of "
+    "axes is wrong."
 )
 
 
 @document(
-    _SIZES,
-    size=_TIMES,
-    interpolation='"nearest", which repeats pixels, or "bilinear", means of the four nearest ones.',
+    _RAISES,
+    size=_SIZE,
+    interpolation='"nearest", which repeats pixels, or "bilinear", which interpolates.',
 )
 class UpSampling2D(_UpSampling):
-    """Each pixel several times: pictures of shape (batch, height, width, channels).
+    """Repeats each pixel: images of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.UpSampling2D((2, 3))(tf.ones((1, 4, 4, 3))).shape
     TensorShape([1, 8, 12, 3])
@@ -336,7 +357,7 @@ class UpSampling2D(_UpSampling):
 
     def __init__(
         self,
-        size: Any = (2, 2),
+        size: int | Sequence[int] = (2, 2),
         data_format: str | None = None,
         interpolation: str = "nearest",
         **kwargs: Any,
@@ -348,17 +369,17 @@ class UpSampling2D(_UpSampling):
                 f"`interpolation` argument should be one of {known}. Received: interpolation="
                 f"{repr_of(interpolation)}"
             )
-        self._nt_keep(
-            size=integers(size, 2, "size"),
+        self._nt_set_arguments(
+            size=int_tuple(size, 2, "size"),
             data_format=parse_data_format(data_format),
             interpolation=interpolation,
         )
         self.input_spec = InputSpec(ndim=4)
 
 
-@document(_SIZES, size=_TIMES)
+@document(_RAISES, size=_SIZE)
 class UpSampling3D(_UpSampling):
-    """Each element several times: inputs of shape (batch, depth, height, width, channels).
+    """Repeats each element: inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.UpSampling3D(2)(tf.ones((1, 2, 2, 2, 3))).shape
     TensorShape([1, 4, 4, 4, 3])
@@ -367,8 +388,10 @@ class UpSampling3D(_UpSampling):
     rank = 3
 
     def __init__(
-        self, size: Any = (2, 2, 2), data_format: str | None = None, **kwargs: Any
+        self, size: int | Sequence[int] = (2, 2, 2), data_format: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(size=integers(size, 3, "size"), data_format=parse_data_format(data_format))
+        self._nt_set_arguments(
+            size=int_tuple(size, 3, "size"), data_format=parse_data_format(data_format)
+        )
         self.input_spec = InputSpec(ndim=5)

@@ -1,8 +1,9 @@
-"""Pooling: the largest or the mean of each window, or of all places."""
+"""Pooling: the maximum or mean of each window, or over all spatial axes."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.ops import pooling
 from ...core.ops.elementwise import cast, select
@@ -15,49 +16,52 @@ from .base import (
     ConfiguredLayer,
     Shape,
     document,
-    integers,
+    int_tuple,
     join_shape,
-    pad_edges,
     parse_data_format,
+    parse_padding,
     split_shape,
 )
-from .convolution import FORMATS, slid
+from .convolution import FORMATS, window_counts
 
-_WRONG = (
+if TYPE_CHECKING:
+    from ..annotations import InputShape
+
+_RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
-    "another number of axes, or are smaller than the window."
+    "a wrong number of axes, or are smaller than the window."
 )
-_STRIDES = "How far the window goes each time: an int, or one for each axis; None: its size."
+_STRIDES = "The step of the window: an int, or one for each spatial axis; None for ``pool_size``."
 
 
 class Pooling(ConfiguredLayer):
-    """The largest or the mean of windows that slide over `rank` axes in space."""
+    """Base class of pooling over windows that slide over `rank` spatial axes."""
 
     rank: int
     _nt_pool: ClassVar[Any]
 
     def __init__(
         self,
-        pool_size: Any = 2,
-        strides: Any = None,
+        pool_size: int | Sequence[int] = 2,
+        strides: int | Sequence[int] | None = None,
         padding: str = "valid",
         data_format: str | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        size = integers(pool_size, self.rank, "pool_size")
-        steps = size if strides is None else integers(strides, self.rank, "strides")
-        self._nt_keep(
+        size = int_tuple(pool_size, self.rank, "pool_size")
+        steps = size if strides is None else int_tuple(strides, self.rank, "strides")
+        self._nt_set_arguments(
             pool_size=size,
             strides=steps,
-            padding=pad_edges(padding),
+            padding=parse_padding(padding),
             data_format=parse_data_format(data_format),
         )
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give one element for each window and channel."""
+        """Return one element for each window and channel."""
         self.compute_output_shape(inputs.shape)
         result: Tensor = self._nt_pool(
             inputs,
@@ -68,11 +72,11 @@ class Pooling(ConfiguredLayer):
         )
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the output: as many places as the window has."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the output."""
         shape = tuple(input_shape)
         space, channels = split_shape(shape, self.data_format)
-        result = slid(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
+        result = window_counts(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
         if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
             raise ValueError(
                 "Computed output size would be zero or negative. Received: `inputs.shape="
@@ -82,9 +86,9 @@ class Pooling(ConfiguredLayer):
         return join_shape(shape[0], result, channels, self.data_format)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class MaxPooling1D(Pooling):
-    """The largest element of each window over one axis: inputs of shape (batch, steps, channels).
+    """The maximum of each window over one axis: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.MaxPooling1D(2)(tf.reshape([1.0, 5.0, 2.0, 3.0], (1, 4, 1))).numpy().ravel()
     array([5., 3.], dtype=float32)
@@ -94,9 +98,9 @@ class MaxPooling1D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool1d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class MaxPooling2D(Pooling):
-    """The largest element of each window of pictures, of shape (batch, height, width, channels).
+    """The maximum of each window of images, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.MaxPooling2D()(tf.ones((1, 6, 4, 3))).shape
     TensorShape([1, 3, 2, 3])
@@ -106,9 +110,9 @@ class MaxPooling2D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool2d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
 class MaxPooling3D(Pooling):
-    """The largest element of each window: (batch, depth, height, width, channels).
+    """The maximum of each window: (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.MaxPooling3D()(tf.ones((1, 6, 4, 2, 3))).shape
     TensorShape([1, 3, 2, 1, 3])
@@ -118,13 +122,13 @@ class MaxPooling3D(Pooling):
     _nt_pool = staticmethod(pooling.max_pool3d)
 
 
-class _Average(Pooling):
-    """Pooling by means, whose window has no size by default."""
+class _AveragePooling(Pooling):
+    """Base class of average pooling, whose `pool_size` has no default."""
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any = None,
+        pool_size: int | Sequence[int],
+        strides: int | Sequence[int] | None = None,
         padding: str = "valid",
         data_format: str | None = None,
         name: str | None = None,
@@ -133,12 +137,12 @@ class _Average(Pooling):
         super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the mean of each window and channel."""
+        """Return the mean of each window and channel."""
         return super().call(self._nt_floats(inputs))
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
-class AveragePooling1D(_Average):
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
+class AveragePooling1D(_AveragePooling):
     """The mean of each window over one axis: inputs of shape (batch, steps, channels).
 
     >>> x = tf.reshape([1.0, 5.0, 2.0, 4.0], (1, 4, 1))
@@ -150,9 +154,9 @@ class AveragePooling1D(_Average):
     _nt_pool = staticmethod(pooling.avg_pool1d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
-class AveragePooling2D(_Average):
-    """The mean of each window of pictures, of shape (batch, height, width, channels).
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
+class AveragePooling2D(_AveragePooling):
+    """The mean of each window of images, of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.AveragePooling2D(2, strides=1)(tf.ones((1, 6, 4, 3))).shape
     TensorShape([1, 5, 3, 3])
@@ -162,8 +166,8 @@ class AveragePooling2D(_Average):
     _nt_pool = staticmethod(pooling.avg_pool2d)
 
 
-@document(_WRONG, strides=_STRIDES, name="Its name.")
-class AveragePooling3D(_Average):
+@document(_RAISES, strides=_STRIDES, name="The name of the layer.")
+class AveragePooling3D(_AveragePooling):
     """The mean of each window: inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.AveragePooling3D(2)(tf.ones((1, 6, 4, 2, 3))).shape
@@ -175,7 +179,7 @@ class AveragePooling3D(_Average):
 
 
 class GlobalPooling(ConfiguredLayer):
-    """The largest or the mean of all places in `rank` axes in space."""
+    """Base class of pooling over all of `rank` spatial axes."""
 
     rank: int
     _nt_reduce: ClassVar[Any]
@@ -184,7 +188,7 @@ class GlobalPooling(ConfiguredLayer):
         self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(data_format=parse_data_format(data_format), keepdims=keepdims)
+        self._nt_set_arguments(data_format=parse_data_format(data_format), keepdims=keepdims)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     @property
@@ -193,27 +197,27 @@ class GlobalPooling(ConfiguredLayer):
         return list(range(first, first + self.rank))
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give one element for each channel."""
+        """Return one element for each channel."""
         if self._nt_reduce is reduce_mean:
             inputs = self._nt_floats(inputs)
         result: Tensor = self._nt_reduce(inputs, self._nt_axes, self.keepdims)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape (batch, channels), or with axes of size 1 in space."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return (batch, channels), with spatial axes of size 1 if ``keepdims``."""
         shape = tuple(input_shape)
         channels = split_shape(shape, self.data_format)[1]
         space = (1,) * self.rank if self.keepdims else ()
         return join_shape(shape[0], space, channels, self.data_format)
 
 
-_KEEPDIMS = "Whether the axes in space stay, with size 1."
-_FORMAT = "ValueError: If the format is unknown; at a call, if the inputs have other axes."
+_KEEPDIMS = "Whether to keep the spatial axes, with size 1."
+_FORMAT = "ValueError: If the format is unknown; at a call, if the number of axes is wrong."
 
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling1D(GlobalPooling):
-    """The mean over the steps: inputs of shape (batch, steps, channels). A mask leaves out steps.
+    """The mean over the steps that are not masked: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.GlobalAveragePooling1D()(tf.constant([[[1.0, 2.0], [3.0, 6.0]]])).numpy()
     array([[2., 4.]], dtype=float32)
@@ -228,21 +232,21 @@ class GlobalAveragePooling1D(GlobalPooling):
         super().__init__(data_format, keepdims, **kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
-        """Give the mean of each channel, over the steps where the mask is true."""
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the mean of each channel over the steps where the mask is true."""
         if mask is None:
             return super().call(inputs)
-        there = expand_dims(cast(mask, bool_), 2 if self.data_format == "channels_last" else 1)
-        total = reduce_sum(select(there, inputs, 0.0), self._nt_axes, self.keepdims)
-        return total / reduce_sum(cast(there, inputs.dtype), self._nt_axes, self.keepdims)
+        mask = expand_dims(cast(mask, bool_), 2 if self.data_format == "channels_last" else 1)
+        total = reduce_sum(select(mask, inputs, 0.0), self._nt_axes, self.keepdims)
+        return total / reduce_sum(cast(mask, inputs.dtype), self._nt_axes, self.keepdims)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> None:
+    def compute_mask(self, inputs: object, previous_mask: object = None) -> None:
         """Return no mask, because the time steps are reduced."""
 
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalAveragePooling2D(GlobalPooling):
-    """The mean over pictures: inputs of shape (batch, height, width, channels).
+    """The mean over images: inputs of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.GlobalAveragePooling2D()(tf.ones((2, 4, 4, 3))).shape
     TensorShape([2, 3])
@@ -266,7 +270,7 @@ class GlobalAveragePooling3D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling1D(GlobalPooling):
-    """The largest over the steps: inputs of shape (batch, steps, channels).
+    """The maximum over the steps: inputs of shape (batch, steps, channels).
 
     >>> tf.keras.layers.GlobalMaxPooling1D()(tf.constant([[[1.0, 7.0], [3.0, 6.0]]])).numpy()
     array([[3., 7.]], dtype=float32)
@@ -278,7 +282,7 @@ class GlobalMaxPooling1D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling2D(GlobalPooling):
-    """The largest over pictures: inputs of shape (batch, height, width, channels).
+    """The maximum over images: inputs of shape (batch, height, width, channels).
 
     >>> tf.keras.layers.GlobalMaxPooling2D()(tf.ones((2, 4, 4, 3))).shape
     TensorShape([2, 3])
@@ -290,7 +294,7 @@ class GlobalMaxPooling2D(GlobalPooling):
 
 @document(_FORMAT, keepdims=_KEEPDIMS)
 class GlobalMaxPooling3D(GlobalPooling):
-    """The largest over three axes: inputs of shape (batch, depth, height, width, channels).
+    """The maximum over three axes: inputs of shape (batch, depth, height, width, channels).
 
     >>> tf.keras.layers.GlobalMaxPooling3D()(tf.ones((2, 4, 4, 4, 3))).shape
     TensorShape([2, 3])

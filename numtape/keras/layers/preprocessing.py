@@ -1,11 +1,11 @@
-"""Layers that scale features: by moments that they learn from data, or by given numbers."""
+"""`Normalization`, by moments that are given or computed from data, and `Rescaling`."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,17 +17,23 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .base import ConfiguredLayer, Shape, document
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ...core.values.annotations import TensorLike
+    from ..annotations import InputShape
+
 
 @document(
-    "ValueError: If one of mean and variance is missing, or their shapes do not fit; at the first "
-    "call, if the inputs have no such axis.",
-    axis="The axes that have separate means and variances; None for one mean and variance.",
-    mean="The mean; None: `adapt` finds it.",
-    variance="The variance, also.",
-    invert="Whether to undo the scaling instead.",
+    "ValueError: If only one of mean and variance is given, or their shapes are incompatible; in "
+    "`build`, if an axis is out of range.",
+    axis="The axes with separate moments; None for one mean and variance.",
+    mean="The mean; None to compute it by `adapt`.",
+    variance="The variance; None to compute it by `adapt`.",
+    invert="Whether to invert the normalization.",
 )
 class Normalization(ConfiguredLayer):
-    """``(x - mean) / sqrt(variance)``, with moments that are given or that `adapt` finds in data.
+    """``(x - mean) / sqrt(variance)``, with moments that are given or computed by `adapt`.
 
     >>> layer = tf.keras.layers.Normalization()
     >>> layer.adapt(np.array([[1.0, 10.0], [3.0, 30.0]]))
@@ -37,15 +43,15 @@ class Normalization(ConfiguredLayer):
 
     def __init__(
         self,
-        axis: Any = -1,
-        mean: Any = None,
-        variance: Any = None,
+        axis: int | Sequence[int] | None = -1,
+        mean: ArrayLike | None = None,
+        variance: ArrayLike | None = None,
         invert: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         axes = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        self._nt_keep(axis=axes, invert=invert)
+        self._nt_set_arguments(axis=axes, invert=invert)
         self.supports_masking = True
         if (mean is None) != (variance is None):
             raise ValueError(
@@ -53,7 +59,7 @@ class Normalization(ConfiguredLayer):
                 f"mean={repr_of(mean)} and variance={repr_of(variance)}"
             )
         self.input_mean, self.input_variance = mean, variance
-        if mean is not None:
+        if mean is not None and variance is not None:
             shape = np.shape(mean)
             if shape != np.shape(variance):
                 raise ValueError(
@@ -68,15 +74,15 @@ class Normalization(ConfiguredLayer):
                 )
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         provided = {"mean": self.input_mean, "variance": self.input_variance}
         return super().get_config() | {
             name: None if value is None else np.asarray(value).tolist()
             for name, value in provided.items()
         }
 
-    def build(self, input_shape: Any) -> None:
-        """Make the moments: weights that `adapt` sets, or constants."""
+    def build(self, input_shape: InputShape) -> None:
+        """Create weights for the moments unless they are given."""
         shape = tuple(input_shape)
         if any(not -len(shape) <= axis < len(shape) for axis in self.axis):
             raise ValueError(
@@ -91,59 +97,61 @@ class Normalization(ConfiguredLayer):
                     f"axis={self.axis}, inputs.shape={shape}, with unknown axis at index {axis}"
                 )
         self._nt_built_for = shape
-        self._nt_wide = tuple(n if k in self._nt_kept_axes else 1 for k, n in enumerate(shape))
-        own = tuple(shape[axis] for axis in self._nt_kept_axes)
+        self._nt_wide = tuple(
+            n if k in self._nt_kept_axes and n is not None else 1 for k, n in enumerate(shape)
+        )
+        sizes = tuple(shape[axis] for axis in self._nt_kept_axes)
         if self.input_mean is None:
             self.adapt_mean: Variable = self.add_weight(
-                shape=own, initializer="zeros", trainable=False, name="mean"
+                shape=sizes, initializer="zeros", trainable=False, name="mean"
             )
             self.adapt_variance: Variable = self.add_weight(
-                shape=own, initializer="ones", trainable=False, name="variance"
+                shape=sizes, initializer="ones", trainable=False, name="variance"
             )
             self.count: Variable = self.add_weight(
                 shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
             )
 
-    def _nt_constant(self, provided: Any) -> Any:
-        """Given moments in a shape that broadcasts with the inputs."""
+    def _nt_broadcast_constant(self, provided: ArrayLike) -> Any:
+        """Reshape given moments so that they broadcast with the inputs."""
         value = np.asarray(provided, self.dtype)
         sizes = [1] * len(self._nt_wide)
         for axis, size in zip(self._nt_kept_axes[::-1], value.shape[::-1], strict=False):
             sizes[axis] = size
         return np.broadcast_to(value.reshape(sizes), self._nt_wide)
 
-    def _nt_moment(self, provided: Any, name: str) -> Tensor:
+    def _nt_moment(self, provided: ArrayLike | None, name: str) -> Tensor:
         if provided is not None:
-            return as_tensor(self._nt_constant(provided))
+            return as_tensor(self._nt_broadcast_constant(provided))
         return reshape(original(getattr(self, name)), self._nt_wide)
 
     @property
     def mean(self) -> Any:
-        """The mean, in a shape that broadcasts with the inputs; None before there is one."""
-        return self._nt_shown(self.input_mean, "adapt_mean")
+        """The mean, in a shape that broadcasts with the inputs; None before `build`."""
+        return self._nt_moment_if_built(self.input_mean, "adapt_mean")
 
     @property
     def variance(self) -> Any:
-        """The variance, in a shape that broadcasts with the inputs; None before there is one."""
-        return self._nt_shown(self.input_variance, "adapt_variance")
+        """The variance, in a shape that broadcasts with the inputs; None before `build`."""
+        return self._nt_moment_if_built(self.input_variance, "adapt_variance")
 
-    def _nt_shown(self, provided: Any, name: str) -> Any:
+    def _nt_moment_if_built(self, provided: ArrayLike | None, name: str) -> Any:
         return self._nt_moment(provided, name) if self.built else None
 
-    def adapt(self, data: Any) -> None:
-        """Find mean and variance of the data.
+    def adapt(self, data: TensorLike | Iterable[Any]) -> None:
+        """Compute the mean and variance of data.
 
         Args:
-          data: An array or tensor, whose first axis is the batch; or batches, such as a dataset's
-            (of pairs, the first counts).
+          data: An array or tensor, or an iterable of batches, such as a dataset; of a tuple, only
+            the first item is used.
 
         Raises:
-          ValueError: If the data are empty, shapes do not fit, or the moments were passed to the
-            constructor.
-          TypeError: If the data are neither an array nor a dataset.
+          ValueError: If the data is empty or its shape is incompatible, or the moments were passed
+            to the constructor.
+          TypeError: If the data is neither an array nor an iterable of batches.
         """
         if self.input_mean is not None:
-            raise ValueError("`adapt` has nothing to find: `mean` and `variance` were given.")
+            raise ValueError("`adapt` has nothing to compute: `mean` and `variance` were given.")
         batches = self._nt_batches(data)
         first = next(batches, None)
         if first is None:
@@ -154,21 +162,22 @@ class Normalization(ConfiguredLayer):
             self.build(first.shape)
         count, mean, variance = 0, np.zeros(()), np.zeros(())
         for batch in itertools.chain([first], batches):
-            self._nt_check(batch)
+            self._nt_check_batch(batch)
             axes = tuple(k for k in range(batch.ndim) if k not in self._nt_kept_axes)
-            own, size = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
+            batch_mean, size = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
             count += size
-            part = size / count if count else 1.0
-            new = mean * (1 - part) + own * part
-            # The mean squared distance from the common mean, of what was there and of the batch.
-            variance = (variance + (mean - new) ** 2) * (1 - part) + (
-                batch.var(axes) + (own - new) ** 2
-            ) * part
-            mean = new
+            weight = size / count if count else 1.0
+            new_mean = mean * (1 - weight) + batch_mean * weight
+            # The mean squared distances of the earlier batches and of this one from the new mean.
+            variance = (variance + (mean - new_mean) ** 2) * (1 - weight) + (
+                batch.var(axes) + (batch_mean - new_mean) ** 2
+            ) * weight
+            mean = new_mean
         self.adapt_mean.assign(mean.astype(self.dtype))
         self.adapt_variance.assign(variance.astype(self.dtype))
 
-    def _nt_check(self, batch: np.ndarray[Any, Any]) -> None:
+    def _nt_check_batch(self, batch: np.ndarray[Any, Any]) -> None:
+        """Raise if the shape of a batch differs from the shape in `build`."""
         fits = batch.ndim == len(self._nt_built_for) and all(
             batch.shape[axis] == self._nt_built_for[axis] for axis in self._nt_kept_axes
         )
@@ -179,6 +188,7 @@ class Normalization(ConfiguredLayer):
             )
 
     def _nt_batches(self, data: Any) -> Iterator[np.ndarray[Any, Any]]:
+        """Iterate over the batches of `adapt` as arrays of float64."""
         if isinstance(data, np.ndarray | Tensor | Variable):
             yield np.asarray(data, np.float64)
             return
@@ -197,40 +207,40 @@ class Normalization(ConfiguredLayer):
             yield np.asarray(value, np.float64)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, normalized, or back as they were."""
+        """Normalize the inputs, or invert the normalization."""
         inputs = self._nt_floats(inputs)
         scale = elementwise.maximum(elementwise.sqrt(self.variance), 1e-7)
         result: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
         return tuple(input_shape)
 
 
 @document(
     "",
     scale="A number, or an array that broadcasts with the inputs.",
-    offset="A number or array that is added after scaling.",
+    offset="A number or array to add after scaling.",
 )
 class Rescaling(ConfiguredLayer):
-    """``inputs * scale + offset``, such as pixels from 0 to 255 made numbers from 0 to 1.
+    """``inputs * scale + offset``, for example to map pixels from [0, 255] to [0, 1].
 
     >>> tf.keras.layers.Rescaling(1 / 255, offset=-0.5)(tf.constant([0.0, 255.0])).numpy()
     array([-0.5,  0.5], dtype=float32)
     """
 
-    def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
+    def __init__(self, scale: ArrayLike, offset: ArrayLike = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(scale=scale, offset=offset)
+        self._nt_set_arguments(scale=scale, offset=offset)
         self.supports_masking = True
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give ``inputs * scale + offset``."""
+        """Return ``inputs * scale + offset``."""
         scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
         result: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
         return result
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape of the inputs."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the inputs."""
         return tuple(input_shape)

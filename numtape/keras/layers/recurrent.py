@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import Variable, assign_all
@@ -26,78 +26,91 @@ from .recurrent_cells import (
     SimpleRNNCell,
     StackedRNNCells,
     call_cell,
-    first_state,
+    check_cell,
+    initial_states_of,
     output_size_of,
     run_steps,
     time_first,
     unstack_rows,
-    with_size,
 )
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import IntLike, TensorLike
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
 
 # Arguments of all recurrent layers.
 ARGUMENTS = {
     "cell": "A layer with a `state_size`, whose call takes inputs of shape (batch, features) and a "
-    "list of states, and gives an output and new states; or a list of them, on top of "
-    "each other.",
-    "return_sequences": "Whether the outputs of all times are given, or the last one's.",
-    "return_state": "Whether the last states are given as well.",
-    "go_backwards": "Whether time goes backwards; outputs are in that order.",
-    "stateful": "Whether the last states are where the next call begins, until `reset_states`.",
-    "unroll": "Accepted for Keras's sake: steps are recorded one by one.",
-    "use_cudnn": "Accepted for Keras's sake.",
-    "zero_output_for_mask": "Whether outputs of masked times are 0, or the last before them.",
+    "list of states, and returns an output and new states; or a list of such layers, which are "
+    "stacked.",
+    "return_sequences": "Whether to return the outputs of all time steps instead of the last one.",
+    "return_state": "Whether to return the final states as well.",
+    "go_backwards": "Whether to process, and return, the time steps in reverse order.",
+    "stateful": "Whether a call starts from the final states of the last call, until "
+    "`reset_states`.",
+    "unroll": "Accepted for compatibility with Keras, and ignored: steps are always unrolled.",
+    "use_cudnn": "Accepted for compatibility with Keras, and ignored.",
+    "zero_output_for_mask": "Whether the output of a masked step is 0 instead of the last output.",
 }
-_recurrent = document("ValueError: If ``cell`` is none.", **ARGUMENTS)
+_recurrent = document("ValueError: If ``cell`` is not a cell.", **ARGUMENTS)
 
 
-def _over(
+def _run_cell(
     cell: Any,
     inputs: list[Tensor],
-    full: Tensor | None,
+    sequence: Tensor | None,
     states: Any,
-    masks: Any,
-    training: Any,
+    masks: list[Tensor] | None,
+    training: bool | None,
     zero_output: bool,
 ) -> tuple[list[Tensor], Any]:
-    """The outputs of a cell at all times, and its last states.
+    """Return the outputs of a cell at all time steps, and its final states.
 
-    Of cells on top of each other, the first goes through all times, then the next: what a masked
-    step gives to the next cell is masked there, too.
+    Stacked cells run one after the other: the first one over all time steps, then the next one on
+    its outputs, with the same masks.
 
     Args:
       cell: A cell.
-      inputs: Its inputs at each time.
-      whole: The same as one tensor of shape (time, batch, ...), if there is one.
-      states: Its states before the first.
-      masks: Which examples have each time.
-      training: Whether it is training.
-      zero_output: Whether outputs of masked times are 0.
+      inputs: The inputs at each time step; may be empty if ``sequence`` is given to a `Cell`.
+      sequence: The inputs as a tensor of shape (time, batch, ...), or None.
+      states: The initial states.
+      masks: A mask of the examples for each time step, or None.
+      training: Whether the model is in training.
+      zero_output: Whether the output of a masked step is 0.
     """
     if isinstance(cell, StackedRNNCells):
-        last = []
-        for one, state in zip(cell.cells, states, strict=True):
-            listed = is_nested(state)
-            inputs, new = _over(
-                one, inputs, full, list(state) if listed else [state], masks, training, zero_output
+        final_states = []
+        for layer, state in zip(cell.cells, states, strict=True):
+            nested = is_nested(state)
+            layer_states = list(state) if nested else [state]
+            inputs, new = _run_cell(
+                layer, inputs, sequence, layer_states, masks, training, zero_output
             )
-            last.append(new if listed else new[0])
-            full = None
-        return inputs, last
+            final_states.append(new if nested else new[0])
+            sequence = None
+        return inputs, final_states
     if not isinstance(cell, Cell):
 
-        def one_step(x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        def one_step(x: Tensor, states: list[Any]) -> tuple[Any, list[Any]]:
             return call_cell(cell, x, states, training)
 
         return run_steps(one_step, inputs, states, masks, zero_output)
-    full = stack(inputs) if full is None else full
-    project, step = cell.over(int(full.shape[1]), int(full.shape[2]), training)
-    parts = [unstack_rows(part) for part in project(full)]
+    sequence = stack(inputs) if sequence is None else sequence
+    batch, features = int(sequence.shape[1]), int(sequence.shape[2])
+    project, step = cell._nt_project_and_step(batch, features, training)
+    parts = [unstack_rows(part) for part in project(sequence)]
     return run_steps(step, [*zip(*parts, strict=True)], states, masks, zero_output)
 
 
 @_recurrent
 class RNN(ConfiguredLayer):
-    """A cell at each time of inputs of shape (batch, time, features).
+    """Applies a cell to each time step of inputs of shape (batch, time, features).
 
     >>> layer = tf.keras.layers.RNN(tf.keras.layers.GRUCell(3), return_sequences=True)
     >>> layer(tf.ones((2, 5, 4))).shape
@@ -126,10 +139,10 @@ class RNN(ConfiguredLayer):
     ) -> None:
         if isinstance(cell, list | tuple):
             cell = StackedRNNCells(cell)
-        with_size(cell, "Argument `cell`", "cell")
+        check_cell(cell, "Argument `cell`", "cell")
         super().__init__(**kwargs)
         self.cell = cell
-        self._nt_keep(
+        self._nt_set_arguments(
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -147,12 +160,12 @@ class RNN(ConfiguredLayer):
             )
         self.state_size = [size] if isinstance(size, int) else list(size)
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        """Make the cell's variables, and states if they are kept.
+    def build(self, sequences_shape: InputShape, initial_state_shape: object = None) -> None:
+        """Build the cell, and create the stored states if ``stateful``.
 
         Args:
           sequences_shape: The shape of the inputs, (batch, time, features).
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
         """
         if isinstance(self.cell, Layer) and not self.cell.built:
             self.cell.build((sequences_shape[0], *sequences_shape[2:]))
@@ -167,40 +180,45 @@ class RNN(ConfiguredLayer):
                 self.get_initial_state(sequences_shape[0]),
             )
 
-    def get_initial_state(self, batch_size: Any) -> list[Any]:
-        """The states before the first step.
+    def get_initial_state(self, batch_size: IntLike) -> list[Any]:
+        """Return the initial states.
 
         Args:
           batch_size: The number of examples.
 
         Returns:
-          A list of tensors, or of lists of them for cells on top of each other.
+          A list of tensors, or of lists of tensors for stacked cells.
         """
-        result = first_state(self.cell, batch_size, self._nt_dtype)
+        result = initial_states_of(self.cell, batch_size, self._nt_dtype)
         return list(result) if is_nested(result) else [result]
 
     def reset_state(self) -> None:
-        """Begin the next call with zeros, if states are kept."""
-        retained = flatten(self.states or [])
-        assign_all(retained, [zeros(tuple(v.shape), v.dtype) for v in retained])
+        """Reset the stored states to zeros."""
+        variables = flatten(self.states or [])
+        assign_all(variables, [zeros(tuple(v.shape), v.dtype) for v in variables])
 
     def reset_states(self) -> None:
-        """Begin the next call with zeros, if states are kept."""
+        """Reset the stored states to zeros."""
         self.reset_state()
 
     def call(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+        self,
+        sequences: Tensor,
+        initial_state: TensorLike | None = None,
+        mask: Tensor | Sequence[Tensor | None] | None = None,
+        training: bool = False,
     ) -> Any:
-        """The outputs of the cell.
+        """Apply the cell to each time step.
 
         Args:
           sequences: A tensor of shape (batch, time, ...).
-          initial_state: The states before the first step; None for zeros, or for those kept.
-          mask: Which times each example has: bools of shape (batch, time); None for all.
-          training: Whether it is training.
+          initial_state: The initial states; None for the stored states if ``stateful``, else zeros.
+          mask: A mask of the time steps, of shape (batch, time); None for no mask.
+          training: Whether the model is in training.
 
         Returns:
-          The last output, or all of shape (batch, time, units); and the states, if they are wanted.
+          The last output, or all outputs, of shape (batch, time, units); followed by the final
+          states if ``return_state``.
         """
         batch, length = int(sequences.shape[0]), int(sequences.shape[1])
         if not length:
@@ -210,19 +228,19 @@ class RNN(ConfiguredLayer):
             )
         if sequences.dtype is not self._nt_dtype:
             sequences = cast(sequences, self._nt_dtype)
-        states = self._nt_begun(batch, initial_state)
-        full = time_first(sequences)
+        states = self._nt_initial_states(batch, initial_state)
+        time_major = time_first(sequences)
         masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
         fused = isinstance(self.cell, Cell) or (
             isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
         )
         if self.go_backwards:
-            full = full[::-1]
+            time_major = time_major[::-1]
             masks = None if masks is None else masks[::-1]
-        outputs, states = _over(
+        outputs, states = _run_cell(
             self.cell,
-            [] if fused else unstack_rows(full),
-            full,
+            [] if fused else unstack_rows(time_major),
+            time_major,
             states,
             masks,
             training,
@@ -233,8 +251,8 @@ class RNN(ConfiguredLayer):
         result = stack(outputs, 1) if self.return_sequences else outputs[-1]
         return (result, *states) if self.return_state else result
 
-    def _nt_begun(self, batch: int, initial_state: Any) -> list[Any]:
-        """The states at the beginning, checked."""
+    def _nt_initial_states(self, batch: int, initial_state: Any) -> list[Any]:
+        """Check the initial states, and return them as a list of tensors."""
         if self.stateful:
             size = int(flatten(self.states)[0].shape[0])
             if batch != size:
@@ -251,13 +269,15 @@ class RNN(ConfiguredLayer):
                 f"Layer '{self.name}' has {len(self.state_size)} states, but got initial_state of "
                 f"{len(states)}."
             )
-        return [map_structure(self._nt_state, state) for state in states]
+        return [map_structure(self._nt_to_state, state) for state in states]
 
-    def _nt_state(self, x: Any) -> Tensor:
+    def _nt_to_state(self, x: TensorLike) -> Tensor:
+        """Convert a state to a tensor of the layer's dtype."""
         result = as_tensor(x)
         return result if result.dtype is self._nt_dtype else cast(result, self._nt_dtype)
 
-    def _nt_mask_steps(self, mask: Any, batch: int, length: int) -> list[Tensor]:
+    def _nt_mask_steps(self, mask: object, batch: int, length: int) -> list[Tensor]:
+        """Return a mask of shape (batch, 1) for each time step."""
         result = flatten(mask)[0]
         result = cast(as_tensor(result), bool_)
         if tuple(result.shape[:2]) != (batch, length):
@@ -269,28 +289,30 @@ class RNN(ConfiguredLayer):
             result = result[:, :, None]
         return unstack_rows(time_first(result))
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """The mask of the outputs: that of the inputs, if all of them are given.
+    def compute_mask(self, inputs: object, previous_mask: object) -> Any:
+        """Return the mask of the inputs if the layer returns sequences, else None.
 
         Args:
           inputs: The inputs.
-          previous_mask: Their mask.
+          previous_mask: The mask of the inputs.
 
         Returns:
-          A mask or None, in a list with None for each state if these are given.
+          A mask or None; if ``return_state``, a list of it and None for each state.
         """
         result = flatten(previous_mask)[0] if self.return_sequences else None
         return [result, *(None for _ in self.state_size)] if self.return_state else result
 
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """The shape of the output.
+    def compute_output_shape(
+        self, sequences_shape: InputShape, initial_state_shape: object = None
+    ) -> Any:
+        """Compute the shape of the output.
 
         Args:
           sequences_shape: The shape of the inputs.
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
 
         Returns:
-          A tuple, or one for the output and one for each state.
+          A tuple; if ``return_state``, a tuple of the shapes of the output and each state.
         """
         batch, length = sequences_shape[0], sequences_shape[1]
         size = output_size_of(self.cell)
@@ -303,16 +325,18 @@ class RNN(ConfiguredLayer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "cell": serialize(self.cell)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Classes, by name.
+          custom_objects: Custom classes, by name.
 
         Returns:
           A layer.
@@ -322,26 +346,25 @@ class RNN(ConfiguredLayer):
 
 _layer = document(
     "ValueError: If ``units`` is not a positive int, or a name is unknown; at a call, if the "
-    "inputs "
-    "do not have three axes.",
+    "inputs do not have three axes.",
     **ARGUMENTS,
     **CELL_ARGUMENTS,
 )
-_OF_LAYERS = ("name", "dtype", "trainable", "kwargs", "self")
+_LAYER_ARGUMENTS = ("name", "dtype", "trainable", "kwargs", "self")
 
 
-def _arguments(cell: type[Cell]) -> list[str]:
-    """The names of the arguments of a cell's own."""
-    return [name for name in inspect.signature(cell).parameters if name not in _OF_LAYERS]
+def _cell_arguments(cell: type[Cell]) -> list[str]:
+    """Return the names of the arguments of a cell, except those of every layer."""
+    return [name for name in inspect.signature(cell).parameters if name not in _LAYER_ARGUMENTS]
 
 
-class _Named(RNN):
-    """A recurrent layer that makes its cell: it has all of the cell's arguments."""
+class _BuiltInRNN(RNN):
+    """Base class of recurrent layers that create their cell, and have the arguments of the cell."""
 
     _nt_cell: type[Cell]
 
-    def _nt_make(self, provided: dict[str, Any]) -> None:
-        """Make the cell and the layer with the arguments of its constructor, by name."""
+    def _nt_initialize_from(self, provided: dict[str, Any]) -> None:
+        """Create the cell, and initialize the layer, from the ``locals()`` of the constructor."""
         kwargs = dict(provided["kwargs"])
         use_cudnn = provided.get("use_cudnn", "auto")
         if use_cudnn not in ("auto", True, False):
@@ -349,7 +372,7 @@ class _Named(RNN):
                 f"Invalid valid received for argument `use_cudnn`. Expected one of {{'auto', True, "
                 f"False}}. Received: use_cudnn={repr_of(use_cudnn)}"
             )
-        own = {name: provided[name] for name in _arguments(self._nt_cell)}
+        own = {name: provided[name] for name in _cell_arguments(self._nt_cell)}
         own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
         cell = self._nt_cell(
             **own,
@@ -357,7 +380,7 @@ class _Named(RNN):
             dtype=kwargs.get("dtype"),
             trainable=kwargs.get("trainable", True),
         )
-        how = (
+        layer_arguments = (
             "return_sequences",
             "return_state",
             "go_backwards",
@@ -365,33 +388,35 @@ class _Named(RNN):
             "unroll",
             "activity_regularizer",
         )
-        RNN.__init__(self, cell, **{name: provided[name] for name in how}, **kwargs)
+        RNN.__init__(self, cell, **{name: provided[name] for name in layer_arguments}, **kwargs)
         self.input_spec = InputSpec(ndim=3)
 
     def __getattr__(self, name: str) -> Any:
-        """Arguments of the cell."""
+        """Return an argument of the cell."""
         cell = vars(self).get("cell")
-        if cell is None or name.startswith("_") or name not in _arguments(self._nt_cell):
-            return object.__getattribute__(self, name)  # which says why it is not there
+        if cell is None or name.startswith("_") or name not in _cell_arguments(self._nt_cell):
+            return object.__getattribute__(self, name)  # raises the usual error
         return getattr(cell, name)
 
     def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *_arguments(self._nt_cell)})
+        return sorted({*super().__dir__(), *_cell_arguments(self._nt_cell)})
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         config = {name: x for name, x in super().get_config().items() if name != "cell"}
         config["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
-        of_cell = self.cell.get_config()
-        return {**config, **{name: of_cell[name] for name in _arguments(self._nt_cell)}}
+        cell_config = self.cell.get_config()
+        return {**config, **{name: cell_config[name] for name in _cell_arguments(self._nt_cell)}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Not used.
+          custom_objects: Ignored.
 
         Returns:
           A layer.
@@ -407,11 +432,12 @@ CELL_NAMES: dict[type[Layer], str] = {
 
 
 @_layer
-class SimpleRNN(_Named):
+class SimpleRNN(_BuiltInRNN):
     """Fully connected recurrent layer.
 
-    ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time. Inputs have
-    shape (batch, time, features). Those of all times meet the kernel in one product.
+    ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time step, for inputs of
+    shape (batch, time, features). The products with the kernel are computed for all time
+    steps at once.
 
     >>> layer = tf.keras.layers.SimpleRNN(3)
     >>> layer(tf.ones((2, 5, 4))).shape
@@ -423,18 +449,18 @@ class SimpleRNN(_Named):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: ActivationLike = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         return_sequences: bool = False,
@@ -445,15 +471,15 @@ class SimpleRNN(_Named):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        self._nt_make(locals())
+        self._nt_initialize_from(locals())
 
 
 @_layer
-class LSTM(_Named):
+class LSTM(_BuiltInRNN):
     """Long short-term memory.
 
-    With gates i, f and o and a candidate n, which are blocks of ``x @ kernel + bias +
-    h @ recurrent_kernel`` in the order i, f, n, o: ``c = s(f) * c + s(i) * tanh(n)`` and
+    The gates i, f and o and the candidate n are blocks of ``x @ kernel + bias +
+    h @ recurrent_kernel``, in the order i, f, n, o: ``c = s(f) * c + s(i) * tanh(n)`` and
     ``h = s(o) * tanh(c)``, where s is the recurrent activation. Inputs have shape (batch, time,
     features). From Hochreiter and Schmidhuber, "Long Short-Term Memory" (1997); the forget gate
     from Gers, Schmidhuber and Cummins, "Learning to Forget" (2000).
@@ -469,20 +495,20 @@ class LSTM(_Named):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -491,21 +517,21 @@ class LSTM(_Named):
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
-        use_cudnn: Any = "auto",
+        use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
-        self._nt_make(locals())
+        self._nt_initialize_from(locals())
 
 
 @_layer
-class GRU(_Named):
+class GRU(_BuiltInRNN):
     """Gated recurrent unit.
 
-    With gates z and r and a candidate n, which are blocks of ``x @ kernel`` and
-    ``h @ recurrent_kernel`` in this order, their biases added: ``n = tanh(x_n + s(r) * h_n)`` and
+    The gates z and r and the candidate n are blocks of ``x @ kernel`` and ``h @ recurrent_kernel``
+    in this order, to which the biases are added: ``n = tanh(x_n + s(r) * h_n)`` and
     ``h = s(z) * h + (1 - s(z)) * n``, where s is the recurrent activation. With
-    ``reset_after=False``, ``h_n`` is made of ``s(r) * h`` instead. Inputs have shape (batch, time,
-    features). From Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for
+    ``reset_after=False``, ``h_n`` is computed from ``s(r) * h`` instead. Inputs have shape (batch,
+    time, features). From Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder for
     Statistical Machine Translation" (2014).
 
     >>> layer = tf.keras.layers.GRU(3)
@@ -518,19 +544,19 @@ class GRU(_Named):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -540,7 +566,7 @@ class GRU(_Named):
         stateful: bool = False,
         unroll: bool = False,
         reset_after: bool = True,
-        use_cudnn: Any = "auto",
+        use_cudnn: bool | str = "auto",
         **kwargs: Any,
     ) -> None:
-        self._nt_make(locals())
+        self._nt_initialize_from(locals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...core.ops.creation import ones, zeros, zeros_like
@@ -22,20 +22,31 @@ from ..seed_generator import SeedGenerator
 from ..symbolic import signature_of
 from .base import ConfiguredLayer, deserialize, document, serialize
 
-# One step of a cell: from the inputs at a time and the states to an output and new states.
+if TYPE_CHECKING:
+    from ...core.log.variable import Variable
+    from ...core.values.annotations import DTypeLike, IntLike, ShapeLike
+    from ..annotations import (
+        ActivationLike,
+        ConstraintLike,
+        InitializerLike,
+        InputShape,
+        RegularizerLike,
+    )
+
+# A step of a cell: maps the inputs of a time step and the states to an output and new states.
 Step = Callable[[Any, list[Any]], tuple[Tensor, list[Any]]]
 
 
 def time_first(x: Tensor) -> Tensor:
-    """A tensor of shape (batch, time, ...) as one of shape (time, batch, ...)."""
+    """Transpose (batch, time, ...) to (time, batch, ...)."""
     return transpose(x, (1, 0, *range(2, x.ndim)))
 
 
 def unstack_rows(x: Tensor) -> list[Tensor]:
-    """The slices along the first axis.
+    """Split a tensor along the first axis.
 
-    By halves: the gradient of a slice has the size of what it was taken from, so that many slices
-    of one tensor cost its size times their number, and halves its size times the logarithm.
+    The tensor is halved recursively: the gradient of a slice has the size of the sliced tensor, so
+    that n slices of one tensor would cost n times its size, but halving costs log(n) times.
     """
     count = int(x.shape[0])
     if count <= 4:
@@ -47,14 +58,14 @@ def unstack_rows(x: Tensor) -> list[Tensor]:
 
 
 def apply_mask(mask: Tensor | None, new: Any, old: Any) -> Any:
-    """A structure of tensors: the new ones where the mask, of shape (batch, 1), holds."""
+    """Select tensors of ``new`` where the mask, of shape (batch, 1), is true, else of ``old``."""
     if mask is None:
         return new
-    retained = [_choose(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
-    return pack_sequence_as(new, retained)
+    selected = [_select_rows(mask, a, b) for a, b in zip(flatten(new), flatten(old), strict=True)]
+    return pack_sequence_as(new, selected)
 
 
-def _choose(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
+def _select_rows(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
     if new.ndim != 2:
         mask = mask[(slice(None), 0, *(None,) * (new.ndim - 1))]
     return select(mask, new, old)
@@ -67,17 +78,16 @@ def run_steps(
     masks: Sequence[Tensor] | None,
     zero_output: bool,
 ) -> tuple[list[Tensor], list[Any]]:
-    """The outputs of all steps, and the states after the last.
+    """Return the outputs of all time steps, and the final states.
 
-    Where a step is masked, the states stay as they are, and so does the output; before the first
-    step that is not, it is 0.
+    A masked step keeps the states and repeats the last output, which is 0 at first.
 
     Args:
-      step: A step.
+      step: The function of a time step.
       inputs: The inputs of each time step.
-      states: The states before the first.
-      masks: For each time, which examples have it; None for all.
-      zero_output: Whether the output of a masked step is 0.
+      states: The initial states.
+      masks: A mask of the examples for each time step, or None.
+      zero_output: Whether the output of a masked step is 0 instead.
     """
     outputs: list[Tensor] = []
     last: Any = None
@@ -92,7 +102,7 @@ def run_steps(
             if output is new[0] and last is old[0]:
                 output = states[0]
             else:
-                output = _choose(masks[k], output, last)
+                output = _select_rows(masks[k], output, last)
             last = output
         outputs.append(output)
     return outputs, states
@@ -101,25 +111,26 @@ def run_steps(
 # Arguments of all cells, besides the number of units.
 ARGUMENTS = {
     "units": "The size of the output and of each state.",
-    "activation": "A function or the name of one; None for none.",
-    "recurrent_activation": "The same of the gates.",
-    "recurrent_initializer": "Where the recurrent kernel begins: an initializer, a function "
-    "(shape, dtype) -> tensor, or a name.",
-    "recurrent_regularizer": "A regularizer or its name: what the recurrent kernel adds to the "
-    "loss; None for nothing.",
-    "recurrent_constraint": "A constraint or its name: what the recurrent kernel becomes after "
-    "each step; None for itself.",
-    "unit_forget_bias": "Whether the bias of the forget gate begins with ones.",
-    "dropout": "The part of the inputs that are dropped in training: the same at all times.",
-    "recurrent_dropout": "The part of the states that are dropped, also.",
-    "reset_after": "Whether the reset gate works after the product with the recurrent kernel, "
-    "which then has a separate bias, or before.",
-    "seed": "A seed of what is dropped, beside the global one.",
+    "activation": "An activation function or its name; None for no activation.",
+    "recurrent_activation": "The activation of the gates: a function or its name.",
+    "recurrent_initializer": "The initializer of the recurrent kernel: an object, its name, or a "
+    "function (shape, dtype).",
+    "recurrent_regularizer": "A regularizer of the recurrent kernel, or its name; None for no "
+    "regularization.",
+    "recurrent_constraint": "A constraint on the recurrent kernel after each step, or its name; "
+    "None for no constraint.",
+    "unit_forget_bias": "Whether to initialize the bias of the forget gate to ones.",
+    "dropout": "The fraction of the inputs to drop in training, the same at all time steps.",
+    "recurrent_dropout": "The fraction of the states to drop in training, the same at all time "
+    "steps.",
+    "reset_after": "Whether to apply the reset gate after the product with the recurrent kernel, "
+    "which then has a separate bias, instead of before.",
+    "seed": "The seed of dropout; None derives one from the global seed, or draws one.",
 }
 _cell = document(
     "ValueError: If ``units`` is not a positive int, or a name is unknown.", **ARGUMENTS
 )
-# Projections of inputs, by gates or groups of them.
+# A function that projects inputs, and splits the result by gates or groups of gates.
 Project = Callable[[Tensor], list[Tensor]]
 
 
@@ -135,21 +146,21 @@ class Cell(ConfiguredLayer):
     activation: Any
     bias: LayerVariable | None
 
-    def __init__(self, units: Any, dropout: Any, recurrent_dropout: Any, **kwargs: Any) -> None:
+    def __init__(self, units: int, dropout: float, recurrent_dropout: float, **kwargs: Any) -> None:
         if isinstance(units, bool) or not isinstance(units, int) or units <= 0:
             raise ValueError(
                 f"Received an invalid value for argument `units`, expected a positive integer, "
                 f"got {repr_of(units)}."
             )
-        # Keras's 1 drops inputs again for each gate; 2, which it prefers, all gates alike.
+        # 1 draws dropout masks for each gate; 2, the default as in Keras, one mask for all gates.
         self.implementation = kwargs.pop("implementation", 2) if self._nt_gates > 1 else 2
         super().__init__(**kwargs)
-        self._nt_keep(units=units)
+        self._nt_set_arguments(units=units)
         self.state_size: Any = units
         self.output_size = units
         for name, rate in (("dropout", dropout), ("recurrent_dropout", recurrent_dropout)):
             try:
-                self._nt_keep(**{name: float(min(1.0, max(0.0, rate)))})
+                self._nt_set_arguments(**{name: float(min(1.0, max(0.0, rate)))})
             except TypeError:
                 raise ValueError(
                     f"`{name}` is a number from 0 to 1. Received: {repr_of(rate)}"
@@ -157,8 +168,8 @@ class Cell(ConfiguredLayer):
         if self._nt_gates > 1 and self.recurrent_dropout != 0.0:
             self.implementation = 1
 
-    def build(self, input_shape: Any) -> None:
-        """Make the kernels and the bias.
+    def build(self, input_shape: InputShape) -> None:
+        """Create the kernels and the bias.
 
         Args:
           input_shape: The shape of the inputs, (batch, features).
@@ -168,15 +179,15 @@ class Cell(ConfiguredLayer):
         self.recurrent_kernel = self._nt_weight(
             "recurrent_kernel", (self.units, columns), "recurrent"
         )
-        self.bias = self._nt_biased() if self.use_bias else None
+        self.bias = self._nt_add_bias() if self.use_bias else None
         if self.dropout or self.recurrent_dropout:
             self.seed_generator = SeedGenerator(self.seed)
 
-    def _nt_biased(self) -> LayerVariable:
+    def _nt_add_bias(self) -> LayerVariable:
         return self._nt_weight("bias", (self._nt_gates * self.units,))
 
     def get_initial_state(self, batch_size: Any = None) -> list[Tensor]:
-        """The states before the first step: zeros.
+        """Return the initial states, which are zeros.
 
         Args:
           batch_size: The number of examples.
@@ -188,8 +199,10 @@ class Cell(ConfiguredLayer):
         state = zeros((int(batch_size), self.units), self._nt_dtype)
         return [state for _ in sizes]
 
-    def _nt_dropped(self, batch: int, size: int, rate: float, training: Any) -> list[Tensor]:
-        """Dropout masks of inputs or states, for each gate or for all; empty without dropout."""
+    def _nt_dropout_masks(
+        self, batch: int, size: int, rate: float, training: bool | None
+    ) -> list[Tensor]:
+        """Draw dropout masks, one for each gate or one for all; an empty list without dropout."""
         if not training or not 0.0 < rate < 1.0:
             return []
         count = self._nt_gates if self.implementation == 1 else 1
@@ -197,8 +210,8 @@ class Cell(ConfiguredLayer):
         draw = self.seed_generator.uniform
         return [general_dropout(full, rate, draw) for _ in range(count)]
 
-    def _nt_product(self, x: Tensor, kernel: Any, masks: list[Tensor]) -> Tensor:
-        """``x @ kernel``, with what is dropped, for any number of axes."""
+    def _nt_product(self, x: Tensor, kernel: Tensor | Variable, masks: list[Tensor]) -> Tensor:
+        """Return ``x @ kernel`` with dropout, for any number of axes."""
         if len(masks) > 1:
             parts = zip(masks, split(kernel, len(masks), 1), strict=True)
             return concat([self._nt_product(x * mask, k, []) for mask, k in parts], -1)
@@ -209,43 +222,49 @@ class Cell(ConfiguredLayer):
         result = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
         return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
 
-    def over(self, batch: int, features: int, training: Any) -> tuple[Project, Step]:
+    def _nt_project_and_step(
+        self, batch: int, features: int, training: bool | None
+    ) -> tuple[Project, Step]:
         """Return a function that projects inputs, and one that computes a time step with them.
 
         Args:
           batch: The number of examples.
           features: The size of the inputs.
-          training: Whether inputs and states are dropped.
+          training: Whether to apply dropout.
         """
         kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
-        masks = self._nt_dropped(batch, features, self.dropout, training)
-        states = self._nt_dropped(batch, self.units, self.recurrent_dropout, training)
+        masks = self._nt_dropout_masks(batch, features, self.dropout, training)
+        states = self._nt_dropout_masks(batch, self.units, self.recurrent_dropout, training)
 
         def project(x: Tensor) -> list[Tensor]:
             result = self._nt_product(x, kernel, masks)
-            return self._nt_grouped(result, bias)
+            return self._nt_split_gates(result, bias)
 
         return project, self._nt_step(original(self.recurrent_kernel), bias, states)
 
-    def _nt_grouped(self, value: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_split_gates(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
         return [value if bias is None else value + bias]
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
         raise NotImplementedError
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Tensor, Any]:
-        """One step.
+    def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+        """Compute one time step.
 
         Args:
           inputs: A tensor of shape (batch, features).
           states: A list of tensors of shape (batch, units).
-          training: Whether inputs and states are dropped.
+          training: Whether to apply dropout.
 
         Returns:
-          The output, and a list of the new states.
+          The output, and a list of new states.
         """
         inputs = inputs if inputs.dtype is self._nt_dtype else cast(inputs, self._nt_dtype)
-        project, step = self.over(int(inputs.shape[0]), int(inputs.shape[-1]), training)
+        project, step = self._nt_project_and_step(
+            int(inputs.shape[0]), int(inputs.shape[-1]), training
+        )
         output, new = step(project(inputs), list(states) if is_nested(states) else [states])
         return output, new if is_nested(states) else new[0]
 
@@ -264,24 +283,24 @@ class SimpleRNNCell(Cell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: ActivationLike = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._nt_keep(
+        self._nt_set_arguments(
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=kernel_initializer,
@@ -296,7 +315,9 @@ class SimpleRNNCell(Cell):
             seed=seed,
         )
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h = self._nt_activation()(x[0] + self._nt_product(states[0], kernel, masks))
             return h, [h]
@@ -324,26 +345,26 @@ class LSTMCell(Cell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._nt_keep(
+        self._nt_set_arguments(
             activation=activation,
             recurrent_activation=recurrent_activation,
             use_bias=use_bias,
@@ -361,10 +382,10 @@ class LSTMCell(Cell):
         )
         self.state_size = [units, units]
 
-    def _nt_biased(self) -> LayerVariable:
+    def _nt_add_bias(self) -> LayerVariable:
         provided, units = self.bias_initializer, self.units
 
-        def initializer(shape: Any, dtype: Any = None) -> Tensor:
+        def initializer(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
             parts = ((provided, 1), (initializers.Ones(), 1), (provided, 2))
             return concat([make((n * units,), dtype) for make, n in parts], 0)
 
@@ -376,14 +397,16 @@ class LSTMCell(Cell):
             constraint=self.bias_constraint,
         )
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
-        gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
+        gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h, c = states
             i, f, new, o = split(x[0] + self._nt_product(h, kernel, masks), 4, 1)
-            c = gate(f) * c + gate(i) * bent(new)
-            h = gate(o) * bent(c)
+            c = gate(f) * c + gate(i) * activate(new)
+            h = gate(o) * activate(c)
             return h, [h, c]
 
         return step
@@ -406,18 +429,18 @@ class GRUCell(Cell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        recurrent_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        recurrent_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         reset_after: bool = True,
@@ -425,7 +448,7 @@ class GRUCell(Cell):
         **kwargs: Any,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, **kwargs)
-        self._nt_keep(
+        self._nt_set_arguments(
             activation=activation,
             recurrent_activation=recurrent_activation,
             use_bias=use_bias,
@@ -442,17 +465,19 @@ class GRUCell(Cell):
             seed=seed,
         )
 
-    def _nt_biased(self) -> LayerVariable:
+    def _nt_add_bias(self) -> LayerVariable:
         columns = 3 * self.units
         return self._nt_weight("bias", (2, columns) if self.reset_after else (columns,))
 
-    def _nt_grouped(self, value: Tensor, bias: Any) -> list[Tensor]:
+    def _nt_split_gates(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
         if bias is not None:
             value = value + (bias[0] if self.reset_after else bias)
         return split(value, [2 * self.units, self.units], -1)
 
-    def _nt_step(self, kernel: Any, bias: Any, masks: list[Tensor]) -> Step:
-        gate, bent = self._nt_activation("recurrent_activation"), self._nt_activation()
+    def _nt_step(
+        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+    ) -> Step:
+        gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
         units = self.units
         gates, candidate = masks[:2], masks[2:]
         inner_bias = bias[1] if bias is not None and self.reset_after else None
@@ -471,14 +496,14 @@ class GRUCell(Cell):
             else:
                 z, r = split(gate(x[0] + self._nt_product(h, gates_kernel, gates)), 2, 1)
                 rest = self._nt_product(r * h, candidate_kernel, candidate)
-            h = z * h + (1.0 - z) * bent(x[1] + rest)
+            h = z * h + (1.0 - z) * activate(x[1] + rest)
             return h, [h]
 
         return step
 
 
-def with_size(cell: Any, what: str, argument: str) -> None:
-    """Refuse what is not a cell: it has no ``call``, or no ``state_size``."""
+def check_cell(cell: object, what: str, argument: str) -> None:
+    """Raise if an object lacks a method ``call`` or an attribute ``state_size``."""
     if not hasattr(cell, "call"):
         raise ValueError(
             f"{what} should have a `call` method. Received: {argument}={repr_of(cell)}"
@@ -490,20 +515,20 @@ def with_size(cell: Any, what: str, argument: str) -> None:
         )
 
 
-def first_state(cell: Any, batch_size: int, dtype: Any) -> Any:
-    """The states of a cell before the first step."""
+def initial_states_of(cell: Any, batch_size: IntLike | None, dtype: DTypeLike) -> Any:
+    """Return the initial states of a cell."""
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
-    sizes = cell.state_size
-    return map_structure(lambda n: zeros((batch_size, n), dtype), sizes)
+    size: Any = batch_size
+    return map_structure(lambda n: zeros((size, n), dtype), cell.state_size)
 
 
 @document(
-    "ValueError: If one of them is not a cell.",
-    cells="A list of cells; the outputs of each are the inputs of the next.",
+    "ValueError: If an item is not a cell.",
+    cells="A list of cells; the output of each cell is the input of the next one.",
 )
 class StackedRNNCells(Layer):
-    """Cells on top of each other, as one cell.
+    """Stacks cells, and acts as one cell.
 
     >>> cells = [tf.keras.layers.LSTMCell(n) for n in (3, 2)]
     >>> layer = tf.keras.layers.RNN(tf.keras.layers.StackedRNNCells(cells))
@@ -511,37 +536,37 @@ class StackedRNNCells(Layer):
     TensorShape([1, 2])
     """
 
-    def __init__(self, cells: Any, **kwargs: Any) -> None:
+    def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(cells, list | tuple) or not cells:
             raise ValueError(f"`cells` is a list of cells. Received: cells={repr_of(cells)}")
         for cell in cells:
-            with_size(cell, "All cells", "cell")
+            check_cell(cell, "All cells", "cell")
         self.cells = list(cells)
 
     @property
     def state_size(self) -> list[Any]:
-        """The sizes of the states, of each cell."""
+        """The sizes of the states of each cell."""
         return [cell.state_size for cell in self.cells]
 
     @property
     def output_size(self) -> int:
-        """The size of the output: the last cell's."""
+        """The size of the output of the last cell."""
         return output_size_of(self.cells[-1])
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
-        """The states before the first step.
+    def get_initial_state(self, batch_size: IntLike | None = None) -> list[Any]:
+        """Return the initial states.
 
         Args:
           batch_size: The number of examples.
 
         Returns:
-          A list of what each cell has.
+          A list of the states of each cell.
         """
-        return [first_state(cell, batch_size, self._nt_dtype) for cell in self.cells]
+        return [initial_states_of(cell, batch_size, self._nt_dtype) for cell in self.cells]
 
-    def build(self, input_shape: Any) -> None:
-        """Make the variables of the cells.
+    def build(self, input_shape: InputShape) -> None:
+        """Build the cells.
 
         Args:
           input_shape: The shape of the inputs, (batch, features).
@@ -551,16 +576,16 @@ class StackedRNNCells(Layer):
                 cell.build(input_shape)
             input_shape = (input_shape[0], output_size_of(cell))
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
-        """One step of all cells.
+    def call(self, inputs: Tensor, states: Any, training: bool = False) -> tuple[Any, list[Any]]:
+        """Compute one time step of all cells.
 
         Args:
           inputs: A tensor of shape (batch, features).
-          states: A list of the states of each.
-          training: Whether it is training.
+          states: A list of the states of each cell.
+          training: Whether the model is in training.
 
         Returns:
-          The output, and a list of the new states of each.
+          The output, and a list of the new states of each cell.
         """
         new = []
         for cell, state in zip(self.cells, states, strict=True):
@@ -569,16 +594,18 @@ class StackedRNNCells(Layer):
         return inputs, new
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Classes, by name.
+          custom_objects: Custom classes, by name.
 
         Returns:
           A layer.
@@ -588,7 +615,7 @@ class StackedRNNCells(Layer):
 
 
 def output_size_of(cell: Any) -> int:
-    """The size of a cell's output; by default the size of its first state."""
+    """Return the size of the output of a cell, by default the size of its first state."""
     size = getattr(cell, "output_size", None)
     if size is None:
         size = cell.state_size
@@ -598,8 +625,8 @@ def output_size_of(cell: Any) -> int:
     return result
 
 
-def call_cell(cell: Any, inputs: Any, states: Any, training: Any) -> tuple[Any, Any]:
-    """A step of any cell; its states as they were given, alone or in a list."""
+def call_cell(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Any, Any]:
+    """Call any cell. The new states are a list if ``states`` is nested, else a single state."""
     single = not is_nested(states)
     named: dict[str, Any] = {}
     if isinstance(cell, Layer):

@@ -1,9 +1,10 @@
-"""Layers that arrange elements in another shape."""
+"""Layers that change the shape of each example."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops import movement
 from ...core.values.dtypes import repr_of
@@ -11,15 +12,19 @@ from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
 from .base import ConfiguredLayer, Shape, document, parse_data_format
 
+if TYPE_CHECKING:
+    from ..annotations import InputShape
 
-def _product(sizes: Any) -> int | None:
-    """The product of sizes; None if one is not known."""
-    return None if None in sizes else math.prod(sizes)
+
+def _product(sizes: Sequence[int | None]) -> int | None:
+    """The product of sizes; None if one of them is unknown."""
+    known = [size for size in sizes if size is not None]
+    return math.prod(known) if len(known) == len(sizes) else None
 
 
 @document("ValueError: If the format is unknown.")
 class Flatten(ConfiguredLayer):
-    """Each element of a batch as a vector.
+    """Flattens each example to a vector.
 
     >>> tf.keras.layers.Flatten()(tf.ones((2, 3, 4))).shape
     TensorShape([2, 12])
@@ -27,35 +32,37 @@ class Flatten(ConfiguredLayer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(data_format=parse_data_format(data_format))
+        self._nt_set_arguments(data_format=parse_data_format(data_format))
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give a matrix with a row for each element of the batch, channels last."""
+        """Return a matrix with a row for each example, in which channels vary fastest."""
         rank = inputs.ndim
-        shape: Any = self.compute_output_shape(inputs.shape)
+        shape: Any = self.compute_output_shape(
+            inputs.shape
+        )  # without None, because the inputs have values
         if self.data_format == "channels_first" and rank > 2:
             inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
         return movement.reshape(inputs, shape)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape (batch, number of elements)."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return (batch, number of elements of an example)."""
         batch, *sizes = tuple(input_shape)
         return (batch, _product(sizes))
 
 
 @document(
-    "ValueError: At a call, if the number of elements is another one.",
-    target_shape="The new shape without the batch; one size may be -1, which is the rest.",
+    "ValueError: At a call, if the number of elements differs.",
+    target_shape="The new shape without the batch axis; one size may be -1, and is inferred.",
 )
 class Reshape(ConfiguredLayer):
-    """Each element of a batch in another shape.
+    """Changes the shape of each example.
 
     >>> tf.keras.layers.Reshape((2, -1))(tf.ones((5, 6))).shape
     TensorShape([5, 2, 3])
     """
 
-    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+    def __init__(self, target_shape: int | Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         shape = (target_shape,) if isinstance(target_shape, int) else tuple(target_shape)
         if shape.count(-1) > 1:
@@ -63,15 +70,17 @@ class Reshape(ConfiguredLayer):
                 "There must be at most one unknown dimension in `target_shape` (-1). Received: "
                 f"target_shape={repr_of(target_shape)}."
             )
-        self._nt_keep(target_shape=shape)
+        self._nt_set_arguments(target_shape=shape)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs in the new shape."""
-        shape: Any = self.compute_output_shape(inputs.shape)
+        """Return the inputs in the new shape."""
+        shape: Any = self.compute_output_shape(
+            inputs.shape
+        )  # without None, because the inputs have values
         return movement.reshape(inputs, shape)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the batch and the new shape."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the batch size and the target shape."""
         batch, *sizes = tuple(input_shape)
         total, requested = _product(sizes), self.target_shape
         known = math.prod(n for n in requested if n != -1)
@@ -86,19 +95,20 @@ class Reshape(ConfiguredLayer):
 
 
 @document(
-    "ValueError: If ``dims`` are not all of 1, 2, ...; at a call, if there are other axes.",
-    dims="The axes in their new order, from 1: the batch stays where it is.",
+    "ValueError: If ``dims`` is not a permutation of 1, 2, ...; at a call, if the number of "
+    "axes is wrong.",
+    dims="A permutation of the axes, which are counted from 1, without the batch axis.",
 )
 class Permute(ConfiguredLayer):
-    """The axes of each element of a batch in another order.
+    """Permutes the axes of each example.
 
     >>> tf.keras.layers.Permute((2, 1))(tf.ones((5, 2, 3))).shape
     TensorShape([5, 3, 2])
     """
 
-    def __init__(self, dims: Any, **kwargs: Any) -> None:
+    def __init__(self, dims: Iterable[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._nt_keep(dims=tuple(dims))
+        self._nt_set_arguments(dims=tuple(dims))
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
             raise ValueError(
                 "Invalid permutation argument `dims` for Permute Layer. The set of indices in "
@@ -108,11 +118,11 @@ class Permute(ConfiguredLayer):
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs with their axes in the new order."""
+        """Return the inputs with permuted axes."""
         return movement.transpose(inputs, (0, *self.dims))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the sizes in the new order."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the permuted shape."""
         shape = tuple(input_shape)
         return (shape[0], *(shape[axis] for axis in self.dims))
 
@@ -121,10 +131,10 @@ class Permute(ConfiguredLayer):
     "TypeError: If ``n`` is not an int.\n"
     "ValueError: If it is not positive; at a call, if the inputs "
     "are not a matrix.",
-    n="How often.",
+    n="The number of repetitions.",
 )
 class RepeatVector(ConfiguredLayer):
-    """Each vector of a batch several times: (batch, features) to (batch, n, features).
+    """Repeats each vector: (batch, features) becomes (batch, n, features).
 
     >>> tf.keras.layers.RepeatVector(2)(tf.constant([[1.0, 2.0]])).numpy()
     array([[[1., 2.],
@@ -137,15 +147,17 @@ class RepeatVector(ConfiguredLayer):
             raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
         if n <= 0:
             raise ValueError(f"Argument `n` should be a positive integer. Received: n={n}")
-        self._nt_keep(n=n)
+        self._nt_set_arguments(n=n)
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Give the inputs, repeated along a new axis."""
-        shape: Any = self.compute_output_shape(inputs.shape)
+        """Return the inputs, repeated along a new axis."""
+        shape: Any = self.compute_output_shape(
+            inputs.shape
+        )  # without None, because the inputs have values
         return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        """Give the shape (batch, n, features)."""
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return (batch, n, features)."""
         batch, features = tuple(input_shape)
         return (batch, self.n, features)

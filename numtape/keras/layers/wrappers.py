@@ -1,8 +1,9 @@
-"""Layers around a layer: at each time, and forward and backward in time."""
+"""Layers that wrap a layer: `Wrapper`, `TimeDistributed` and `Bidirectional`."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import concat, stack
@@ -14,12 +15,16 @@ from ..symbolic import signature_of
 from .base import deserialize, document, serialize
 from .recurrent_cells import time_first, unstack_rows
 
-_wrapper = document("ValueError: If ``layer`` is none.", layer="The layer.")
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import InputShape
+
+_wrapper = document("ValueError: If ``layer`` is not a layer.", layer="The wrapped layer.")
 
 
 @_wrapper
 class Wrapper(Layer):
-    """Base class of layers around a layer.
+    """Base class of layers that wrap a layer.
 
     >>> class Twice(tf.keras.layers.Wrapper):
     ...     def call(self, inputs):
@@ -28,7 +33,7 @@ class Wrapper(Layer):
     3
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Any) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Layer {repr_of(layer)} supplied to Wrapper isn't a supported layer type. Please "
@@ -38,26 +43,28 @@ class Wrapper(Layer):
         self.layer = layer
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the layer's variables.
+        """Build the wrapped layer.
 
         Args:
-          input_shape: The shape of its inputs.
+          input_shape: The shape of the inputs.
         """
         if not self.layer.built:
             self.layer.build(input_shape)
             self.layer.built = True
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "layer": serialize(self.layer)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Classes, by name.
+          custom_objects: Custom classes, by name.
 
         Returns:
           A layer.
@@ -67,14 +74,14 @@ class Wrapper(Layer):
 
 @_wrapper
 class TimeDistributed(Wrapper):
-    """A layer at each time of inputs of shape (batch, time, ...).
+    """Applies a layer to each time step of inputs of shape (batch, time, ...).
 
     >>> layer = tf.keras.layers.TimeDistributed(tf.keras.layers.Dense(3))
     >>> layer(tf.ones((2, 5, 4))).shape
     TensorShape([2, 5, 3])
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Any) -> None:
         if not isinstance(layer, Layer):
             raise ValueError(
                 f"Please initialize `TimeDistributed` layer with a `keras.layers.Layer` instance. "
@@ -83,7 +90,8 @@ class TimeDistributed(Wrapper):
         super().__init__(layer, **kwargs)
         self.supports_masking = True
 
-    def _nt_inner_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def _nt_inner_shape(self, input_shape: InputShape) -> tuple[int | None, ...]:
+        """Return the shape of one time step."""
         if len(input_shape) < 3:
             raise ValueError(
                 f"`TimeDistributed` Layer should be passed an `input_shape` with at least 3 "
@@ -92,15 +100,15 @@ class TimeDistributed(Wrapper):
         return (input_shape[0], *input_shape[2:])
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the layer's variables.
+        """Build the wrapped layer.
 
         Args:
           input_shape: The shape of the inputs, (batch, time, ...).
         """
         super().build(self._nt_inner_shape(input_shape))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of the output.
+    def compute_output_shape(self, input_shape: InputShape) -> Any:
+        """Compute the shape of the output.
 
         Args:
           input_shape: The shape of the inputs.
@@ -111,13 +119,15 @@ class TimeDistributed(Wrapper):
         inner = self.layer.compute_output_shape(self._nt_inner_shape(input_shape))
         return (inner[0], input_shape[1], *inner[1:])
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Tensor:
-        """The layer's outputs at all times.
+    def call(
+        self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Apply the layer to each time step.
 
         Args:
           inputs: A tensor of shape (batch, time, ...).
-          training: Given to the layer, if it takes it.
-          mask: Also, at each time.
+          training: Passed to the layer if its ``call`` accepts it.
+          mask: A mask of shape (batch, time, ...), passed to the layer if its ``call`` accepts it.
 
         Returns:
           A tensor of shape (batch, time, ...).
@@ -143,15 +153,15 @@ _MODES = ("sum", "mul", "ave", "concat", None)
 
 
 @document(
-    "ValueError: If an argument is none of those, or the two layers differ in more than direction.",
-    layer="A recurrent layer, which goes forward: a layer with the same arguments is made.",
-    merge_mode='How the outputs of both become one: ``"concat"``, ``"sum"``, ``"mul"``, '
-    '``"ave"`` (their mean), or None for a tuple of both.',
-    weights="Initial weights: those of the forward layer, then those of the backward one.",
-    backward_layer="The layer that goes backward; None for one like ``layer``.",
+    "ValueError: If an argument is invalid, or the two layers are incompatible.",
+    layer="A recurrent layer, whose copy processes sequences forward.",
+    merge_mode='How to combine the outputs: ``"concat"``, ``"sum"``, ``"mul"``, ``"ave"`` (mean), '
+    "or None for a tuple of both.",
+    weights="Initial weights of the forward layer, followed by those of the backward layer.",
+    backward_layer="The layer that processes sequences backward; None for a copy of ``layer``.",
 )
 class Bidirectional(Layer):
-    """Two recurrent layers, one of which goes backward in time.
+    """Applies two recurrent layers, one of them backward in time.
 
     From Schuster and Paliwal, "Bidirectional Recurrent Neural Networks" (1997).
 
@@ -162,10 +172,10 @@ class Bidirectional(Layer):
 
     def __init__(
         self,
-        layer: Any,
+        layer: Layer,
         merge_mode: str | None = "concat",
-        weights: Any = None,
-        backward_layer: Any = None,
+        weights: Sequence[TensorLike] | None = None,
+        backward_layer: Layer | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(layer, Layer):
@@ -184,11 +194,14 @@ class Bidirectional(Layer):
                 f"{_MODES}"
             )
         super().__init__(**kwargs)
-        self.forward_layer = _again(layer, "forward_")
-        if backward_layer is None:
-            backward_layer = _again(layer, "backward_", go_backwards=True)
-        self.backward_layer = backward_layer
-        self._nt_check()
+        self.forward_layer = _copy_layer(layer, "forward_")
+        self.backward_layer: Any = (
+            _copy_layer(layer, "backward_", go_backwards=True)
+            if backward_layer is None
+            else backward_layer
+        )
+        self._nt_check_layers()
+        one: Any
         for one in (self.forward_layer, self.backward_layer):
             if getattr(one, "zero_output_for_mask", None) is not None:
                 one.zero_output_for_mask = one.return_sequences
@@ -200,7 +213,8 @@ class Bidirectional(Layer):
         self.supports_masking = True
         self.input_spec = layer.input_spec
 
-    def _nt_check(self) -> None:
+    def _nt_check_layers(self) -> None:
+        """Raise unless the layers differ in direction and agree in the other arguments."""
         forward, backward = self.forward_layer, self.backward_layer
         if forward.go_backwards == backward.go_backwards:
             raise ValueError(
@@ -209,20 +223,20 @@ class Bidirectional(Layer):
                 f"backward_layer.go_backwards={backward.go_backwards}"
             )
         for name in ("stateful", "return_sequences", "return_state"):
-            one, other = getattr(forward, name), getattr(backward, name)
-            if one != other:
+            value, other = getattr(forward, name), getattr(backward, name)
+            if value != other:
                 raise ValueError(
                     f"Forward layer and backward layer are expected to have the same value for "
-                    f'attribute "{name}", got "{one}" for forward layer and "{other}" for backward '
-                    f"layer"
+                    f'attribute "{name}", got "{value}" for forward layer and "{other}" for '
+                    f"backward layer"
                 )
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        """Make the variables of both layers.
+    def build(self, sequences_shape: InputShape, initial_state_shape: object = None) -> None:
+        """Build both layers.
 
         Args:
           sequences_shape: The shape of the inputs.
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
         """
         for layer in (self.forward_layer, self.backward_layer):
             if not layer.built:
@@ -235,58 +249,67 @@ class Bidirectional(Layer):
             self._nt_given = None
 
     def call(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: Any = None
+        self,
+        sequences: Tensor,
+        initial_state: Sequence[Any] | None = None,
+        mask: Tensor | Sequence[Tensor | None] | None = None,
+        training: bool | None = None,
     ) -> Any:
-        """The merged outputs.
+        """Apply both layers, and combine their outputs.
 
         Args:
           sequences: A tensor of shape (batch, time, features).
-          initial_state: The states before the first step: the forward layer's, then the other's.
-          mask: Which times each example has.
-          training: Whether it is training.
+          initial_state: The initial states of the forward layer, followed by those of the backward
+            layer.
+          mask: A mask of the time steps, of shape (batch, time).
+          training: Whether the model is in training.
 
         Returns:
-          A tensor, or a tuple of both outputs; and the states of both, if they are wanted.
+          A tensor, or a tuple of both outputs; followed by the states if ``return_state``.
         """
-        value = []
+        results = []
         half = 0 if initial_state is None else len(initial_state) // 2
         for k, layer in enumerate((self.forward_layer, self.backward_layer)):
             names = signature_of(type(layer).call).all
             provided = {"training": training, "mask": mask}
-            named = {name: x for name, x in provided.items() if name in names}
+            named: dict[str, Any] = {name: x for name, x in provided.items() if name in names}
             state = None if initial_state is None else initial_state[k * half : (k + 1) * half]
             if state is not None or "initial_state" in names:
                 named["initial_state"] = state
-            value.append(layer(sequences, **named))
+            results.append(layer(sequences, **named))
         states: tuple[Any, ...] = ()
         if self.return_state:
-            states = (*value[0][1:], *value[1][1:])
-            value = [value[0][0], value[1][0]]
-        one, other = (x if x.dtype is self._nt_dtype else cast(x, self._nt_dtype) for x in value)
+            states = (*results[0][1:], *results[1][1:])
+            results = [results[0][0], results[1][0]]
+        forward, backward = (
+            x if x.dtype is self._nt_dtype else cast(x, self._nt_dtype) for x in results
+        )
         if self.return_sequences:
-            other = reverse(other, [1])
-        merged: Any = (one, other)
+            backward = reverse(backward, [1])
+        merged: Any = (forward, backward)
         if self.merge_mode == "concat":
-            merged = concat([one, other], -1)
+            merged = concat([forward, backward], -1)
         elif self.merge_mode == "sum":
-            merged = one + other
+            merged = forward + backward
         elif self.merge_mode == "ave":
-            merged = (one + other) / 2.0
+            merged = (forward + backward) / 2.0
         elif self.merge_mode == "mul":
-            merged = one * other
+            merged = forward * backward
         if not self.return_state:
             return merged
         return (*merged, *states) if self.merge_mode is None else (merged, *states)
 
-    def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """The shape of the output.
+    def compute_output_shape(
+        self, sequences_shape: InputShape, initial_state_shape: object = None
+    ) -> Any:
+        """Compute the shape of the output.
 
         Args:
           sequences_shape: The shape of the inputs.
-          initial_state_shape: Not used.
+          initial_state_shape: Ignored.
 
         Returns:
-          A tuple, or several.
+          A tuple, or a tuple of them if there are several outputs.
         """
         result = self.forward_layer.compute_output_shape(sequences_shape)
         states: tuple[Any, ...] = ()
@@ -299,12 +322,14 @@ class Bidirectional(Layer):
             result = (*result[:-1], result[-1] * 2)
         return (result, *states) if self.return_state else result
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
-        """The mask of the outputs: that of the inputs, if all of them are given.
+    def compute_mask(
+        self, inputs: object, previous_mask: Tensor | Sequence[Tensor | None] | None
+    ) -> Any:
+        """Return the mask of the inputs if the layer returns sequences, else None.
 
         Args:
           inputs: The inputs.
-          previous_mask: Their mask.
+          previous_mask: The mask of the inputs.
 
         Returns:
           A mask or None, or a tuple of them.
@@ -318,21 +343,21 @@ class Bidirectional(Layer):
 
     @property
     def states(self) -> Any:
-        """The states that are kept, of both layers; None if they do not exist."""
-        one, other = self.forward_layer.states, self.backward_layer.states
-        return None if one is None or other is None else (*one, *other)
+        """The stored states of both layers; None unless ``stateful``."""
+        forward, backward = self.forward_layer.states, self.backward_layer.states
+        return None if forward is None or backward is None else (*forward, *backward)
 
     def reset_state(self) -> None:
-        """Begin the next call with zeros, if states are kept."""
+        """Reset the stored states to zeros."""
         self.forward_layer.reset_state()
         self.backward_layer.reset_state()
 
     def reset_states(self) -> None:
-        """Begin the next call with zeros, if states are kept."""
+        """Reset the stored states to zeros."""
         self.reset_state()
 
     def get_config(self) -> dict[str, Any]:
-        """Give the arguments that make a layer like this one."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "merge_mode": self.merge_mode,
@@ -341,12 +366,14 @@ class Bidirectional(Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer made with these arguments.
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
+        """Create a layer from its configuration.
 
         Args:
           config: The result of `get_config`.
-          custom_objects: Classes, by name.
+          custom_objects: Custom classes, by name.
 
         Returns:
           A layer.
@@ -358,8 +385,8 @@ class Bidirectional(Layer):
         return cls(**{**config, **entries})
 
 
-def _again(layer: Layer, prefix: str, **changes: Any) -> Any:
-    """A layer with the same arguments and another name."""
+def _copy_layer(layer: Layer, prefix: str, **changes: Any) -> Any:
+    """Create a layer with the same configuration except for the name and given changes."""
     config = serialize(layer)
     name = f"{prefix}{layer.name.removeprefix(prefix)}"
     config["config"] = {**config["config"], "name": name, **changes}

@@ -13,7 +13,7 @@ from ...core.values.hints import hint_missing_attributes
 from ...nest import map_structure
 from ..error_context import MODEL
 from ..layer import Layer
-from ..registry import readable
+from ..registry import config_errors
 from ..symbolic import is_symbolic, shapes_for, symbols_of
 from .graph import LayerGraph
 from .graph_config import graph_of, to_config
@@ -240,7 +240,7 @@ class Model(Trainer):
         Returns:
           A `KerasTensor`, or a structure of them.
         """
-        return self._nt_inferred(*args, **kwargs)
+        return self._nt_infer_outputs(*args, **kwargs)
 
     def build(self, input_shape: Any) -> None:
         """Create the variables by calling the layers with zeros.
@@ -255,7 +255,7 @@ class Model(Trainer):
           8
         """
         if not self.built:
-            self._nt_inferred(symbols_of(input_shape, self.dtype))
+            self._nt_infer_outputs(symbols_of(input_shape, self.dtype))
 
     def _nt_build(self, arguments: dict[str, Any]) -> None:
         self._nt_built_for = shapes_for(type(self).build, arguments, type(self).__name__)
@@ -310,10 +310,10 @@ class Model(Trainer):
             f"No such layer: {name}. Existing layers are: {[layer.name for layer in layers]}."
         )
 
-    def _nt_arguments_shown(self) -> dict[str, Any]:
+    def _nt_summary_arguments(self) -> dict[str, Any]:
         names = [layer.name for layer in self.layers]
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-        return {**super()._nt_arguments_shown(), "layers": f"[{', '.join(names[:4])}{more}]"}
+        return {**super()._nt_summary_arguments(), "layers": f"[{', '.join(names[:4])}{more}]"}
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name; ``layers`` by index."""
@@ -467,7 +467,7 @@ class Functional(Model):
         """
         if cls is not Functional and "input_layers" not in config:
             return super().from_config(config)
-        with readable():
+        with config_errors():
             inputs, outputs = graph_of(config, custom_objects)
         return cls(
             inputs, outputs, name=config.get("name"), trainable=config.get("trainable", True)

@@ -10,7 +10,7 @@ from ...nest import map_structure
 from ..input import InputLayer
 from ..layer import Layer
 from ..layers.base import deserialize, serialize
-from ..registry import readable
+from ..registry import config_errors
 from ..symbolic import KerasTensor
 from .graph import LayerGraph, chain
 from .model import Model
@@ -99,7 +99,7 @@ class Sequential(Model):
                 if before is None:
                     self._nt_rebuild()
                 else:
-                    results = self._nt_inside(layer, before.results)
+                    results = self._nt_call_within(layer, before.results)
                     self._nt_set_graph(LayerGraph(before.structure, results, rank_only=True))
             except BaseException:
                 self._nt_stack.pop()
@@ -137,7 +137,7 @@ class Sequential(Model):
 
     def _nt_rebuild(self) -> None:
         if len(self._nt_stack) > 1 and isinstance(self._nt_stack[0], InputLayer):
-            self._nt_set_graph(self._nt_inside(lambda: chain(self._nt_stack)))
+            self._nt_set_graph(self._nt_call_within(lambda: chain(self._nt_stack)))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the variables.
@@ -226,7 +226,7 @@ class Sequential(Model):
         Raises:
           ValueError: If the class of a layer is unknown.
         """
-        with readable():
+        with config_errors():
             layers = [deserialize(layer, custom_objects) for layer in config["layers"]]
         return cls(layers, config.get("trainable", True), config.get("name"))
 

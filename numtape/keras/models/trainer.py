@@ -132,7 +132,7 @@ class Trainer(Layer):
           True
         """
         model: Any = self
-        model._nt_check_begun()
+        model._nt_check_initialized()
         created = optimizers.get(optimizer)
         names = self.output_names
         compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)

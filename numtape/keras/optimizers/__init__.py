@@ -76,7 +76,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{_shown(optimizer)} must be an optimizer.")
-    return _KIND.described(optimizer)
+    return _KIND.describe(optimizer)
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:

@@ -460,7 +460,7 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     """
     if not isinstance(learning_rate_schedule, LearningRateSchedule):
         raise TypeError(f"{learning_rate_schedule!r} must be a LearningRateSchedule.")
-    return _KIND.described(learning_rate_schedule)
+    return _KIND.describe(learning_rate_schedule)
 
 
 def deserialize(

@@ -15,12 +15,12 @@ from ...core.values.tensor import Tensor
 from .. import constraints, initializers, layers, losses, metrics, models, optimizers, regularizers
 from ..layers.base import FUNCTIONAL
 from ..registry import (
+    config_errors,
     custom_object_scope,
     get_custom_objects,
     get_registered_name,
     get_registered_object,
-    own_arguments,
-    readable,
+    supported_arguments,
 )
 
 # The only modules in which built-in classes are looked up; custom classes are registered.
@@ -155,7 +155,7 @@ def deserialize_keras_object(
     """
     if not safe_mode:
         raise ValueError("safe_mode must be True: numtape's files contain no code.")
-    with custom_object_scope(custom_objects or {}), readable():
+    with custom_object_scope(custom_objects or {}), config_errors():
         return _make(config)
 
 
@@ -178,7 +178,7 @@ def _make(config: Any) -> Any:
     if not inspect.isclass(value) or not hasattr(value, "from_config"):
         raise TypeError(f"{kind!r} is not a class with a `from_config`.")
     try:
-        result = value.from_config(own_arguments(value, _plain(config.get("config") or {})))
+        result = value.from_config(supported_arguments(value, _plain(config.get("config") or {})))
     except TypeError as error:
         raise ValueError(
             f"{value.__name__} could not be created from its config: {error}. Its `get_config` "
@@ -229,5 +229,5 @@ def compile_config(model: Any) -> dict[str, Any]:
 def compile_from(model: Any, config: dict[str, Any]) -> None:
     """Compile a model with the result of `compile_config`."""
     if config:
-        with readable():
+        with config_errors():
             model.compile(**_make(config))
