@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..core.values.annotations import DTypeLike, NumberLike
 from ..core.values.tensor import Tensor
-from .input_spec import InputSpec
 
 # The result of `serialize`: the name and configuration of a class.
 Config: TypeAlias = Mapping[str, Any]
@@ -32,9 +31,6 @@ InitializerLike: TypeAlias = (
 
 # The shape of one input or output, including the batch axis; None for an unknown size.
 InputShape: TypeAlias = Sequence[int | None]
-
-# The requirements on the inputs of a layer, in the structure of the inputs.
-InputSpecs: TypeAlias = InputSpec | Sequence["InputSpecs"] | Mapping[str, "InputSpecs"] | None
 
 # A number, a schedule (a function of the step) or a function without arguments.
 LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.values.tensor import Tensor
 from ..nest import flatten
@@ -10,7 +11,7 @@ from .registry import keras_dtype
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
-    from .annotations import InputShape, InputSpecs
+    from .annotations import InputShape
 
 
 class InputSpec:
@@ -99,6 +100,10 @@ class InputSpec:
           InputSpec(ndim=2)
         """
         return cls(**config)
+
+
+# The requirements on the inputs of a layer, in the structure of the inputs.
+InputSpecs: TypeAlias = InputSpec | Sequence["InputSpecs"] | Mapping[str, "InputSpecs"] | None
 
 
 def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_name: str) -> None:

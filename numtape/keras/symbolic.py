@@ -6,7 +6,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
@@ -22,7 +22,6 @@ from .registry import keras_dtype
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, DTypeLike, ShapeLike
     from .annotations import InputShape
-    from .layer import Layer
 
 _numbers: Counter[str] = Counter()
 
@@ -43,6 +42,19 @@ def reset_names() -> None:
     _numbers.clear()
 
 
+class GraphOperation(Protocol):
+    """A layer, or an `Operation`."""
+
+    _nt_inbound_nodes: list[Node]
+
+    @property
+    def name(self) -> str:
+        """The name, unique in a graph."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the operation."""
+
+
 class Node:
     """One call of an operation in a graph.
 
@@ -57,7 +69,7 @@ class Node:
 
     def __init__(
         self,
-        operation: Layer | Operation,
+        operation: GraphOperation,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         structure: object,

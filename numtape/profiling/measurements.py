@@ -1,4 +1,4 @@
-"""What a profile measures: times, and counts of events by line of the program.
+"""The measurements of a profile: times, and counts of events by line of the program.
 
 `hooks` calls the methods of `Measurements` while a profile runs; `advice` and `report` read the
 attributes afterwards.

@@ -2,8 +2,8 @@
 
 An argument of the public API accepts more than `Tensor`: variables, arrays, numbers and nested
 lists. A function that converts its argument first annotates it with an alias from here; a function
-whose argument is already converted annotates it with `Tensor`. What cannot be stated by a type (a
-function of any signature, any Python object) is ``Any``. `numtape.keras.annotations` has the
+whose argument is already converted annotates it with `Tensor`. An argument that no type describes,
+such as a function of any signature, is ``Any``. `numtape.keras.annotations` has the
 aliases of Keras.
 """
 

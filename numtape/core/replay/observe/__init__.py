@@ -9,7 +9,7 @@ the program's own frames, so that tracebacks, debuggers and coverage tools work 
 reads the operands of the instruction from the frame's stack, at the depth that `bytecode`
 computes. `instructions` and `name_reads` note the state that each instruction reads or changes.
 `c_functions` does this for functions written in C. `observer` starts a `follower` for each frame.
-What they note is in `read_set`, `write_set` and `effects`. `guards` compares all reads in one
+They fill `read_set`, `write_set` and `effects`. `guards` compares all reads in one
 compiled pass.
 
 Anything that is not known to be harmless (an instruction, a C function, a type of object) makes the

@@ -1,4 +1,4 @@
-"""What a call creates and does, and why it cannot be replayed."""
+"""The effects of a call: objects that it creates, output, and the reason against a replay."""
 
 from __future__ import annotations
 

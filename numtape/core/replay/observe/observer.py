@@ -60,9 +60,9 @@ class Observer:
       frozen: Whether nothing is compared, and nothing prevents a replay.
 
     Attributes:
-      effects: What the call creates and does, and why it cannot be replayed.
-      reads: What it reads.
-      writes: What it writes.
+      effects: The effects of the call.
+      reads: Its reads.
+      writes: Its writes.
       executed_code: The code that ran.
       active: Whether frames are followed now.
       muted: The follower of a frame that has called code whose own reads do not matter.

@@ -1,4 +1,4 @@
-"""What a call reads: the source of the guards of its recording."""
+"""The reads of a call, which become the guards of its recording."""
 
 from __future__ import annotations
 

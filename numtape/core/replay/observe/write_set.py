@@ -1,4 +1,4 @@
-"""What a call writes outside of the objects that it created."""
+"""The writes of a call to objects that it did not create."""
 
 from __future__ import annotations
 
