@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..core.values.annotations import DTypeLike, NumberLike
@@ -19,8 +19,14 @@ ActivationLike: TypeAlias = str | Config | Callable[..., Any] | None
 InitializerLike: TypeAlias = str | Config | Callable[..., Any] | None
 RegularizerLike: TypeAlias = str | Config | Callable[..., Any] | None
 ConstraintLike: TypeAlias = str | Config | Callable[..., Any] | None
-LossLike: TypeAlias = str | Config | Callable[..., Any] | None
+LossLike: TypeAlias = str | Callable[..., Any] | None
 MetricLike: TypeAlias = str | Config | Callable[..., Any]
+
+# Arguments of `compile`: one value, or a value for each output, in order or by the output's name.
+LossesLike: TypeAlias = LossLike | Sequence[LossLike] | Mapping[str, LossLike]
+LossWeights: TypeAlias = float | Sequence[float | None] | Mapping[str, float | None] | None
+_OutputMetrics: TypeAlias = MetricLike | Sequence[MetricLike] | None
+MetricsLike: TypeAlias = Sequence[_OutputMetrics] | Mapping[str, _OutputMetrics] | None
 
 # A number, a schedule (a function of the step) or a function without arguments.
 LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]

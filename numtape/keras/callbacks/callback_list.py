@@ -29,7 +29,7 @@ def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
     return result
 
 
-def _overrides(callback: Any, *names: str) -> bool:
+def _overrides(callback: object, *names: str) -> bool:
     """Whether a callback, of any class, overrides one of these methods."""
     if isinstance(callback, Callback):
         return callback.overrides(*names)
@@ -62,11 +62,11 @@ class CallbackList(Callback):
 
     def __init__(
         self,
-        callbacks: Any = None,
+        callbacks: object = None,
         add_history: bool = False,
         add_progbar: bool = False,
         model: Any = None,
-        **params: Any,
+        **params: object,
     ) -> None:
         if add_progbar:
             raise NotImplementedError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.along_axis import argmax
@@ -19,6 +19,10 @@ from ..loss_functions import same_rank
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import IntLike, NumberLike, TensorLike
+    from ..annotations import DTypePolicyLike
+
 _function = describe(
     MEANINGS,
     "A float32 tensor: 1 for each correct example, 0 for the others.",
@@ -26,7 +30,7 @@ _function = describe(
 )
 
 
-def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Return 1 where predictions equal the labels, else 0."""
     y_pred = as_tensor(y_pred)
     y_true, y_pred = same_rank(cast(as_tensor(y_true), y_pred.dtype), y_pred)
@@ -34,7 +38,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 @_function
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
+def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: NumberLike = 0.5) -> Tensor:
     """Return 1 where thresholded predictions equal labels of 0 and 1.
 
     >>> tf.keras.metrics.binary_accuracy([[1.0], [0.0]], [[0.7], [0.6]]).numpy()
@@ -58,7 +62,7 @@ def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
 
 
 @_function
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Return 1 where the largest prediction is the class of the one-hot label.
 
     >>> tf.keras.metrics.categorical_accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy()
@@ -74,7 +78,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 @_function
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Return 1 where the largest prediction is the class of the integer label.
 
     >>> tf.keras.metrics.sparse_categorical_accuracy([1, 0], [[0.1, 0.9], [0.2, 0.8]]).numpy()
@@ -85,7 +89,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     return squeeze(result, -1) if result.ndim > 1 and result.shape[-1] == 1 else result
 
 
-def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
+def _among(labels: Tensor, y_pred: Tensor, k: IntLike) -> Tensor:
     """Return 1 where the label is among the ``k`` largest predictions."""
     shape = labels.shape
     rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
@@ -94,7 +98,7 @@ def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
 
 
 @_function
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """Return 1 where the class of the one-hot label is among the ``k`` largest predictions.
 
     >>> tf.keras.metrics.top_k_categorical_accuracy([[0, 0, 1]], [[0.1, 0.6, 0.3]], k=2).numpy()
@@ -105,7 +109,7 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
 
 @_function
 def sparse_top_k_categorical_accuracy(
-    y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
+    y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:
     """Return 1 where the integer label is among the ``k`` largest predictions.
 
@@ -133,7 +137,7 @@ class Accuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "accuracy", dtype: DTypePolicyLike = None) -> None:
         super().__init__(accuracy, name, dtype)
 
 
@@ -149,7 +153,10 @@ class BinaryAccuracy(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
+        self,
+        name: str | None = "binary_accuracy",
+        dtype: DTypePolicyLike = None,
+        threshold: float = 0.5,
     ) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
 
@@ -165,7 +172,9 @@ class CategoricalAccuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "categorical_accuracy", dtype: DTypePolicyLike = None
+    ) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
 
@@ -180,7 +189,9 @@ class SparseCategoricalAccuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "sparse_categorical_accuracy", dtype: DTypePolicyLike = None
+    ) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
@@ -196,7 +207,10 @@ class TopKCategoricalAccuracy(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+        self,
+        k: int = 5,
+        name: str | None = "top_k_categorical_accuracy",
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
@@ -216,7 +230,7 @@ class SparseTopKCategoricalAccuracy(FunctionMetric):
         self,
         k: int = 5,
         name: str | None = "sparse_top_k_categorical_accuracy",
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
         from_sorted_ids: bool = False,
     ) -> None:
         super().__init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,10 +23,19 @@ from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON, same_rank
 from .metric import Metric, add_all, metric_class, the_only
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...core.values.annotations import TensorLike
+    from ..annotations import DTypePolicyLike
+
+    # None or a scalar stands for one threshold.
+    Thresholds: TypeAlias = float | list[float] | tuple[float, ...] | NDArray[Any] | None
+
 LOWEST = -1e10  # replaces predictions outside the top k
 
 
-def parse(thresholds: Any, default: float = 0.5) -> list[float]:
+def parse(thresholds: Thresholds, default: float = 0.5) -> list[float]:
     """Return the thresholds as a list.
 
     Raises:
@@ -34,8 +43,10 @@ def parse(thresholds: Any, default: float = 0.5) -> list[float]:
     """
     if thresholds is None:
         return [default]
-    several = isinstance(thresholds, list | tuple | np.ndarray)
-    result = list(thresholds) if several else [thresholds]
+    if isinstance(thresholds, list | tuple | np.ndarray):
+        result = list(thresholds)
+    else:
+        result = [thresholds]
     wrong = [t for t in result if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
     if wrong or not result:
         raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong}")
@@ -65,7 +76,7 @@ class Counter:
         top_k: int | None = None,
         class_id: int | None = None,
         multi_label: bool = False,
-        label_weights: Any = None,
+        label_weights: TensorLike | None = None,
     ) -> None:
         self.thresholds = np.array(thresholds, np.float32)
         self.even = evenly(thresholds)
@@ -74,7 +85,13 @@ class Counter:
         self.multi_label = multi_label
         self.label_weights = label_weights
 
-    def __call__(self, names: Sequence[str], y_true: Any, y_pred: Any, weight: Any) -> list[Tensor]:
+    def __call__(
+        self,
+        names: Sequence[str],
+        y_true: TensorLike,
+        y_pred: TensorLike,
+        weight: TensorLike | None,
+    ) -> list[Tensor]:
         """Return the counts in ``names``: any of "tp", "fp", "tn", "fn".
 
         Raises:
@@ -147,14 +164,18 @@ class _Count(Metric):
 
     _nt_kind: str
 
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(
+        self, thresholds: Thresholds = None, name: str | None = None, dtype: DTypePolicyLike = None
+    ) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
         self.thresholds = parse(thresholds)
         self._nt_counter = Counter(self.thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -234,11 +255,11 @@ class _Share(Metric):
 
     def __init__(
         self,
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         top_k: int | None = None,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
@@ -251,7 +272,9 @@ class _Share(Metric):
         other = self.add_variable(shape, "zeros", name=self._nt_other[1])
         setattr(self, self._nt_other[1], other)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:

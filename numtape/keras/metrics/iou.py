@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 from .metric import Metric, add_all, metric_class
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import DTypePolicyLike
 
 
 @metric_class
@@ -43,7 +47,7 @@ class IoU(Metric):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -73,7 +77,9 @@ class IoU(Metric):
             (num_classes, num_classes), "zeros", self._nt_dtype, name="total_confusion_matrix"
         )
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch to the confusion matrix.
 
         Elements whose label or prediction is out of range are ignored.
@@ -166,12 +172,14 @@ class BinaryIoU(IoU):
         target_class_ids: Sequence[int] = (0, 1),
         threshold: float = 0.5,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(2, target_class_ids, name, dtype)
         self.threshold = threshold
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch to the confusion matrix. Predictions >= ``threshold`` count as 1.
 
         Args:
@@ -206,7 +214,7 @@ class MeanIoU(IoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -246,7 +254,7 @@ class OneHotIoU(IoU):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,
@@ -277,7 +285,7 @@ class OneHotMeanIoU(MeanIoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,

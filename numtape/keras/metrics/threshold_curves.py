@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,15 @@ from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 from .confusion import Counter, parse
 from .metric import Metric, add_all, metric_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from ...core.log.variable import Variable
+    from ...core.values.annotations import TensorLike
+    from ..annotations import DTypePolicyLike
 
 _KINDS = ("tp", "fp", "tn", "fn")
 
@@ -46,7 +55,9 @@ class _Counts(Metric):
             self.false_negatives,
         ]
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -66,7 +77,7 @@ class _Best(_Counts):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         what = self._nt_asked()
         if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
@@ -96,7 +107,7 @@ class _Best(_Counts):
         """The constrained rate and the maximized rate."""
         raise NotImplementedError
 
-    def _nt_share(self, part: Any, rest: Any) -> Tensor:
+    def _nt_share(self, part: Variable, rest: Variable) -> Tensor:
         return divide_no_nan(part, part + rest)
 
     @property
@@ -149,7 +160,7 @@ class SensitivityAtSpecificity(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
@@ -175,7 +186,7 @@ class SpecificityAtSensitivity(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
@@ -201,7 +212,7 @@ class PrecisionAtRecall(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
@@ -227,7 +238,7 @@ class RecallAtPrecision(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypePolicyLike = None,
     ) -> None:
         super().__init__(precision, num_thresholds, class_id, name, dtype)
 
@@ -258,11 +269,11 @@ class AUC(_Counts):
         curve: str = "ROC",
         summation_method: str = "interpolation",
         name: str | None = None,
-        dtype: Any = None,
-        thresholds: Any = None,
+        dtype: DTypePolicyLike = None,
+        thresholds: Iterable[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,
-        label_weights: Any = None,
+        label_weights: ArrayLike | None = None,
         from_logits: bool = False,
     ) -> None:
         self.curve = str(curve).upper()
@@ -307,7 +318,9 @@ class AUC(_Counts):
         if self._nt_built:
             self._nt_make((self.num_thresholds, *([num_labels] if num_labels else [])))
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
 
 RAN_OUT = (
     "Your input ran out of data; interrupting training. Make sure that your dataset or generator "
@@ -42,7 +45,7 @@ def unpack(data: Any) -> Batch:
     return x, y, weight
 
 
-def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
+def weights_of_classes(y: TensorLike, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
     """Return the weight of each example from the weight of its class."""
     classes = np.asarray(y)
     if classes.ndim > 1:
@@ -54,7 +57,7 @@ def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any
     return result
 
 
-def array_of(x: Any) -> Any:
+def array_of(x: TensorLike) -> Any:
     """Convert data to an array; floats become float32."""
     if isinstance(x, Tensor | Variable):
         x = x.numpy()

@@ -6,7 +6,7 @@ The first batch resolves names such as "accuracy", which depend on shapes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import float32
@@ -16,8 +16,17 @@ from .. import losses, metrics
 from ..losses import Loss, LossFunction
 from ..metrics import Mean, MeanMetricWrapper, Metric
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def _by_shape(y_true: Any, y_pred: Any, choice: tuple[Any, Any, Any]) -> Any:
+    from ...core.log.variable import Variable
+    from ..annotations import LossesLike, LossLike, LossWeights, MetricLike, MetricsLike
+
+    # Targets or predictions of one output.
+    Values: TypeAlias = Tensor | Variable | NDArray[Any]
+
+
+def _by_shape(y_true: Values, y_pred: Values, choice: tuple[Any, Any, Any]) -> Any:
     """Choose among (binary, sparse, categorical) by the shapes of labels and predictions."""
     binary, sparse, categorical = choice
     if not y_pred.ndim or y_pred.shape[-1] == 1:
@@ -27,11 +36,11 @@ def _by_shape(y_true: Any, y_pred: Any, choice: tuple[Any, Any, Any]) -> Any:
     return categorical
 
 
-def _name(thing: Any) -> str:
+def _name(thing: object) -> str:
     return str(getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__))
 
 
-def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
+def _loss_of(identifier: LossLike, y_true: Values, y_pred: Values) -> Any:
     if isinstance(identifier, Loss):
         return identifier
     if str(identifier).lower() in ("crossentropy", "ce"):
@@ -52,7 +61,7 @@ def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
     return LossFunction(function, name, "sum_over_batch_size", None)
 
 
-def metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
+def metric_of(identifier: MetricLike | None, y_true: Values, y_pred: Values) -> Metric:
     """Resolve an identifier passed to `compile`; "accuracy" depends on the shapes."""
     if identifier is None:
         raise ValueError("Expected metric, received `None`")
@@ -153,7 +162,9 @@ class Outputs:
 class CompiledLoss:
     """The weighted sum of the losses of all outputs."""
 
-    def __init__(self, loss: Any, weights: Any, output_names: list[str] | None) -> None:
+    def __init__(
+        self, loss: LossesLike, weights: LossWeights, output_names: list[str] | None
+    ) -> None:
         if weights is not None and not isinstance(weights, list | tuple | dict | float | int):
             raise ValueError(
                 f"Expected `loss_weights` argument to be a float (single output case) or a list, "
@@ -239,7 +250,9 @@ class CompiledMetrics:
 
     name = "compile_metrics"
 
-    def __init__(self, plain: Any, weighted: Any, output_names: list[str] | None) -> None:
+    def __init__(
+        self, plain: MetricsLike, weighted: MetricsLike, output_names: list[str] | None
+    ) -> None:
         for kind, provided in (("metrics", plain), ("weighted_metrics", weighted)):
             if provided is not None and not isinstance(provided, list | tuple | dict):
                 raise ValueError(

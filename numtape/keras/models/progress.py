@@ -13,7 +13,7 @@ _WIDTH = 20  # of the bar
 _PAUSE = 0.05  # minimum seconds between two updates
 
 
-def _is_live(stream: Any) -> bool:
+def _is_live(stream: object) -> bool:
     """Whether the stream can overwrite a line: terminals and notebooks can."""
     notebook = type(stream).__module__.startswith("ipykernel.")
     return notebook or bool(hasattr(stream, "isatty") and stream.isatty())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,12 @@ from .batches import (
 )
 from .compile_config import CompiledLoss, CompiledMetrics
 from .progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from ..annotations import Config, LossesLike, LossWeights, MetricsLike
+    from ..optimizers.optimizer import Optimizer
 
 Step = Callable[..., Any]
 
@@ -74,6 +80,7 @@ class Trainer(Layer):
     )
 
     optimizer: Any
+    loss: LossesLike
     output_names: Any
     _nt_compile_loss: CompiledLoss | None
     _nt_compile_metrics: CompiledMetrics | None
@@ -95,14 +102,14 @@ class Trainer(Layer):
 
     def compile(
         self,
-        optimizer: Any = "rmsprop",
-        loss: Any = None,
-        loss_weights: Any = None,
-        metrics: Any = None,
-        weighted_metrics: Any = None,
+        optimizer: str | Config | Optimizer | None = "rmsprop",
+        loss: LossesLike = None,
+        loss_weights: LossWeights = None,
+        metrics: MetricsLike = None,
+        weighted_metrics: MetricsLike = None,
         run_eagerly: bool = False,
         steps_per_execution: int = 1,
-        jit_compile: Any = "auto",
+        jit_compile: bool | str = "auto",
         auto_scale_loss: bool = True,
     ) -> None:
         """Configure the model for training.
@@ -442,8 +449,8 @@ class Trainer(Layer):
         y: Any = None,
         batch_size: int | None = None,
         epochs: int = 1,
-        verbose: Any = "auto",
-        callbacks: Any = None,
+        verbose: int | str = "auto",
+        callbacks: object = None,
         validation_split: float = 0.0,
         validation_data: Any = None,
         shuffle: bool = True,
@@ -453,7 +460,7 @@ class Trainer(Layer):
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
-        validation_freq: Any = 1,
+        validation_freq: int | Container[int] = 1,
     ) -> Any:
         """Train the model.
 
@@ -539,7 +546,7 @@ class Trainer(Layer):
 
     def _nt_told(
         self,
-        callbacks: Any,
+        callbacks: object,
         verbose: int,
         steps: int | None,
         epochs: int = 1,
@@ -565,7 +572,7 @@ class Trainer(Layer):
         stored: Batches | None,
         requested: CallbackList,
         verbose: int,
-        validation_freq: Any,
+        validation_freq: int | Container[int],
     ) -> dict[str, Any]:
         self.reset_metrics()
         requested.on_epoch_begin(epoch)
@@ -617,7 +624,7 @@ class Trainer(Layer):
             raise ValueError(_NO_BATCHES)
         return result, count
 
-    def _nt_result(self, logs: Any) -> dict[str, Any]:
+    def _nt_result(self, logs: object) -> dict[str, Any]:
         """Check that a step's result is a dict, and return it."""
         if not isinstance(logs, dict):
             raise ValueError(f"A step must return a dict of values by name, got {logs!r}.")
@@ -628,10 +635,10 @@ class Trainer(Layer):
         x: Any = None,
         y: Any = None,
         batch_size: int | None = None,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         sample_weight: Any = None,
         steps: int | None = None,
-        callbacks: Any = None,
+        callbacks: object = None,
         return_dict: bool = False,
     ) -> Any:
         """Compute the loss and the metrics of data.
@@ -698,9 +705,9 @@ class Trainer(Layer):
         self,
         x: Any,
         batch_size: int | None = None,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         steps: int | None = None,
-        callbacks: Any = None,
+        callbacks: object = None,
     ) -> Any:
         """Compute the model's outputs for data.
 
@@ -830,17 +837,17 @@ class Trainer(Layer):
         return {**vars(self), "_nt_functions": {}}
 
 
-def _is_arrays(x: Any) -> bool:
+def _is_arrays(x: object) -> bool:
     return isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
 
 
-def _is_due(epoch: int, frequency: Any) -> bool:
+def _is_due(epoch: int, frequency: int | Container[int]) -> bool:
     if isinstance(frequency, int):
         return (epoch + 1) % frequency == 0
     return epoch + 1 in frequency
 
 
-def _verbosity(verbose: Any) -> int:
+def _verbosity(verbose: int | str) -> int:
     if verbose == "auto":
         return 1
     if verbose not in (0, 1, 2):
