@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import nest
 from .compat.names import getter as _getter
@@ -16,6 +16,9 @@ from .core.ops.creation import zeros
 from .core.values.spec import SPECS
 from .core.values.tensor import Tensor
 from .tape import GradientTape, UnconnectedGradients, _gives_zeros, _home, _warn_here
+
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
 
 __all__ = ["ForwardAccumulator", "GradientTape"]
 
@@ -93,7 +96,7 @@ class ForwardAccumulator:
             self._forward.advance()
             self._tape.stop()
 
-    def watch(self, primal: Any, tangent: Any) -> None:
+    def watch(self, primal: Tensor | Variable, tangent: TensorLike) -> None:
         """Give one more input its tangent, for what is computed from here on.
 
         Args:
@@ -135,7 +138,11 @@ class ForwardAccumulator:
 
     _watch = watch  # its name in TensorFlow
 
-    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
+    def jvp(
+        self,
+        primals: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
         """The derivatives of what was computed, in the direction of the tangents.
 
         Args:
@@ -163,7 +170,7 @@ class ForwardAccumulator:
             self._forward.advance()
         return nest.map_structure(lambda x: self._jvp(x, zero), primals)
 
-    def _jvp(self, x: Any, zero: bool) -> Tensor | None:
+    def _jvp(self, x: Tensor | Variable, zero: bool) -> Tensor | None:
         _refuse_others(x, "_id")
         entry = self._tangents.get(id(original(x) if isinstance(x, Variable) else x))
         if entry is not None:
@@ -181,7 +188,7 @@ class ForwardAccumulator:
         return zeros(x.shape, x.dtype) if zero else None
 
 
-def _refuse_others(x: Any, attribute: str) -> None:
+def _refuse_others(x: object, attribute: str) -> None:
     if not isinstance(x, Tensor | Variable):
         raise AttributeError(
             f"{type(x).__name__!r} object has no attribute {attribute!r}: expected a tensor or a "

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from . import nest
 from .compat.traceback_filter import guard
@@ -18,6 +18,11 @@ from .core.log.variable import Variable, creation_order, original
 from .core.ops.movement import identity
 from .core.values.tensor import Tensor
 from .tape import GradientTape, UnconnectedGradients
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .core.values.annotations import TensorLike
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
@@ -72,7 +77,7 @@ class _Custom:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return _call(self._called, args, kwargs)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         return _Custom(self.__wrapped__.__get__(instance, owner), self._inner)  # type: ignore[attr-defined]
@@ -117,13 +122,13 @@ def _once(variables: list[Variable]) -> list[Variable]:
     return list({id(v): v for v in variables}.values())
 
 
-def _takes_variables(grad_fn: Any) -> bool:
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
     spec = inspect.getfullargspec(grad_fn)
     return "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
 
 
 def _gradients(
-    grad_fn: Any,
+    grad_fn: Callable[..., Any],
     count: int,
     variables: list[Variable],
     inputs: list[Tensor],
@@ -148,7 +153,7 @@ def _gradients(
     return [_fitting(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
 
 
-def _fitting(gradient: Any, of: Tensor) -> Tensor | None:
+def _fitting(gradient: TensorLike | None, of: Tensor) -> Tensor | None:
     if gradient is None or not of.dtype.is_floating:
         return None
     tensor = as_tensor(gradient, of._spec, "custom_gradient")
@@ -192,7 +197,7 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
             result = f(*args, **kwargs)
         noted = [] if scope is None else list(scope.noted.values())
 
-        def grad(*upstream: Any, variables: Any = None) -> Any:
+        def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
             known = list(variables or [])
             with _isolate(not local.log.is_recorded()):
                 with GradientTape() as tape:
@@ -288,7 +293,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Any:
 
 def _passed_through(f: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
-        def grad(*upstream: Any, variables: Any = None) -> Any:
+        def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
             return upstream if variables is None else (upstream, [None] * len(variables))
 
         return f(*args, **kwargs), grad
@@ -353,14 +358,14 @@ def _no_registry(op_type: str) -> NoReturn:
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: object,
+    xs: object,
+    grad_ys: object = None,
     name: str = "gradients",
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    aggregation_method: object = None,
+    stop_gradients: object = None,
+    unconnected_gradients: object = UnconnectedGradients.NONE,
 ) -> None:
     """Not where operations run at once: use a `GradientTape`.
 

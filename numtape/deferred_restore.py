@@ -11,7 +11,7 @@ from .core.values.weakrefs import WeakObjectMap
 _waiting: WeakObjectMap[list[Callable[[Any], bool]]] = WeakObjectMap()
 
 
-def wait(thing: Any, tell: Callable[[Any], bool]) -> None:
+def wait(thing: object, tell: Callable[[Any], bool]) -> None:
     """Have a function called when a thing may have got new parts, until it returns False.
 
     Args:
@@ -25,7 +25,7 @@ def wait(thing: Any, tell: Callable[[Any], bool]) -> None:
         listeners.append(tell)
 
 
-def notify_changed(thing: Any) -> None:
+def notify_changed(thing: object) -> None:
     """A thing may have got new parts: tell who waits for them."""
     listeners = _waiting.get(thing) if _waiting else None
     if listeners is not None:
@@ -34,6 +34,6 @@ def notify_changed(thing: Any) -> None:
             _waiting.drop(thing)
 
 
-def forget(thing: Any) -> None:
+def forget(thing: object) -> None:
     """Nobody waits for a thing's parts any more."""
     _waiting.drop(thing)

@@ -11,13 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
 import numtape as tf
 from numtape.datasets import load_digits
+
+if TYPE_CHECKING:
+    from .core.values.tensor import Tensor
+    from .keras.optimizers.optimizer import Optimizer
 
 SEED = 1998
 EPOCHS = 30
@@ -43,7 +47,7 @@ class _Case:
 _CASES: list[_Case] = []
 
 
-def _case(expression: str, expected: Any) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+def _case(expression: str, expected: object) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     """Register a function that returns a gradient, or a list or dict of them, as a case."""
 
     def register(run: Callable[[], Any]) -> Callable[[], Any]:
@@ -236,7 +240,7 @@ def _zeros() -> Any:
     return tape.gradient(z, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Turn the tensors in a structure into NumPy arrays."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
@@ -245,7 +249,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else np.asarray(value)
 
 
-def _same(value: Any, expected: Any) -> bool:
+def _same(value: Any, expected: object) -> bool:
     """Compare structures: ``None`` and strings exactly, numbers to five digits."""
     if isinstance(value, dict):
         return (
@@ -268,7 +272,7 @@ def _same(value: Any, expected: Any) -> bool:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Write a structure on one line, numbers as short as they can be."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -360,7 +364,7 @@ class _Classifier:
         self.hidden = tf.keras.layers.Dense(HIDDEN, activation="relu")
         self.scores = tf.keras.layers.Dense(10)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         return self.scores(self.hidden(x))
 
     @property
@@ -368,7 +372,9 @@ class _Classifier:
         return [*self.hidden.trainable_variables, *self.scores.trainable_variables]
 
 
-def _train_step(model: _Classifier, optimizer: Any, x: Any, y: Any) -> tuple[float, int]:
+def _train_step(
+    model: _Classifier, optimizer: Optimizer, x: Tensor, y: Tensor
+) -> tuple[float, int]:
     """Make one step on a batch; return its loss and how many rows the tape held."""
     with tf.GradientTape() as tape:
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=model(x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .core.log.op import CODES, LEAF, READ
 from .core.values.arguments import to_int
@@ -12,6 +12,8 @@ from .core.values.spec import SPECS
 
 if TYPE_CHECKING:
     from .core.derive.tape import Tape
+    from .core.log.variable import Variable
+    from .core.values.tensor import Tensor
 
 
 class ExplainMixin:
@@ -19,7 +21,7 @@ class ExplainMixin:
 
     _tape: Tape | None
 
-    def why(self, target: Any, source: Any) -> str:
+    def why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
         """Why the gradient of a target by a source is None, or has NaN or infinity.
 
         With ``NUMTAPE_TRACEBACK=1`` or `config.set_record_traceback` it names the program's lines.
@@ -49,7 +51,7 @@ class ExplainMixin:
         """
         return self._why(target, source)
 
-    def _why(self, target: Any, source: Any) -> str:
+    def _why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
         raise NotImplementedError
 
     def summary(self) -> str:

@@ -56,7 +56,7 @@ class Module:
             )
         self._nt_name = name
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         notify_changed(self)
 
@@ -162,7 +162,7 @@ class Module:
 hint_missing_attributes(Module, MODULE_REPLACEMENTS)
 
 
-def _inside(value: Any) -> Iterator[Any]:
+def _inside(value: object) -> Iterator[Any]:
     if isinstance(value, Variable | Module):
         yield value
     elif isinstance(value, list | tuple):

@@ -34,7 +34,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """The leaves of a structure, in order; mappings by sorted key. ``None`` is a leaf.
 
     Args:
@@ -127,7 +127,7 @@ def _fit(*structures: Any) -> bool:
 
 
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Raise an error unless two structures have the same form.
 
@@ -219,7 +219,7 @@ def pack_sequence_as(
     return flatten_with(structure)[1](list(flat_sequence))
 
 
-def structure(structure: Any) -> Any:
+def structure(structure: object) -> Any:
     """A key of the form of a structure: equal for structures that differ in leaves alone."""
     return optree.tree_structure(by_key(structure), none_is_leaf=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import typing as _typing
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,10 @@ from .core.ops.signal import (
 )
 from .core.ops.slicing import reverse, split
 from .core.values.tensor import Tensor
+
+if TYPE_CHECKING:
+    from .core.values.annotations import DTypeLike, IntLike, TensorLike
+    from .core.values.dtypes import DType
 
 __all__ = [
     "dct",
@@ -100,10 +104,10 @@ def _power_of_two(size: int) -> int:
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
+    fft_length: IntLike | None = None,
     window_fn: Callable[..., Any] | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
@@ -137,10 +141,10 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
+    fft_length: IntLike | None = None,
     window_fn: Callable[..., Any] | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
@@ -183,7 +187,9 @@ def inverse_stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
+    frame_step: IntLike,
+    forward_window_fn: Callable[..., Any] = hann_window,
+    name: str | None = None,
 ) -> Callable[..., Tensor]:
     """The window with which `inverse_stft` gives back what `stft` was made of.
 
@@ -206,7 +212,7 @@ def inverse_stft_window_fn(
       array([0., 1., 1., 1.], dtype=float32)
     """
 
-    def window_fn(frame_length: Any, dtype: Any) -> Tensor:
+    def window_fn(frame_length: IntLike, dtype: DTypeLike) -> Tensor:
         length, step = int(frame_length), int(frame_step)
         forward = as_tensor(forward_window_fn(length, dtype=dtype))
         times = -(-length // step)
@@ -220,9 +226,9 @@ def inverse_stft_window_fn(
 
 
 def dct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
-    n: Any = None,
+    n: IntLike | None = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
@@ -252,9 +258,9 @@ def dct(
 
 
 def idct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
-    n: Any = None,
+    n: IntLike | None = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
@@ -285,7 +291,9 @@ def idct(
     return cosine_transform(input, {1: 1, 2: 3, 3: 2, 4: 4}[type], n, axis, norm)
 
 
-def _check_cosines(x: Any, type: int, n: Any, axis: int, norm: str | None) -> None:
+def _check_cosines(
+    x: TensorLike, type: int, n: IntLike | None, axis: int, norm: str | None
+) -> None:
     if axis != -1:
         raise ValueError(f"axis must be -1. Got: {axis}")
     if n is not None and n < 1:
@@ -304,7 +312,9 @@ def _check_cosines(x: Any, type: int, n: Any, axis: int, norm: str | None) -> No
         raise ValueError(f"A tensor of float32 or float64 is wanted, got {tensor._describe()}")
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(
+    log_mel_spectrograms: TensorLike, name: str | None = None
+) -> Tensor:
     """Mel-frequency cepstral coefficients: the cosine transform of logarithms of mel spectra.
 
     Args:
@@ -327,26 +337,26 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     return dct(x, 2) * (1 / math.sqrt(2 * x.shape[-1]))
 
 
-def _half(length: Any) -> int:
+def _half(length: IntLike) -> int:
     frame_length = int(length)
     if frame_length < 1 or frame_length % 4:
         raise ValueError("The frame length must be a multiple of 4.")
     return frame_length // 2
 
 
-def _check_norm(norm: Any) -> None:
+def _check_norm(norm: str | None) -> None:
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
 
 
-def _root_half(length: int, dtype: Any) -> Tensor:
+def _root_half(length: int, dtype: DType) -> Tensor:
     """The window of those who ask for none: with it, `inverse_mdct` still undoes `mdct`."""
     return as_tensor(np.full(length, math.sqrt(0.5), dtype.as_numpy_dtype))
 
 
 def mdct(
-    signals: Any,
-    frame_length: Any,
+    signals: TensorLike,
+    frame_length: IntLike,
     window_fn: Callable[..., Any] | None = vorbis_window,
     pad_end: bool = False,
     norm: str | None = None,
@@ -393,7 +403,7 @@ def mdct(
 
 
 def inverse_mdct(
-    mdcts: Any,
+    mdcts: TensorLike,
     window_fn: Callable[..., Any] | None = vorbis_window,
     norm: str | None = None,
     name: str | None = None,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .explain import ExplainMixin
 from .kernels.passes.rows import SEEN_WATCHED
+
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
 
 log_messages = logging.getLogger("numtape")
 
@@ -286,7 +289,7 @@ class GradientTape(ExplainMixin):
         """The number of rows of the log that were recorded on this tape."""
         return 0 if self._tape is None else self._tape.rows
 
-    def _why(self, target: Any, source: Any) -> str:
+    def _why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
         from .core.derive.explain import explain
 
         if target is None or source is None:
@@ -326,7 +329,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: Tensor | Variable,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Tensor | Any: ...
     @overload
     def gradient(
@@ -334,7 +337,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: list[Tensor] | list[Variable] | list[Tensor | Variable],
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> list[Tensor | Any]: ...
     @overload
     def gradient(
@@ -342,7 +345,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: Any,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any: ...
 
     def gradient(
@@ -350,7 +353,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: Any,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The derivative of the sum of all targets with respect to each source.
 
@@ -484,9 +487,9 @@ class GradientTape(ExplainMixin):
 
     def jacobian(
         self,
-        target: Any,
+        target: Tensor | Variable,
         sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -555,9 +558,9 @@ class GradientTape(ExplainMixin):
 
     def batch_jacobian(
         self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        target: Tensor | Variable,
+        source: Tensor | Variable,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Tensor:
@@ -616,7 +619,7 @@ class GradientTape(ExplainMixin):
 
 
 def _finish_gradient(
-    gradient: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool
+    gradient: Tensor | None, shape: tuple[int, ...], source: Tensor | Variable, zero: bool
 ) -> Tensor | None:
     """A Jacobian in its shape; None or zeros where nothing is connected."""
     if gradient is None:
@@ -655,7 +658,7 @@ def _home(tape: Tape) -> Log:
     return log
 
 
-def _seed(log: Log, target: Any, seed: Any) -> int:
+def _seed(log: Log, target: Tensor | Variable, seed: TensorLike | None) -> int:
     """The row of a target's incoming adjoint: ones, or what the caller gave."""
     spec = target._spec
     if seed is None:
@@ -675,7 +678,7 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
     return log.row_of(seed_tensor, spec, "gradient")[0]
 
 
-def _gives_zeros(value: Any) -> bool:
+def _gives_zeros(value: UnconnectedGradients | str) -> bool:
     """Whether unconnected sources get zeros."""
     try:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
@@ -701,7 +704,7 @@ def _resolve_aliases(leaves: list[Any]) -> list[Any]:
     return [original(leaf) if isinstance(leaf, Variable) else leaf for leaf in leaves]
 
 
-def _why_none(leaf: Any) -> str:
+def _why_none(leaf: object) -> str:
     """A likely reason why a value is not a tensor."""
     if isinstance(leaf, np.ndarray | np.generic):
         return (

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .core.values import dtypes
 from .core.values.dtypes import DType, as_dtype
 from .core.values.spec import TensorShape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .core.log.variable import Variable
+    from .core.values.annotations import DTypeLike, PartialShape
+    from .core.values.tensor import Tensor
 
 
 class TensorSpec:
@@ -27,13 +34,17 @@ class TensorSpec:
 
     __slots__ = ("dtype", "name", "shape")
 
-    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None):
+    def __init__(
+        self, shape: PartialShape = None, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    ):
         self.shape = None if shape is None else TensorShape(shape)
         self.dtype: DType = as_dtype(dtype)
         self.name = name
 
     @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+    def from_tensor(
+        cls, tensor: Tensor | Variable | NDArray[Any], name: str | None = None
+    ) -> TensorSpec:
         """The spec of a tensor.
 
         Args:
@@ -49,7 +60,7 @@ class TensorSpec:
         """
         return cls(tensor.shape, tensor.dtype, name)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a tensor, or all tensors of another spec, fit this one.
 
         Args:
@@ -68,7 +79,7 @@ class TensorSpec:
         shape, dtype = spec_or_value.shape, spec_or_value.dtype
         return as_dtype(dtype) is self.dtype and self._takes(shape)
 
-    def _takes(self, shape: Any) -> bool:
+    def _takes(self, shape: PartialShape) -> bool:
         if self.shape is None or shape is None:
             return True
         return len(shape) == len(self.shape) and all(
@@ -89,7 +100,7 @@ class TensorSpec:
         return f"TensorSpec(shape={shape}, dtype={self.dtype!r}, name={self.name!r})"
 
 
-def check_signature(signature: Any) -> None:
+def check_signature(signature: object) -> None:
     """Raise TypeError unless it is a list or tuple of specs, or of nests of them."""
     from .nest import flatten
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.as_tensor import as_tensor
 from .core.values.tensor import Tensor
 from .tape import GradientTape
+
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
 
 __all__ = ["check_grads"]
 
@@ -61,7 +64,7 @@ def check_grads(
     _check(f, points, names, order, 1, (rtol, atol, eps))
 
 
-def _float64(value: Any) -> Array:
+def _float64(value: TensorLike) -> Array:
     array = np.asarray(value)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
@@ -114,7 +117,7 @@ def _check(
         _check(gradient, [*points, *weights], names + seeds, orders, order + 1, limits)
 
 
-def _floats(results: Any) -> list[Any]:
+def _floats(results: object) -> list[Any]:
     """The float tensors in a nest."""
     flat = [as_tensor(x) for x in nest.flatten(results) if x is not None]
     return [x for x in flat if x.dtype.is_floating]

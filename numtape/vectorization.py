@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import nest
 from .core.derive.slices import NotForAll, apply_to_slices
@@ -17,6 +17,9 @@ from .core.ops.slicing import strided_slice
 from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
 
 log_messages = logging.getLogger("numtape")
 
@@ -83,7 +86,7 @@ def vectorized_map(
     return nest.map_structure(lambda x: None if x is None else next(parts), results[0])
 
 
-def _result(x: Any) -> Any:
+def _result(x: TensorLike) -> Any:
     if isinstance(x, Variable):
         raise ValueError(f"{x!r} is returned from vectorized_map's function: return its value.")
     return as_tensor(x)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.values.hints import name_in_errors
 from .traceback_filter import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DONE: set[Any] = set()  # functions that are wrappers of this module
 
@@ -41,7 +44,13 @@ def name_methods(kind: type, thing: str, names: str) -> None:
         _wrap(owner, name, inner, f"{thing}.{name}", type(method))
 
 
-def _wrap(owner: type, name: str, function: Any, display_name: str | None, how: Any = None) -> None:
+def _wrap(
+    owner: type,
+    name: str,
+    function: Callable[..., Any],
+    display_name: str | None,
+    how: type | None = None,
+) -> None:
     if function in _DONE:
         return
 
@@ -51,6 +60,6 @@ def _wrap(owner: type, name: str, function: Any, display_name: str | None, how: 
     setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)
 
 
-def _class_of(thing: Any) -> str:
+def _class_of(thing: object) -> str:
     """The class that was called, or the first of numtape's that one of the program's is made of."""
     return next(x.__name__ for x in type(thing).__mro__ if x.__module__.startswith("numtape."))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator as Elements
 from itertools import count, islice
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
 from .elements import as_element, as_tensors, map_leaves
 from .source import Source, element_of, isolate, read_in
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import IntLike
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -188,7 +191,9 @@ class Pipeline(elements.Flow):
     def __repr__(self) -> str:
         return f"<{self._kind} element_spec={self.element_spec}>"
 
-    def reduce(self, initial_state: Any, reduce_func: Any, name: str | None = None) -> Any:
+    def reduce(
+        self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None
+    ) -> Any:
         """Reduce the elements to a state: ``state = reduce_func(state, element)``.
 
         Args:
@@ -287,7 +292,7 @@ class Pipeline(elements.Flow):
 class Draws:
     """The random generators of a dataset, one per iteration; optionally the same for all."""
 
-    def __init__(self, seed: Any, is_new: bool) -> None:
+    def __init__(self, seed: IntLike | None, is_new: bool) -> None:
         local.log.refuse("it makes a dataset of random order or numbers")
         provided = STATE.seed
         with STATE.lock:
@@ -323,7 +328,7 @@ def _as_numpy(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
 
 
-def check_int(name: str, value: Any) -> int:
+def check_int(name: str, value: IntLike) -> int:
     """Convert an integer of Python, NumPy or a tensor to an int.
 
     Raises:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import optree
 
@@ -15,6 +15,10 @@ from ..core.log.log import Log, local
 from ..core.ops.random import STATE
 from ..core.values.tensor import Tensor, of_array
 from .elements import LEAVES, is_leaf, leaves
+
+if TYPE_CHECKING:
+    from ..core.log.variable import Variable
+    from ..core.values.annotations import TensorLike
 
 
 class Apart(Log):
@@ -32,12 +36,12 @@ class Apart(Log):
         _threads.apart.noted = self.noted
         return _threads.apart
 
-    def read(self, variable: Any, value: Any, codes: Any = None) -> int:
+    def read(self, variable: Variable, value: Any, codes: Any = None) -> int:
         """Append a read of a variable, and set `noted`."""
         self.noted = True
         return super().read(variable, value, codes)
 
-    def current_value(self, variable: Any) -> Tensor:
+    def current_value(self, variable: Variable) -> Tensor:
         """Return the tensor of a variable's value, and set `noted`."""
         self.noted = True
         return super().current_value(variable)
@@ -169,7 +173,7 @@ class Source:
         return Entry(element, (structure, tuple(x._spec for x in values)), values, refused)
 
 
-def _value(x: Any) -> Tensor:
+def _value(x: TensorLike) -> Tensor:
     """Convert a leaf to a tensor that belongs to no log."""
     tensor = to_tensor(x, None)
     return of_array(tensor._stored_value(), tensor._spec)
@@ -189,7 +193,7 @@ def element_of(source: Source) -> Any:
     return source.read_ahead(number).kind[0].unflatten(leaves)
 
 
-def read_in(token: Any, source: Source) -> Iterator[Any]:
+def read_in(token: object, source: Source) -> Iterator[Any]:
     """Yield a dataset's elements in the call being recorded; after the call, take them directly."""
     while True:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from .assertions import (
     assert_shapes,
     assert_type,
 )
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
 
 __all__ = [
     "Assert",
@@ -84,7 +87,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """A tensor itself, unless there is NaN or infinity in it, or, later, in its gradient.
 
     Args:
@@ -132,7 +135,7 @@ def _finite(x: Tensor, message: str) -> None:
         raise InvalidArgumentError(f"{message} : Tensor had {what} values [Op:CheckNumerics]")
 
 
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
     """A tensor itself, unless there is NaN or infinity in it.
 
     Args:
@@ -185,7 +188,7 @@ def disable_check_numerics() -> None:
     instrumentation.configure(checked=False)
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: object) -> bool:
     """Whether something is a tensor of numbers.
 
     Args:

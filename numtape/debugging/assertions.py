@@ -7,7 +7,7 @@ does not hold is run as Python again, which raises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,11 @@ from ..core.values.spec import intern
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, IntLike, TensorLike
 
-def _format_data(x: Any, most: int) -> str:
+
+def _format_data(x: object, most: int) -> str:
     """Data of a message: the first elements of a tensor."""
     if not isinstance(x, Tensor):
         return str(x)
@@ -33,7 +36,7 @@ def _format_data(x: Any, most: int) -> str:
     return str([*items, "..."] if len(items) < array.size else items)
 
 
-def _of(x: Any) -> str:
+def _of(x: Tensor) -> str:
     return f"(shape={x.shape} dtype={x.dtype.name}) = "
 
 
@@ -60,7 +63,7 @@ def _difference(sign: str, x: Tensor, y: Tensor, test: Tensor, most: int) -> lis
     return data
 
 
-def _holds(test: Any) -> bool:
+def _holds(test: TensorLike) -> bool:
     """Whether a tensor is true everywhere; in a recorded function, with a guard on that alone."""
     return every(as_tensor(test), lambda array: array, lambda x: x, "An assertion does not hold.")
 
@@ -68,8 +71,8 @@ def _holds(test: Any) -> bool:
 def _binary(
     sign: str,
     test: Callable[[Any, Any], Tensor],
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     message: str | None,
     summarize: int | None,
     data: Callable[[], list[Any]] | None = None,
@@ -86,10 +89,10 @@ def _binary(
     raise InvalidArgumentError("\n".join(_format_data(item, most) for item in lines))
 
 
-def _make_comparison(name: str, sign: str, words: str, test: Any) -> Any:
+def _make_comparison(name: str, sign: str, words: str, test: Callable[[Any, Any], Tensor]) -> Any:
     def check(
-        x: Any,
-        y: Any,
+        x: TensorLike,
+        y: TensorLike,
         message: str | None = None,
         summarize: int | None = None,
         name: str | None = None,
@@ -137,8 +140,8 @@ assert_greater_equal = _make_comparison(
 
 
 def assert_none_equal(
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -161,9 +164,14 @@ def assert_none_equal(
     _binary("!=", comparison.not_equal, x, y, message, summarize)
 
 
-def _make_sign_check(name: str, sign: str, words: str, test: Any, end: str = "") -> Any:
+def _make_sign_check(
+    name: str, sign: str, words: str, test: Callable[[Any, Any], Tensor], end: str = ""
+) -> Any:
     def check(
-        x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+        x: TensorLike,
+        message: str | None = None,
+        summarize: int | None = None,
+        name: str | None = None,
     ) -> None:
         x = as_tensor(x)
         _binary(sign, test, x, 0, None, summarize, lambda: _signs(x, sign, message, end))
@@ -203,7 +211,10 @@ assert_non_positive = _make_sign_check(
 
 
 def Assert(
-    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+    condition: TensorLike,
+    data: Iterable[TensorLike],
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless a condition holds.
 
@@ -224,7 +235,9 @@ def Assert(
     raise _assertion_error(condition, data, 3 if summarize is None else summarize)
 
 
-def _assertion_error(condition: Any, data: Any, most: int) -> InvalidArgumentError:
+def _assertion_error(
+    condition: TensorLike, data: Iterable[TensorLike], most: int
+) -> InvalidArgumentError:
     lines = []
     for item in data:
         if isinstance(item, str):
@@ -238,10 +251,10 @@ def _assertion_error(condition: Any, data: Any, most: int) -> InvalidArgumentErr
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
     message: str | None = None,
     summarize: int | None = None,
     name: str | None = None,
@@ -288,7 +301,7 @@ def assert_near(
         )
 
 
-def _rank_of(rank: Any) -> int:
+def _rank_of(rank: IntLike) -> int:
     value = np.asarray(rank.numpy() if isinstance(rank, Tensor) else rank)
     if value.dtype.kind not in "iu":
         name = {"f": "float32"}.get(value.dtype.kind, value.dtype.name)
@@ -298,7 +311,9 @@ def _rank_of(rank: Any) -> int:
     return int(value)
 
 
-def _check_rank(x: Any, message: str | None, holds: Callable[[int], bool], expected: str) -> None:
+def _check_rank(
+    x: TensorLike, message: str | None, holds: Callable[[int], bool], expected: str
+) -> None:
     x = as_tensor(x)
     if not holds(x.ndim):
         raise ValueError(
@@ -307,7 +322,9 @@ def _check_rank(x: Any, message: str | None, holds: Callable[[int], bool], expec
         )
 
 
-def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank(
+    x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
+) -> None:
     """Raise unless a tensor has so many axes.
 
     Args:
@@ -328,7 +345,7 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
 
 def assert_rank_at_least(
-    x: Any, rank: Any, message: str | None = None, name: str | None = None
+    x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
 ) -> None:
     """Raise unless a tensor has at least so many axes.
 
@@ -350,7 +367,7 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any, ranks: Iterable[Any], message: str | None = None, name: str | None = None
+    x: TensorLike, ranks: Iterable[Any], message: str | None = None, name: str | None = None
 ) -> None:
     """Raise unless a tensor's number of axes is one of some.
 
@@ -371,7 +388,9 @@ def assert_rank_in(
     _check_rank(x, message, lambda ndim: ndim in allowed, f"in {allowed}")
 
 
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+def assert_scalar(
+    tensor: TensorLike, message: str | None = None, name: str | None = None
+) -> Tensor:
     """Raise unless a tensor has no axes.
 
     Args:
@@ -395,7 +414,7 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
     return x
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise unless a tensor is of integers.
 
     Args:
@@ -417,7 +436,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 def assert_type(
-    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
     """Raise unless a tensor is of a dtype.
 
@@ -440,7 +459,9 @@ def assert_type(
         )
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(
+    tensors: Iterable[TensorLike] | None = None, dtype: DTypeLike | None = None
+) -> DType:
     """Raise unless tensors are all of one dtype of floats.
 
     Args:
@@ -473,7 +494,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     return common
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: object) -> None:
     """Raise unless something is a list, a tuple or the like: not a tensor, array or string.
 
     Args:
@@ -495,7 +516,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 def assert_shapes(
     shapes: Any,
-    data: Any = None,
+    data: object = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -567,7 +588,9 @@ def _integer(symbol: Any) -> int | None:
         return None
 
 
-def _shape_symbols(x: Tensor, shape: Any, start: str) -> tuple[Tensor, tuple[Any, ...], bool]:
+def _shape_symbols(
+    x: Tensor, shape: Iterable[object], start: str
+) -> tuple[Tensor, tuple[Any, ...], bool]:
     """A tensor, the symbols of its last axes, and whether there may be others before."""
     of = f"shape={x.shape} dtype={x.dtype.name}"
     if not hasattr(shape, "__iter__"):

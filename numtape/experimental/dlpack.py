@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import interop as _core
 from ..core.log.as_tensor import as_tensor
 from ..core.values.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -15,7 +18,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def from_dlpack(dlcapsule: Any) -> Tensor:
+def from_dlpack(dlcapsule: object) -> Tensor:
     """A tensor that shares the memory of another library's array.
 
     The owner of the array must not write to it afterwards: tensors are immutable, and numtape may
@@ -41,7 +44,7 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     return _core.from_dlpack(dlcapsule)
 
 
-def to_dlpack(tf_tensor: Any) -> Any:
+def to_dlpack(tf_tensor: TensorLike) -> Any:
     """A DLPack capsule of a tensor's or variable's value, which is computed when this returns.
 
     Nobody may write to the memory, which is shared. A capsule can be taken once. Libraries that

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import nest
 from ..core.derive.custom import stop_recording
@@ -23,8 +23,21 @@ from ..core.values.tensor import Reference, Tensor
 from ..debugging.assertions import Assert
 from ..errors import InvalidArgumentError, OutOfRangeError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
-def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    from ..core.values.annotations import IntLike, TensorLike
+    from ..core.values.dtypes import DType
+
+T = TypeVar("T")
+
+
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
     """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
 
     Args:
@@ -48,10 +61,11 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
             raise TypeError(f"'{what}' must be callable.")
-    return true_fn() if _truth(pred) else false_fn()
+    chosen: Any = true_fn if _truth(pred) else false_fn
+    return chosen()
 
 
-def _truth(pred: Any) -> bool:
+def _truth(pred: TensorLike) -> bool:
     """Whether a scalar is true; of a list, a tensor's truth."""
     if isinstance(pred, bool | int | float | str):
         return bool(pred)
@@ -68,11 +82,11 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    shape_invariants: Any = None,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: IntLike | None = None,
     name: str | None = None,
 ) -> Any:
     """Call ``body(*loop_vars)`` for new ``loop_vars`` while ``cond(*loop_vars)`` is true.
@@ -122,7 +136,7 @@ def while_loop(
     return nest.map_structure(as_tensor, loop_vars)
 
 
-def _same_structure(first: Any, second: Any) -> None:
+def _same_structure(first: object, second: object) -> None:
     if nest.structure(first) != nest.structure(second):
         raise ValueError(
             f"The two structures don't have the same nested structure.\n\nFirst structure: "
@@ -200,7 +214,7 @@ def map_fn(
     return nest.pack_sequence_as(signature, results)
 
 
-def _of_dtype(value: Any, dtype: Any) -> Tensor:
+def _of_dtype(value: TensorLike, dtype: DType) -> Tensor:
     tensor = value if isinstance(value, Tensor | Variable) else as_tensor(value)
     if tensor.dtype is not dtype:
         raise InvalidArgumentError(
@@ -277,8 +291,9 @@ def scan(
 
 
 def switch_case(
-    branch_index: Any,
-    branch_fns: Any,
+    branch_index: Tensor,
+    branch_fns: Sequence[Callable[[], Any] | tuple[int, Callable[[], Any]]]
+    | dict[int, Callable[[], Any]],
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
@@ -404,7 +419,7 @@ def case(
     return None
 
 
-def _fold(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
+def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backward: bool) -> Any:
     if not callable(fn):
         raise TypeError(f"{fn!r} is not a callable object.")
     tensors, count = _axis(elems)
@@ -505,7 +520,7 @@ def no_op(name: str | None = None) -> None:
     """
 
 
-def group(*inputs: Any, **kwargs: Any) -> None:
+def group(*inputs: object, **kwargs: object) -> None:
     """Do nothing: the operations have run.
 
     Args:
@@ -518,7 +533,7 @@ def group(*inputs: Any, **kwargs: Any) -> None:
     """
 
 
-def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
+def tuple_(tensors: T, control_inputs: object = None, name: str | None = None) -> T:
     """The tensors themselves.
 
     Args:
@@ -540,7 +555,7 @@ tuple_.__name__ = tuple_.__qualname__ = "tuple"
 
 
 @contextmanager
-def control_dependencies(control_inputs: Any) -> Iterator[None]:
+def control_dependencies(control_inputs: Iterable[object] | None) -> Iterator[None]:
     """A block that changes nothing: operations run in the order of the program.
 
     Args:

@@ -35,12 +35,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: object = None,
+    experimental_compile: object = None,
+    experimental_follow_type_hints: object = None,
     freeze: bool = False,
 ) -> Recorded[P, R]: ...
 @overload
@@ -50,12 +50,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: object = None,
+    experimental_compile: object = None,
+    experimental_follow_type_hints: object = None,
     freeze: bool = False,
 ) -> Callable[[Callable[P, R]], Recorded[P, R]]: ...
 
@@ -66,12 +66,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: object = None,
+    experimental_compile: object = None,
+    experimental_follow_type_hints: object = None,
     freeze: bool = False,
 ) -> Any:
     """Record a function when it is called, and replay what was recorded when it is called again.
@@ -194,10 +194,10 @@ class Function:
             self._call = weakly_bound(python_function, instance)
             self.__signature__ = self._parameters.signature  # without the object
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = name
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Its own function for each object, as a method, for as long as the object lives."""
         try:
             reference, function = self._method_table[id(instance)]
@@ -441,7 +441,7 @@ class Function:
         local.log.refuse("it asks for recordings")
         return Paths(self._known.values(), self._unobserved)
 
-    def __deepcopy__(self, memo: Any) -> Function:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
         copy_ = Function(
             copy.deepcopy(self.python_function, memo),
             self.input_signature,

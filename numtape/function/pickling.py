@@ -34,13 +34,13 @@ def stand_in(function: Callable[..., Any]) -> Any:
     return function_
 
 
-def real_name(function: Any) -> str:
+def real_name(function: Callable[..., Any]) -> str:
     """The qualified name of a function, without what a stand-in's name ends in."""
     name: str = function.__qualname__
     return name.removesuffix(_ENDING)
 
 
-def refuse_older(x: Any, state: dict[str, Any], key: str) -> None:
+def refuse_older(x: object, state: dict[str, Any], key: str) -> None:
     """Refuse the state of a pickle from before the private names of classes began with ``_nt_``.
 
     Args:

@@ -6,7 +6,7 @@ import pprint
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,18 @@ from ..errors import (
 )
 from ..tensor_spec import TensorSpec
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from ..core.values.annotations import DTypeLike, TensorLike
+
 
 def numpy_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
-    Tout: Any = None,
+    inp: Iterable[TensorLike] | None = None,
+    Tout: DTypeLike | list[DTypeLike] | tuple[DTypeLike, ...] | None = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
@@ -78,8 +85,8 @@ _RAISED: list[tuple[type[BaseException] | tuple[type[BaseException], ...], type[
 
 def py_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
-    Tout: Any = None,
+    inp: Iterable[TensorLike] | None = None,
+    Tout: DTypeLike | list[DTypeLike] | tuple[DTypeLike, ...] | None = None,
     name: str | None = None,
 ) -> Any:
     """Call a function of tensors and return its results in given dtypes, with gradients.
@@ -127,7 +134,7 @@ def py_function(
     return tensors if isinstance(Tout, list | tuple) else tensors[0]
 
 
-def _as(value: Any, kind: Any) -> Tensor:
+def _as(value: TensorLike, kind: DTypeLike | None) -> Tensor:
     dtype = as_dtype(kind)
     tensor = to_tensor(value, dtype)
     return as_tensor(tensor)
@@ -155,7 +162,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return tensor.numpy() if isinstance(tensor, Tensor) else tensor
 
 
-def is_symbolic_tensor(tensor: Any) -> bool:
+def is_symbolic_tensor(tensor: object) -> bool:
     """Whether something is a tensor without a value: they do not exist.
 
     Args:
@@ -171,7 +178,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     return False
 
 
-def type_spec_from_value(value: Any) -> TensorSpec:
+def type_spec_from_value(value: object) -> TensorSpec:
     """The shape and dtype of a tensor, or of what could become one.
 
     Args:
@@ -214,7 +221,7 @@ def timestamp(name: str | None = None) -> Tensor:
 # Printing.
 
 
-def _number(x: Any) -> str:
+def _number(x: object) -> str:
     """As TensorFlow shows one: the fewer digits of two, if they say which number it is."""
     if isinstance(x, bool | np.bool_):
         return str(int(x))
@@ -225,7 +232,7 @@ def _number(x: Any) -> str:
     return short if type(x)(float(short)) == x else f"{float(x):.{many}g}"
 
 
-def _array(array: Any, most: int, depth: int = 0) -> str:
+def _array(array: NDArray[Any], most: int, depth: int = 0) -> str:
     """An array, of each long axis only the ends."""
     if not array.ndim:
         return _number(array[()])
@@ -249,7 +256,7 @@ class _Shown:
         return self.text
 
 
-def print_(*inputs: Any, **kwargs: Any) -> None:
+def print_(*inputs: object, **kwargs: Any) -> None:
     """Print tensors, and anything else.
 
     A `function` that prints so runs as plain Python.

@@ -36,7 +36,7 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
         """As `Function.get_concrete_function`."""
         return ConcreteFunction(self, args, kwargs)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -45,7 +45,7 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
     def __hash__(self) -> int:
         return hash(self.func)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         instance = memo.get(id(self.__self__), self.__self__)
         return getattr(instance, self.func._attribute)
 
@@ -162,7 +162,7 @@ class Parameters:
         bound.apply_defaults()
         return self._check(bound.args), bound.kwargs
 
-    def _misfit(self, why: str, args: Any, kwargs: Any) -> TypeError:
+    def _misfit(self, why: str, args: object, kwargs: object) -> TypeError:
         return TypeError(
             f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and "
             f"kwargs: {kwargs} for signature: {self.signature}."

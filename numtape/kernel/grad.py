@@ -119,7 +119,7 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
 class _Of:
     """A derivative of a function. Pickled, it is what makes it, and the function."""
 
-    def __init__(self, f: Any, argnums: Any) -> None:
+    def __init__(self, f: Callable[..., Any], argnums: int | Sequence[int]) -> None:
         if isinstance(f, _Of):
             raise KernelError(
                 f"a second derivative: {f!r} is one already",
@@ -153,7 +153,9 @@ class _Jacobian(_Of):
 class _Derivative(_Of):
     """The gradient of a kernel, with its value or alone; Numba knows it in other compiled code."""
 
-    def __init__(self, f: Any, argnums: Any, with_value: bool) -> None:
+    def __init__(
+        self, f: Callable[..., Any], argnums: int | Sequence[int], with_value: bool
+    ) -> None:
         super().__init__(f, argnums)
         self._with_value = with_value
         self._make = value_and_grad if with_value else grad

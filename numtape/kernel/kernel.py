@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -21,6 +21,9 @@ from ..core.values.tensor import Tensor
 from ..errors import KernelError
 from ..function.pickling import stand_in
 from .pickling import locate, reduce_kernel
+
+if TYPE_CHECKING:
+    from ..core.loops.ir import Kinds
 
 __all__ = ["kernel"]
 
@@ -144,7 +147,7 @@ class Kernel:
         written = effects.written_arguments(self.python_function, args)
         return None if written is None else [args[j] for j in written]
 
-    def _run(self, kinds: Any, argnums: tuple[int, ...], keeps_stack: bool) -> Any:
+    def _run(self, kinds: Kinds, argnums: tuple[int, ...], keeps_stack: bool) -> Any:
         """The runtime of rows that call the kernel with arguments of these kinds."""
         try:
             return self._runs[kinds, argnums, keeps_stack]
@@ -288,7 +291,7 @@ class Kernel:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _program(self, kinds: Any, argnums: tuple[int, ...], several: bool = False) -> Any:
+    def _program(self, kinds: Kinds, argnums: tuple[int, ...], several: bool = False) -> Any:
         for j in argnums:
             if not kinds[j][0].startswith("float"):
                 raise KernelError(
@@ -307,11 +310,11 @@ class Kernel:
             rule=self._rule,
         )
 
-    def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
+    def _gradient(self, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> Any:
         """The gradient for arguments of these kinds."""
         return self._gradient_of(_call().kinds_of(args), argnums)
 
-    def _gradient_of(self, kinds: Any, argnums: Any) -> Any:
+    def _gradient_of(self, kinds: Kinds, argnums: int | tuple[int, ...]) -> Any:
         """The same for dtypes and axes of arguments."""
         try:
             return self._gradients[kinds, argnums]
@@ -323,7 +326,7 @@ class Kernel:
             )
             return self._gradients.setdefault((kinds, argnums), gradient)
 
-    def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
+    def _jacobian(self, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> Any:
         """The Jacobian for arguments of these kinds."""
         kinds = _call().kinds_of(args)
         try:
@@ -416,7 +419,7 @@ def kernel(
     return Kernel(function, **options)
 
 
-def as_kernel(f: Any) -> Kernel:
+def as_kernel(f: Callable[..., Any]) -> Kernel:
     """A kernel of a function."""
     if isinstance(f, Kernel):
         return f

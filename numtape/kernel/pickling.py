@@ -18,21 +18,26 @@ import linecache
 import types
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..function.pickling import at_module_level, real_name, restore_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .kernel import Kernel
 
 MOST = 128  # kernels that are known by their keys
 
 _known: dict[str, Any] = {}
 
 
-def alone(function: Any) -> bool:
+def alone(function: Callable[..., Any]) -> bool:
     """Whether no other process finds a function by its name."""
     return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
 
 
-def reduce_kernel(kernel: Any) -> Any:
+def reduce_kernel(kernel: Kernel) -> Any:
     """The pickled form of a kernel."""
     inner, rule = kernel.python_function, kernel._rule
     if not alone(inner):
@@ -59,10 +64,10 @@ def reduce_kernel(kernel: Any) -> Any:
 
 
 def restore_kernel(
-    kind: Any,
+    kind: type,
     function: Any,
     options: dict[str, Any],
-    rule: Any,
+    rule: Callable[..., Any] | None,
     key: str,
     sources: dict[str, tuple[str, list[str]]],
 ) -> Any:
@@ -76,7 +81,7 @@ def restore_kernel(
     return kernel
 
 
-def locate(kernel: Any) -> None:
+def locate(kernel: Kernel) -> None:
     """Give the functions of an unpickled kernel their names and files, and Python their source."""
     if kernel._sources is None:
         return
@@ -107,7 +112,7 @@ def _code_key(code: types.CodeType) -> str:
     return hashlib.sha256(repr(_contents(code)).encode()).hexdigest()
 
 
-def _contents(x: Any) -> Any:
+def _contents(x: object) -> Any:
     if isinstance(x, types.CodeType):
         return (
             x.co_name,
@@ -127,7 +132,7 @@ def _contents(x: Any) -> Any:
     return type(x).__name__, repr(x)
 
 
-def _keep(key: str, kernel: Any) -> None:
+def _keep(key: str, kernel: Kernel) -> None:
     """Know a kernel by its key; of many those that were asked for last."""
     _known.pop(key, None)
     _known[key] = kernel
@@ -135,9 +140,10 @@ def _keep(key: str, kernel: Any) -> None:
         _known.pop(old, None)
 
 
-def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
+def _reachable_functions(kernel: Kernel) -> Iterator[types.FunctionType]:
     """A kernel's function and rule, and all they call that no other process finds by its name."""
-    waiting, visited = [kernel], set()
+    waiting: list[Any] = [kernel]
+    visited = set()
     while waiting:
         function = waiting.pop()
         if type(function) is type(kernel):

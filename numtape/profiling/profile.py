@@ -9,13 +9,14 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import settings
 from ..core.derive.instrumentation import caller
 from ..core.derive.reachability import operands
 from ..core.log.log import Log
 from ..core.log.op import CODES
+from ..core.plan.plan import Plan
 from ..core.values.spec import SPECS
 from ..core.values.weakrefs import WeakObjectMap
 from ..errors import UnimplementedError
@@ -24,6 +25,12 @@ from .clock import Clock, Key
 from .hooks import Hooks
 from .report import data, picture, report
 from .rows import Row, groups_of
+
+if TYPE_CHECKING:
+    import os
+
+    from ..core.values.tensor import Tensor
+    from ..tape import GradientTape
 
 PICKS = {"SmallSlice", "StridedSlice", "GatherV2"}  # ops that can take single elements
 EXAMPLES = 4  # signatures to keep as examples
@@ -84,7 +91,7 @@ class Profile:
         self._hooks: Hooks | None = None
         self._plans: dict[int, Any] = {}
 
-    def record_op(self, op: str, log: Any, tensor: Any, line: str) -> None:
+    def record_op(self, op: str, log: Log, tensor: Tensor, line: str) -> None:
         """Count a recorded op."""
         if not log.nested:
             self.rows[line] += 1
@@ -134,12 +141,12 @@ class Profile:
             if shapes not in value.shapes:
                 value.shapes.append(shapes)
 
-    def persists(self, tape: Any, line: str) -> None:
+    def persists(self, tape: GradientTape, line: str) -> None:
         """Count the creation of a persistent tape."""
         self.persistent[line] = self.persistent.get(line, 0) + 1
         self._tapes.put(tape, [line, 0])
 
-    def record_gradient(self, tape: Any) -> None:
+    def record_gradient(self, tape: GradientTape) -> None:
         """Count a gradient computation of a tape."""
         entry = self._tapes.get(tape)
         if entry is not None:
@@ -189,14 +196,14 @@ class Profile:
 
     # Called by the hooks.
 
-    def record_row(self, tensor: Any, line: str) -> None:
+    def record_row(self, tensor: Tensor, line: str) -> None:
         """Count a recorded row."""
         log = tensor._home
         op = CODES.entries[log.code[tensor._row]][0]
         self.clock.reach(line, op.name)
         self.record_op(op.name, log, tensor, line)
 
-    def record_plan(self, log: Log, plan: Any, nanoseconds: list[int], line: str) -> None:
+    def record_plan(self, log: Log, plan: Plan, nanoseconds: list[int], line: str) -> None:
         """Count an executed plan, given the time of each of its groups."""
         self.clock.spent(sum(nanoseconds))
         self.work += plan.work
@@ -211,7 +218,7 @@ class Profile:
             for key, part, calls, size in shares:
                 self.clock.count(key, round(part * took), calls, size)
 
-    def _shares(self, log: Log, plan: Any, line: str) -> list[list[tuple[Key, float, int, int]]]:
+    def _shares(self, log: Log, plan: Plan, line: str) -> list[list[tuple[Key, float, int, int]]]:
         """Return, for each group, its keys with their share of the time, rows and bytes."""
         lines = getattr(log.tensors, "lines", {})
         known = self._plans.get(id(plan))
@@ -255,7 +262,7 @@ class Profile:
     def __repr__(self) -> str:
         return self.report()
 
-    def save(self, path: Any, top: int = 20) -> None:
+    def save(self, path: str | os.PathLike[str], top: int = 20) -> None:
         """Save a picture (``.svg``), all numbers (``.json``) or the table (any other name).
 
         Args:
@@ -276,7 +283,7 @@ class Profile:
         return picture(self, 12)
 
 
-def _line(row: Any, lines: dict[int, str], ordered: list[int], line: str) -> str:
+def _line(row: Row, lines: dict[int, str], ordered: list[int], line: str) -> str:
     """Return a row's line, or that of the next row with one: gradients append many rows at once."""
     value = lines.get(row.row)
     if value is not None:

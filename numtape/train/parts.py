@@ -12,7 +12,7 @@ from ..module import Module
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of values
 
 
-def is_trackable(thing: Any) -> bool:
+def is_trackable(thing: object) -> bool:
     """Whether an object is a variable or has parts."""
     return isinstance(thing, Variable | Module) or hasattr(type(thing), "_nt_saved_parts")
 
@@ -47,13 +47,13 @@ def named_parts(
     return {names.get(name, name): part for name, part in children.items()} if names else children
 
 
-def alternative_names(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
+def alternative_names(thing: object, number: Callable[[Variable], int | None]) -> dict[str, str]:
     """Return the names in the graph of the parts whose names differ there."""
     names = getattr(thing, "_nt_saved_names", None)
     return {} if names is None else names(number)
 
 
-def _flat(name: Any, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(name: object, value: object) -> Iterator[tuple[str, Any]]:
     if is_trackable(value):
         yield str(name), original(value) if isinstance(value, Variable) else value
     elif isinstance(value, list | tuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from ..core.values.weakrefs import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
 from .parts import ObjectGraph, alternative_names, named_parts, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .checkpoint import Checkpoint
 
 
 class Restoration:
@@ -41,7 +46,12 @@ class Restoration:
         self._bound: WeakObjectMap[int] = WeakObjectMap()  # an object's node
         self._keepers: WeakObjectMap[int] = WeakObjectMap()  # optimizers' nodes
 
-    def begin(self, roots: Iterable[Any], required: Any = None, skipped: Any = None) -> None:
+    def begin(
+        self,
+        roots: Iterable[Any],
+        required: Iterable[Variable] | None = None,
+        skipped: list[str] | None = None,
+    ) -> None:
         """Restore all variables inside the roots; if one does not match, none changes.
 
         Args:
@@ -59,8 +69,8 @@ class Restoration:
     def _bind(
         self,
         pairs: list[tuple[Any, int]],
-        before: Any = None,
-        required: Any = None,
+        before: Callable[[Any], None] | None = None,
+        required: Iterable[Variable] | None = None,
         skipped: list[str] | None = None,
     ) -> None:
         """Bind objects to their nodes, with all their parts, and restore their variables."""
@@ -125,7 +135,7 @@ class Restoration:
             pairs.extend((own[name], k) for name, k in node.items() if name in own)
 
     def _parts(
-        self, thing: Any, number: int, bound: dict[int, tuple[Any, int]] | None = None
+        self, thing: object, number: int, bound: dict[int, tuple[Any, int]] | None = None
     ) -> dict[str, Any]:
         """Return the parts of an object by their names in the file."""
 
@@ -193,15 +203,15 @@ class Restoration:
             )
         return None
 
-    def _note(self, thing: Any, number: int) -> None:
+    def _note(self, thing: object, number: int) -> None:
         self._bound.put(thing, number)
         if hasattr(thing, "_nt_saved_names"):
             self._keepers.put(thing, number)
 
-    def _is_bound(self, thing: Any) -> bool:
+    def _is_bound(self, thing: object) -> bool:
         return thing in self._bound
 
-    def _lacks(self, thing: Any, number: int) -> bool:
+    def _lacks(self, thing: object, number: int) -> bool:
         """Whether values are left for parts that an object does not have yet."""
         own = self._parts(thing, number)
         return any(
@@ -218,7 +228,7 @@ class Restoration:
         visited.add(number)
         return any(self._holds(k, visited) for k in node.values())
 
-    def _on_new_parts(self, thing: Any) -> bool:
+    def _on_new_parts(self, thing: object) -> bool:
         """Restore new parts of an object; return whether to keep listening for more."""
         number = self._bound.get(thing)
         if number is None:
@@ -269,7 +279,7 @@ class CheckpointLoadStatus:
       checkpoint: The checkpoint that is restored.
     """
 
-    def __init__(self, restoration: Restoration, checkpoint: Any) -> None:
+    def __init__(self, restoration: Restoration, checkpoint: Checkpoint) -> None:
         self._restoration, self._checkpoint = restoration, checkpoint
 
     def assert_consumed(self) -> CheckpointLoadStatus:
@@ -335,10 +345,10 @@ class CheckpointLoadStatus:
         """
         return self
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: object = None) -> None:
         """Do nothing: the values are restored already."""
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: object = None) -> None:
         """Do nothing: the values are restored already."""
 
 
@@ -358,9 +368,9 @@ class InitializationOnlyStatus:
         """
         return self
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: object = None) -> None:
         """Do nothing: the variables have their initial values."""
 
-    def run_restore_ops(self, session: Any = None) -> NoReturn:
+    def run_restore_ops(self, session: object = None) -> NoReturn:
         """Raise an AssertionError: there is no checkpoint to restore."""
         self._refuse()
