@@ -11,17 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
 import numtape as tf
 from numtape.datasets import load_digits
-
-if TYPE_CHECKING:
-    from .core.values.tensor import Tensor
-    from .keras.optimizers.optimizer import Optimizer
 
 SEED = 1998
 EPOCHS = 30
@@ -364,7 +360,7 @@ class _Classifier:
         self.hidden = tf.keras.layers.Dense(HIDDEN, activation="relu")
         self.scores = tf.keras.layers.Dense(10)
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: tf.Tensor) -> Any:
         return self.scores(self.hidden(x))
 
     @property
@@ -373,16 +369,16 @@ class _Classifier:
 
 
 def _train_step(
-    model: _Classifier, optimizer: Optimizer, x: Tensor, y: Tensor
+    model: _Classifier, optimizer: tf.keras.optimizers.Optimizer, x: tf.Tensor, y: tf.Tensor
 ) -> tuple[float, int]:
     """Make one step on a batch; return its loss and how many rows the tape held."""
     with tf.GradientTape() as tape:
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=model(x))
         loss = tf.reduce_mean(losses)
-    rows = tape.rows  # Asked for now: a tape that is not persistent lets go at gradient.
+    rows = tape.rows  # read now: a tape that is not persistent releases its rows at `gradient`
     variables = model.trainable_variables
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-    # The look comes last, so that one sweep computes the loss and the new weights.
+    # The value is read last, so that one sweep computes the loss and the new weights.
     return float(loss), rows
 
 

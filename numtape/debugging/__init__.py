@@ -1,4 +1,4 @@
-"""`tf.debugging`: assertions, and which op first gave NaN or infinity."""
+"""`tf.debugging`: assertions, and checks that find the op that first returned NaN or infinity."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ if not _typing.TYPE_CHECKING:
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """A tensor itself, unless there is NaN or infinity in it, or, later, in its gradient.
+    """Return a tensor unchanged; raise if it, or later its gradient, contains NaN or infinity.
 
     Args:
       tensor: A tensor of floats.
@@ -136,7 +136,7 @@ def _finite(x: Tensor, message: str) -> None:
 
 
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """A tensor itself, unless there is NaN or infinity in it.
+    """Return a tensor unchanged; raise if it contains NaN or infinity.
 
     Args:
       x: A tensor of floats.
@@ -189,7 +189,7 @@ def disable_check_numerics() -> None:
 
 
 def is_numeric_tensor(tensor: object) -> bool:
-    """Whether something is a tensor of numbers.
+    """Whether an object is a tensor of numbers.
 
     Args:
       tensor: Anything.

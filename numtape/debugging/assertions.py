@@ -1,7 +1,7 @@
 """Assertions on the values of tensors: `tf.debugging.assert_equal` and the like.
 
-Checks look at values at the call. In a recorded function each is a guard: a replay in which one
-does not hold is run as Python again, which raises.
+A check reads values when it is called. In a recorded function each check is a guard: if it does
+not hold in a replay, the function runs as Python again, and the check raises.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _format_data(x: object, most: int) -> str:
-    """Data of a message: the first elements of a tensor."""
+    """Format a message's data: the first elements of a tensor."""
     if not isinstance(x, Tensor):
         return str(x)
     array = x.numpy()
@@ -36,12 +36,12 @@ def _format_data(x: object, most: int) -> str:
     return str([*items, "..."] if len(items) < array.size else items)
 
 
-def _of(x: Tensor) -> str:
+def _describe(x: Tensor) -> str:
     return f"(shape={x.shape} dtype={x.dtype.name}) = "
 
 
 def prefix(message: str | None) -> str:
-    """The beginning of a message."""
+    """Return the start of an error message."""
     return f"{message}.  " if message else ""
 
 
@@ -64,7 +64,7 @@ def _difference(sign: str, x: Tensor, y: Tensor, test: Tensor, most: int) -> lis
 
 
 def _holds(test: TensorLike) -> bool:
-    """Whether a tensor is true everywhere; in a recorded function, with a guard on that alone."""
+    """Whether a tensor is true everywhere. A recorded function gets a guard on this bool alone."""
     return every(as_tensor(test), lambda array: array, lambda x: x, "An assertion does not hold.")
 
 
@@ -104,9 +104,9 @@ def _make_comparison(name: str, sign: str, words: str, test: Callable[[Any, Any]
 
     Args:
       x: A tensor.
-      y: Another, of the same dtype, whose shape broadcasts with that of ``x``.
+      y: A tensor of the same dtype, whose shape broadcasts with that of ``x``.
       message: A prefix of the error message.
-      summarize: How many elements it shows of each (3).
+      summarize: The number of elements of each tensor in the message; default: 3.
       name: Not used.
 
     Raises:
@@ -150,9 +150,9 @@ def assert_none_equal(
 
     Args:
       x: A tensor.
-      y: Another, of the same dtype, whose shape broadcasts with that of ``x``.
-      summarize: How many elements the error shows of each (3).
-      message: Its prefix.
+      y: A tensor of the same dtype, whose shape broadcasts with that of ``x``.
+      summarize: The number of elements of each tensor in the message; default: 3.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
@@ -182,7 +182,7 @@ def _make_sign_check(
     Args:
       x: A tensor of numbers.
       message: A prefix of the error message.
-      summarize: How many elements it shows (3).
+      summarize: The number of elements in the message; default: 3.
       name: Not used.
 
     Raises:
@@ -196,7 +196,7 @@ def _make_sign_check(
 
 def _signs(x: Tensor, sign: str, message: str | None, end: str) -> list[Any]:
     start, text = prefix(message), f"Condition x {sign} 0 did not hold element-wise:"
-    name_of_x = f"x {_of(x)}"
+    name_of_x = f"x {_describe(x)}"
     return [start, text + name_of_x, x] if end else [start, text, name_of_x, x]
 
 
@@ -220,8 +220,8 @@ def Assert(
 
     Args:
       condition: A boolean scalar.
-      data: A list of tensors and strings that the error shows.
-      summarize: How many elements of each (3).
+      data: A list of tensors and strings for the error message.
+      summarize: The number of elements of each tensor in the message; default: 3.
       name: Not used.
 
     Raises:
@@ -263,16 +263,16 @@ def assert_near(
 
     Args:
       x: A tensor of floats or complex numbers.
-      y: Another.
-      rtol: The relative tolerance; 10 times the dtype's resolution.
-      atol: The absolute tolerance; also.
+      y: A tensor of the same dtype, whose shape broadcasts with that of ``x``.
+      rtol: The relative tolerance; default: 10 times the dtype's machine epsilon.
+      atol: The absolute tolerance; default: 10 times the dtype's machine epsilon.
       message: A prefix of the error message.
-      summarize: How many elements it shows of each (3).
+      summarize: The number of elements of each tensor in the message; default: 3.
       name: Not used.
 
     Raises:
-      InvalidArgumentError: If they differ more.
-      ValueError: If they are integers or bools.
+      InvalidArgumentError: If an element differs more.
+      ValueError: If the tensors are integers or bools.
 
     Example:
       >>> tf.debugging.assert_near(tf.constant([1.0]), [1.0000001])
@@ -292,9 +292,9 @@ def assert_near(
             [
                 prefix(message),
                 f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
-                f"x {_of(x)}",
+                f"x {_describe(x)}",
                 x,
-                f"y {_of(y)}",
+                f"y {_describe(y)}",
                 y,
             ],
             3 if summarize is None else summarize,
@@ -325,7 +325,7 @@ def _check_rank(
 def assert_rank(
     x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor has so many axes.
+    """Raise unless a tensor has the given number of axes.
 
     Args:
       x: A tensor.
@@ -334,7 +334,7 @@ def assert_rank(
       name: Not used.
 
     Raises:
-      ValueError: If it has another number of them, or ``rank`` is not a scalar.
+      ValueError: If the tensor has another number of axes, or ``rank`` is not a scalar.
       TypeError: If ``rank`` is not an integer.
 
     Example:
@@ -347,16 +347,16 @@ def assert_rank(
 def assert_rank_at_least(
     x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor has at least so many axes.
+    """Raise unless a tensor has at least the given number of axes.
 
     Args:
       x: A tensor.
-      rank: The number of axes.
+      rank: The minimum number of axes.
       message: A prefix of the error message.
       name: Not used.
 
     Raises:
-      ValueError: If it has fewer, or ``rank`` is not a scalar.
+      ValueError: If the tensor has fewer axes, or ``rank`` is not a scalar.
       TypeError: If ``rank`` is not an integer.
 
     Example:
@@ -369,17 +369,17 @@ def assert_rank_at_least(
 def assert_rank_in(
     x: TensorLike, ranks: Iterable[Any], message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor's number of axes is one of some.
+    """Raise unless a tensor's number of axes is in a list.
 
     Args:
       x: A tensor.
-      ranks: The numbers of axes.
+      ranks: The accepted numbers of axes.
       message: A prefix of the error message.
       name: Not used.
 
     Raises:
-      ValueError: If it is none of them.
-      TypeError: If one of them is not an integer.
+      ValueError: If the tensor has another number of axes.
+      TypeError: If an element of ``ranks`` is not an integer.
 
     Example:
       >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
@@ -402,7 +402,7 @@ def assert_scalar(
       The tensor.
 
     Raises:
-      ValueError: If it has any.
+      ValueError: If the tensor has axes.
 
     Example:
       >>> tf.debugging.assert_scalar(1.0).numpy()
@@ -415,7 +415,7 @@ def assert_scalar(
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
-    """Raise unless a tensor is of integers.
+    """Raise unless a tensor has an integer dtype.
 
     Args:
       x: A tensor.
@@ -423,7 +423,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
       name: Not used.
 
     Raises:
-      TypeError: If it is not.
+      TypeError: If the tensor has another dtype.
 
     Example:
       >>> tf.debugging.assert_integer([1, 2])
@@ -438,7 +438,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor is of a dtype.
+    """Raise unless a tensor has the given dtype.
 
     Args:
       tensor: A tensor.
@@ -447,7 +447,7 @@ def assert_type(
       name: Not used.
 
     Raises:
-      TypeError: If it is of another one.
+      TypeError: If the tensor has another dtype.
 
     Example:
       >>> tf.debugging.assert_type([1.0], tf.float32)
@@ -462,17 +462,17 @@ def assert_type(
 def assert_same_float_dtype(
     tensors: Iterable[TensorLike] | None = None, dtype: DTypeLike | None = None
 ) -> DType:
-    """Raise unless tensors are all of one dtype of floats.
+    """Raise unless all tensors have the same floating-point dtype.
 
     Args:
       tensors: A list of tensors.
-      dtype: The dtype, if it is known.
+      dtype: The expected dtype; default: that of the first tensor.
 
     Returns:
       The dtype; float32 if there are neither tensors nor ``dtype``.
 
     Raises:
-      ValueError: If they are not.
+      ValueError: If dtypes differ or are not floating-point.
 
     Example:
       >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
@@ -495,13 +495,13 @@ def assert_same_float_dtype(
 
 
 def assert_proper_iterable(values: object) -> None:
-    """Raise unless something is a list, a tuple or the like: not a tensor, array or string.
+    """Raise unless an object is an iterable other than a tensor, array or string.
 
     Args:
-      values: Anything.
+      values: Any object.
 
     Raises:
-      TypeError: If it is not.
+      TypeError: If the object is not iterable, or is a tensor, array or string.
 
     Example:
       >>> tf.debugging.assert_proper_iterable([1, 2])
@@ -521,20 +521,20 @@ def assert_shapes(
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless tensors have shapes that fit each other.
+    """Raise unless the shapes of tensors match each other.
 
     Args:
-      shapes: Pairs of a tensor and its shape, in which a number is a size, a string or another
-        object stands for the same size wherever it is, and None or "." for any. Where the first
-        one is ``...`` or "*" there may be more axes before the others. A scalar has one axis of
-        size 1.
-      data: Accepted for TensorFlow's sake.
-      summarize: Also.
+      shapes: Pairs of a tensor and its shape. In a shape, a number is a size; a string or another
+        object is a symbol, which stands for the same size everywhere; None or "." accepts any
+        size. A shape that starts with ``...`` or "*" accepts further axes at the start. A scalar
+        counts as having one axis of size 1.
+      data: Not used; accepted for compatibility with TensorFlow.
+      summarize: Not used.
       message: A prefix of the error message.
       name: Not used.
 
     Raises:
-      ValueError: If a shape does not fit, or is not a sequence.
+      ValueError: If a shape does not match, or is not a sequence.
 
     Example:
       >>> x, y = tf.zeros((2, 3)), tf.zeros((2, 5))
@@ -591,7 +591,7 @@ def _integer(symbol: Any) -> int | None:
 def _shape_symbols(
     x: Tensor, shape: Iterable[object], start: str
 ) -> tuple[Tensor, tuple[Any, ...], bool]:
-    """A tensor, the symbols of its last axes, and whether there may be others before."""
+    """Return a tensor, the symbols of its last axes, and whether further axes may precede them."""
     of = f"shape={x.shape} dtype={x.dtype.name}"
     if not hasattr(shape, "__iter__"):
         raise ValueError(
