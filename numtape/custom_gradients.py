@@ -134,7 +134,7 @@ def _gradients(
     inputs: list[Tensor],
     upstream: list[Tensor],
 ) -> list[Tensor | None]:
-    """The gradients of arguments and variables, from those of the results."""
+    """Compute the gradients of arguments and variables from those of the results."""
     more: list[Any] = []
     if variables:
         gradients, more = grad_fn(*upstream, variables=variables)
@@ -150,10 +150,10 @@ def _gradients(
             f"custom_gradient function expected to return {count} gradients, but returned "
             f"{len(flat)} instead."
         )
-    return [_fitting(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
+    return [_check_gradient(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
 
 
-def _fitting(gradient: TensorLike | None, of: Tensor) -> Tensor | None:
+def _check_gradient(gradient: TensorLike | None, of: Tensor) -> Tensor | None:
     if gradient is None or not of.dtype.is_floating:
         return None
     tensor = as_tensor(gradient, of._spec, "custom_gradient")
@@ -166,16 +166,16 @@ def _fitting(gradient: TensorLike | None, of: Tensor) -> Tensor | None:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Any:
-    """Have a function's gradient compute the function again, and not keep what it needs.
+    """Make a function's gradient recompute the function instead of storing intermediate results.
 
-    Inside, nothing is recorded: of a call only arguments and results stay in memory. Computing it
-    twice takes longer; this is for what does not fit.
+    Nothing is recorded inside the function: only arguments and results stay in memory. The
+    function is computed twice, so this trades time for memory.
 
     Args:
-      f: ``f(*args)`` gives a tensor or a sequence of them.
+      f: A function that returns a tensor or a sequence of tensors.
 
     Returns:
-      A function of the same arguments that gives the same.
+      A function with the same arguments and results.
 
     Raises:
       TypeError: As ``f`` does.
@@ -219,7 +219,7 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Noted(NamedTuple):
-    """Results of a function with a custom gradient, and the variables that it read elsewhere."""
+    """Results of a function with a custom gradient, and the variables that another log recorded."""
 
     result: Any
     grad: Any
@@ -227,7 +227,7 @@ class _Noted(NamedTuple):
 
 
 class _IsolatedScope(Log):
-    """A log for what is not recorded.
+    """A log for computations that no tape records.
 
     Attributes:
       noted: The trainable variables that were read.
@@ -246,7 +246,7 @@ class _IsolatedScope(Log):
         return super().read(variable, value, codes)
 
     def successor(self) -> Log:
-        """The next one."""
+        """Create the log that follows this one."""
         successor = _IsolatedScope()
         successor.noted = self.noted
         return successor

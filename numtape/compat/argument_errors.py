@@ -29,19 +29,19 @@ def name_constructors(kinds: Iterable[Any]) -> None:
                 _wrap(one, "__init__", constructor, None)
 
 
-def name_methods(kind: type, thing: str, names: str) -> None:
+def name_methods(kind: type, instance: str, names: str) -> None:
     """Have errors of wrong arguments name methods as a program does: ``model.fit()``.
 
     Args:
       kind: The class.
-      thing: The name of its objects in errors.
+      instance: The name of its objects in errors.
       names: The methods.
     """
     for name in names.split():
         owner = next(one for one in kind.__mro__ if name in vars(one))
         method = vars(owner)[name]
         inner = method.__func__ if isinstance(method, classmethod | staticmethod) else method
-        _wrap(owner, name, inner, f"{thing}.{name}", type(method))
+        _wrap(owner, name, inner, f"{instance}.{name}", type(method))
 
 
 def _wrap(
@@ -60,6 +60,6 @@ def _wrap(
     setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)
 
 
-def _class_of(thing: object) -> str:
-    """The class that was called, or the first of numtape's that one of the program's is made of."""
-    return next(x.__name__ for x in type(thing).__mro__ if x.__module__.startswith("numtape."))
+def _class_of(instance: object) -> str:
+    """Return the name of the first class of numtape among an object's class and its bases."""
+    return next(x.__name__ for x in type(instance).__mro__ if x.__module__.startswith("numtape."))

@@ -1,7 +1,7 @@
 """Control flow as functions: `cond`, `while_loop`, `map_fn`, `scan`.
 
-Python's own `if`, `while` and `for` do the same; these are for programs that were written with
-them. They record like everything else.
+Python's `if`, `while` and `for` do the same; these functions are for programs that use them
+already.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
+    """Return ``true_fn()`` if a boolean scalar is true, else ``false_fn()``; call only one of them.
 
     Args:
       pred: A scalar; its value is read at the call.
-      true_fn: A function of no arguments.
-      false_fn: Another.
+      true_fn: A function without arguments.
+      false_fn: A function without arguments.
       name: Not used.
 
     Returns:
       The result of the function.
 
     Raises:
-      TypeError: If one of the functions cannot be called.
+      TypeError: If ``true_fn`` or ``false_fn`` is not callable.
       ValueError: If ``pred`` is not a scalar.
 
     Example:
@@ -66,7 +66,7 @@ def cond(
 
 
 def _truth(pred: TensorLike) -> bool:
-    """Whether a scalar is true; of a list, a tensor's truth."""
+    """Whether a scalar is true. A list is converted to a tensor first."""
     if isinstance(pred, bool | int | float | str):
         return bool(pred)
     tensor = as_tensor(pred)
@@ -89,25 +89,25 @@ def while_loop(
     maximum_iterations: IntLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call ``body(*loop_vars)`` for new ``loop_vars`` while ``cond(*loop_vars)`` is true.
+    """Replace ``loop_vars`` by ``body(*loop_vars)`` while ``cond(*loop_vars)`` is true.
 
     Args:
-      cond: Gives a boolean scalar.
-      body: Gives a nest like ``loop_vars``.
+      cond: A function that returns a boolean scalar.
+      body: A function that returns a nest like ``loop_vars``.
       loop_vars: A list, tuple or dict, possibly nested.
-      shape_invariants: Accepted for TensorFlow's sake, like the following but the last.
+      shape_invariants: Not used.
       parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
-      maximum_iterations: The loop ends after so many, if given.
+      maximum_iterations: The maximum number of iterations; None for no limit.
       name: Not used.
 
     Returns:
       The last ``loop_vars``, as tensors.
 
     Raises:
-      TypeError: If ``cond`` or ``body`` cannot be called.
-      ValueError: If there are no loop variables, or ``body`` gives another structure.
+      TypeError: If ``cond`` or ``body`` is not callable.
+      ValueError: If there are no loop variables, or ``body`` returns another structure.
 
     Example:
       >>> i, total = tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
@@ -128,7 +128,7 @@ def while_loop(
         results = body(*loop_vars)
         if single and not isinstance(results, list | tuple | dict):
             results = [results]
-        # A list of them may become a tuple, and the other way round.
+        # A list may become a tuple, and vice versa.
         are_lists = type(loop_vars) in (list, tuple) and type(results) in (list, tuple)
         _same_structure(*map(list, (loop_vars, results)) if are_lists else (loop_vars, results))
         loop_vars = results
@@ -145,7 +145,7 @@ def _same_structure(first: object, second: object) -> None:
 
 
 def _axis(elems: Any) -> tuple[list[Tensor], int]:
-    """The tensors of a nest, and how many slices they have."""
+    """Return the tensors of a nest, and their number of slices."""
     tensors = [as_tensor(x) for x in nest.flatten(elems)]
     if not tensors:
         raise ValueError("elems must be a tensor or a nest of tensors, got none.")
@@ -167,25 +167,26 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """``fn`` of each slice of ``elems`` along the first axis, stacked.
+    """Apply ``fn`` to each slice of ``elems`` along the first axis, and stack the results.
 
     Args:
-      fn: Takes one slice, or a nest of slices.
+      fn: A function of one slice, or of a nest of slices.
       elems: A tensor of at least one axis, or a nest of them.
       dtype: The old name of ``fn_output_signature``.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following but the last.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       infer_shape: Not used.
       name: Not used.
-      fn_output_signature: The dtypes that ``fn`` gives, in its structure; default: as ``elems``.
+      fn_output_signature: The dtypes of the result of ``fn``, in its structure; default: those of
+        ``elems``.
 
     Returns:
       A tensor whose first axis is that of ``elems``, or a nest of them.
 
     Raises:
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      InvalidArgumentError: If ``fn`` gives another dtype than it should.
+      InvalidArgumentError: If ``fn`` returns another dtype.
 
     Example:
       >>> tf.map_fn(lambda row: tf.reduce_sum(row), tf.constant([[1, 2], [3, 4]])).numpy()
@@ -195,7 +196,7 @@ def map_fn(
     signature = dtype if fn_output_signature is None else fn_output_signature
     if signature is None:
         signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
-    # A class of NumPy's is a dtype, though it has an attribute of that name.
+    # A scalar type of NumPy is a dtype, although it has an attribute `dtype`.
     dtypes = [
         as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         for x in nest.flatten(signature)
@@ -234,17 +235,18 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """All ``a[k] = fn(a[k - 1], elems[k])``, stacked.
+    """Compute ``a[k] = fn(a[k - 1], elems[k])`` for all k, and stack the results.
 
     Args:
-      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      fn: A function of the last result and a slice, each a tensor or a nest, that returns the next
+        result.
       elems: A tensor of at least one axis, or a nest of them.
-      initializer: The result before the first; default: the first slice.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following but ``reverse``.
+      initializer: The initial result; default: the first slice.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       infer_shape: Not used.
-      reverse: Whether to go from the last slice to the first.
+      reverse: Whether to start from the last slice.
       name: Not used.
 
     Returns:
@@ -252,9 +254,9 @@ def scan(
       results.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
-      ValueError: If ``elems`` has scalars, first axes of different sizes, or no first element where
-        there is no ``initializer``; or if ``fn`` gives another structure.
+      TypeError: If ``fn`` is not callable.
+      ValueError: If ``elems`` has scalars, first axes of different sizes, or neither a first slice
+        nor an ``initializer``; or if ``fn`` returns another structure.
 
     Example:
       >>> tf.scan(lambda a, x: a * x, tf.constant([1, 2, 3, 4])).numpy()
@@ -300,17 +302,17 @@ def switch_case(
     """Call one of several functions and return its result.
 
     Args:
-      branch_index: A scalar tensor of integers: its number.
-      branch_fns: A list of functions of no arguments, or pairs of a number and a function, or a
-        dict of them; the numbers are all from 0 on.
-      default: The function for other numbers; without it, that of the largest.
+      branch_index: The number of the function: a scalar integer tensor.
+      branch_fns: A list of functions without arguments, or of pairs of a number and a function, or
+        a dict of functions by number. Numbers start at 0, without gaps.
+      default: The function for other numbers; default: the last function.
       name: Not used.
 
     Returns:
       The result of the function.
 
     Raises:
-      TypeError: If ``branch_index`` is not a tensor of integers, or functions cannot be called.
+      TypeError: If ``branch_index`` is not an integer tensor, or a function is not callable.
       ValueError: If there are no functions, or numbers are missing.
 
     Example:
@@ -361,10 +363,11 @@ def case(
     """Call the first function whose condition is true, and return its result.
 
     Args:
-      pred_fn_pairs: Pairs of a boolean scalar and a function of no arguments; a dict of them, by
-        references, only if ``exclusive``.
-      default: The function where no condition is true.
-      exclusive: Accepted for TensorFlow's sake: the first one counts.
+      pred_fn_pairs: Pairs of a boolean scalar and a function without arguments; if ``exclusive``,
+        also a dict of functions by references to conditions.
+      default: The function to call if no condition is true.
+      exclusive: Whether a dict is accepted. Exclusiveness is not checked: the first true condition
+        counts.
       strict: Not used.
       name: Not used.
 
@@ -373,8 +376,8 @@ def case(
 
     Raises:
       TypeError: If the elements are not pairs, a condition is not a boolean tensor, or a function
-        cannot be called.
-      ValueError: If there are no pairs, or they are a dict and ``exclusive`` is false.
+        is not callable.
+      ValueError: If there are no pairs, or they are a dict and ``exclusive`` is False.
       InvalidArgumentError: If no condition is true and there is no ``default``.
 
     Example:
@@ -445,13 +448,14 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last ``a = fn(a, elems[k])``, from the first slice to the last.
+    """Compute ``a = fn(a, elems[k])`` from the first slice to the last, and return the last ``a``.
 
     Args:
-      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      fn: A function of the last result and a slice, each a tensor or a nest, that returns the next
+        result.
       elems: A tensor of at least one axis, or a nest of them.
-      initializer: The result before the first; default: the first slice.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      initializer: The initial result; default: the first slice.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       name: Not used.
@@ -460,9 +464,9 @@ def foldl(
       The last result.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
+      TypeError: If ``fn`` is not callable.
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      OutOfRangeError: If there is neither a first element nor an ``initializer``.
+      OutOfRangeError: If there is neither a slice nor an ``initializer``.
 
     Example:
       >>> tf.foldl(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
@@ -480,13 +484,14 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last ``a = fn(a, elems[k])``, from the last slice to the first.
+    """Compute ``a = fn(a, elems[k])`` from the last slice to the first, and return the last ``a``.
 
     Args:
-      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      fn: A function of the last result and a slice, each a tensor or a nest, that returns the next
+        result.
       elems: A tensor of at least one axis, or a nest of them.
-      initializer: The result before the first; default: the last slice.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      initializer: The initial result; default: the last slice.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       name: Not used.
@@ -495,9 +500,9 @@ def foldr(
       The last result.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
+      TypeError: If ``fn`` is not callable.
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      OutOfRangeError: If there is neither a first element nor an ``initializer``.
+      OutOfRangeError: If there is neither a slice nor an ``initializer``.
 
     Example:
       >>> tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
@@ -521,11 +526,11 @@ def no_op(name: str | None = None) -> None:
 
 
 def group(*inputs: object, **kwargs: object) -> None:
-    """Do nothing: the operations have run.
+    """Do nothing: operations run immediately.
 
     Args:
-      *inputs: Anything.
-      **kwargs: Also.
+      *inputs: Not used.
+      **kwargs: Not used.
 
     Example:
       >>> v = tf.Variable(1.0)
@@ -534,11 +539,11 @@ def group(*inputs: object, **kwargs: object) -> None:
 
 
 def tuple_(tensors: T, control_inputs: object = None, name: str | None = None) -> T:
-    """The tensors themselves.
+    """Return the tensors unchanged.
 
     Args:
-      tensors: A list of them; None stays None.
-      control_inputs: Accepted for TensorFlow's sake.
+      tensors: A list of tensors.
+      control_inputs: Not used.
       name: Not used.
 
     Returns:
@@ -556,13 +561,13 @@ tuple_.__name__ = tuple_.__qualname__ = "tuple"
 
 @contextmanager
 def control_dependencies(control_inputs: Iterable[object] | None) -> Iterator[None]:
-    """A block that changes nothing: operations run in the order of the program.
+    """Return a context manager that does nothing: operations run in the order of the program.
 
     Args:
-      control_inputs: A list of anything.
+      control_inputs: A list; not used otherwise.
 
     Raises:
-      TypeError: If it is not a list.
+      TypeError: If ``control_inputs`` is not a list.
 
     Example:
       >>> v = tf.Variable(1.0)

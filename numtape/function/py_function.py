@@ -44,20 +44,22 @@ def numpy_function(
 ) -> Any:
     """Call a function of NumPy arrays and return its results as tensors, without a gradient.
 
-    `custom_gradient` gives it one. A `function` that calls it runs as plain Python.
+    Use `custom_gradient` to define a gradient. A `function` that calls it runs as plain Python.
 
     Args:
-      func: Takes an array for each tensor; gives an array or a number, or a list of them.
+      func: A function of an array for each tensor that returns an array, a number, or a list of
+        them.
       inp: A list of tensors.
-      Tout: Its dtype, or a list of them; an empty one for none.
-      stateful: Accepted for TensorFlow's sake.
+      Tout: Not used: results keep their dtypes.
+      stateful: Not used.
       name: Not used.
 
     Returns:
       A tensor, or a list of them. Without ``func``, a decorator.
 
     Raises:
-      TypeError: If ``inp`` does not fit the function. It raises what the function does.
+      TypeError: If ``inp`` does not match the function's parameters. Errors of the function
+        propagate.
 
     Example:
       >>> tf.numpy_function(np.sinc, [tf.constant([0.0, 0.5])], tf.float32).numpy()
@@ -94,18 +96,18 @@ def py_function(
     A `function` that calls it runs as plain Python.
 
     Args:
-      func: Takes tensors; gives a tensor, a list of them, or None.
+      func: A function of tensors that returns a tensor, a list of them, or None.
       inp: A list of tensors.
-      Tout: Its dtype, or a list of them; an empty one for none.
+      Tout: The dtype of the result, or a list of dtypes; an empty list for no result.
       name: Not used.
 
     Returns:
       A tensor, or a list of them. Without ``func``, a decorator.
 
     Raises:
-      InvalidArgumentError: If the function gives another dtype, or raises a TypeError or a
+      InvalidArgumentError: If the function returns another dtype, or raises a TypeError or a
         ValueError.
-      UnknownError: If it raises something else.
+      UnknownError: If the function raises another error.
 
     Example:
       >>> tf.py_function(lambda x: x if x > 0 else -x, [tf.constant(-2.0)], tf.float32).numpy()
@@ -144,11 +146,11 @@ def _as(value: TensorLike, kind: DTypeLike | None) -> Tensor:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """A tensor's value.
+    """Return a tensor's value.
 
     Args:
-      tensor: A tensor; anything else is given back, of a variable None.
-      partial: Accepted for TensorFlow's sake.
+      tensor: A tensor. The result is None for a variable, and another object itself.
+      partial: Not used.
 
     Returns:
       An array, a NumPy scalar, or None.
@@ -163,10 +165,10 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def is_symbolic_tensor(tensor: object) -> bool:
-    """Whether something is a tensor without a value: they do not exist.
+    """Return False: all tensors have values.
 
     Args:
-      tensor: Anything.
+      tensor: Any object.
 
     Returns:
       False.
@@ -179,7 +181,7 @@ def is_symbolic_tensor(tensor: object) -> bool:
 
 
 def type_spec_from_value(value: object) -> TensorSpec:
-    """The shape and dtype of a tensor, or of what could become one.
+    """Return the spec of a tensor, or of a value that can be converted to one.
 
     Args:
       value: A tensor, a variable, an array or a number.
@@ -188,7 +190,7 @@ def type_spec_from_value(value: object) -> TensorSpec:
       A `TensorSpec`.
 
     Raises:
-      TypeError: If it could not become a tensor.
+      TypeError: If ``value`` cannot be converted to a tensor.
 
     Example:
       >>> tf.type_spec_from_value(tf.constant([1.0]))
@@ -222,7 +224,7 @@ def timestamp(name: str | None = None) -> Tensor:
 
 
 def _number(x: object) -> str:
-    """As TensorFlow shows one: the fewer digits of two, if they say which number it is."""
+    """Format a number as TensorFlow does: with few digits if they identify it, else with more."""
     if isinstance(x, bool | np.bool_):
         return str(int(x))
     if not isinstance(x, float | np.floating):
@@ -233,7 +235,7 @@ def _number(x: object) -> str:
 
 
 def _array(array: NDArray[Any], most: int, depth: int = 0) -> str:
-    """An array, of each long axis only the ends."""
+    """Format an array; long axes are abbreviated to their ends."""
     if not array.ndim:
         return _number(array[()])
     between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
@@ -257,18 +259,19 @@ class _Shown:
 
 
 def print_(*inputs: object, **kwargs: Any) -> None:
-    """Print tensors, and anything else.
+    """Print tensors and other objects.
 
-    A `function` that prints so runs as plain Python.
+    A `function` that calls it runs as plain Python.
 
     Args:
-      *inputs: Tensors, nests of them, strings, anything.
-      **kwargs: ``output_stream``: where to, a file or "file://" and a path (`sys.stderr`);
-        ``summarize``: how many of the first and last elements of each axis (3), -1: all; ``sep``:
-        between them (" "); ``end``: at the end (a new line); ``name``: not used.
+      *inputs: Tensors, nests of them, strings, or other objects.
+      **kwargs: ``output_stream``: a file, or "file://" and a path; default: `sys.stderr`.
+        ``summarize``: the number of elements at each end of an axis, -1 for all; default: 3.
+        ``sep``: the separator; default: " ". ``end``: the end; default: a newline. ``name``: not
+        used.
 
     Raises:
-      ValueError: If there are others, or the stream is none.
+      ValueError: If another keyword is passed, or the output stream is invalid.
 
     Example:
       >>> import sys

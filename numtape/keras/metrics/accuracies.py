@@ -52,7 +52,7 @@ def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: NumberLik
     return cast(equal(y_true, cast(above, y_true.dtype)), float32)
 
 
-def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
+def _is_top_class(labels: Tensor, y_pred: Tensor) -> Tensor:
     """Return 1 where the largest prediction is the label's class, in the labels' shape."""
     shape = labels.shape
     if 0 < labels.ndim == y_pred.ndim and shape[-1] == 1:
@@ -74,7 +74,7 @@ def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
             f"One-hot labels must have a class axis, as predictions have. Received: "
             f"y_true.shape={as_tensor(y_true).shape}, y_pred.shape={y_pred.shape}."
         )
-    return _right(labels, y_pred)
+    return _is_top_class(labels, y_pred)
 
 
 @_function
@@ -85,11 +85,11 @@ def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tenso
     array([1., 0.], dtype=float32)
     """
     y_pred = as_tensor(y_pred)
-    result = _right(cast(as_tensor(y_true), y_pred.dtype), y_pred)
+    result = _is_top_class(cast(as_tensor(y_true), y_pred.dtype), y_pred)
     return squeeze(result, -1) if result.ndim > 1 and result.shape[-1] == 1 else result
 
 
-def _among(labels: Tensor, y_pred: Tensor, k: IntLike) -> Tensor:
+def _is_in_top_k(labels: Tensor, y_pred: Tensor, k: IntLike) -> Tensor:
     """Return 1 where the label is among the ``k`` largest predictions."""
     shape = labels.shape
     rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
@@ -104,7 +104,7 @@ def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 
     >>> tf.keras.metrics.top_k_categorical_accuracy([[0, 0, 1]], [[0.1, 0.6, 0.3]], k=2).numpy()
     array([1.], dtype=float32)
     """
-    return _among(argmax(y_true, -1), as_tensor(y_pred), k)
+    return _is_in_top_k(argmax(y_true, -1), as_tensor(y_pred), k)
 
 
 @_function
@@ -118,7 +118,7 @@ def sparse_top_k_categorical_accuracy(
     """
     y_true, y_pred = as_tensor(y_true), as_tensor(y_pred)
     if not from_sorted_ids:
-        return _among(y_true, y_pred, k)
+        return _is_in_top_k(y_true, y_pred, k)
     shape = y_true.shape
     labels = reshape(cast(y_true, y_pred.dtype), (-1,))
     rows = reshape(y_pred, (-1, y_pred.shape[-1]))[:, :k]

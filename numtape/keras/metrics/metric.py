@@ -270,8 +270,8 @@ def add_all(variables: Sequence[Variable], amounts: Sequence[Any]) -> None:
     assign_all(state, [v + x for v, x in zip(state, amounts, strict=True)])
 
 
-def the_only(values: Tensor) -> Tensor:
-    """Return a vector of length 1 as a scalar, and longer ones unchanged."""
+def unwrap_single(values: Tensor) -> Tensor:
+    """Return the element of a vector of length 1, and a longer vector unchanged."""
     return values[0] if values.shape[0] == 1 else values
 
 

@@ -38,7 +38,7 @@ def _apply_mask(weight: TensorLike | None, mask: TensorLike | None, dtype: DType
     return counted * weight
 
 
-def _each_example(
+def _values_of_examples(
     values: TensorLike, weight: TensorLike | None, reduce: Callable[..., Tensor], dtype: DType
 ) -> tuple[Tensor, Tensor | None]:
     """Return one weighted value for each example, and the weights (None without weights).
@@ -82,7 +82,7 @@ class Sum(Metric):
           values: A tensor of any shape.
           sample_weight: A weight for each example or element.
         """
-        values, _ = _each_example(values, sample_weight, reduce_sum, self._nt_dtype)
+        values, _ = _values_of_examples(values, sample_weight, reduce_sum, self._nt_dtype)
         add_all([self.total], [reduce_sum(values)])
 
     def result(self) -> Tensor:
@@ -117,7 +117,7 @@ class Mean(Metric):
           values: A tensor of any shape; each example contributes its mean.
           sample_weight: A weight for each example or element.
         """
-        values, weight = _each_example(values, sample_weight, reduce_mean, self._nt_dtype)
+        values, weight = _values_of_examples(values, sample_weight, reduce_mean, self._nt_dtype)
         if weight is None:
             count = cast(as_tensor(float(values.shape[0] if values.ndim else 1)), self._nt_dtype)
         else:

@@ -14,7 +14,7 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.arguments import to_list
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
-from .confusion import Counter, parse
+from .confusion import Counter, parse_thresholds
 from .metric import Metric, add_all, metric_class
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class _Counts(Metric):
     _direction = "up"
     _nt_counter: Counter
 
-    def _nt_make(self, shape: tuple[int, ...]) -> None:
+    def _nt_create_counts(self, shape: tuple[int, ...]) -> None:
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
         self.false_positives = self.add_variable(shape, "zeros", name="false_positives")
         self.true_negatives = self.add_variable(shape, "zeros", name="true_negatives")
@@ -68,7 +68,7 @@ class _Counts(Metric):
         add_all(self._nt_counts, self._nt_counter(_KINDS, y_true, y_pred, sample_weight))
 
 
-class _Best(_Counts):
+class _RateAtConstraint(_Counts):
     """Base class: the maximum of one rate over thresholds where another is >= ``value``."""
 
     def __init__(
@@ -79,10 +79,11 @@ class _Best(_Counts):
         name: str | None = None,
         dtype: DTypePolicyLike = None,
     ) -> None:
-        what = self._nt_asked()
+        constraint = self._nt_constraint_name()
         if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
             raise ValueError(
-                f"Argument `{what}` must be in the range [0, 1]. Received: {what}={value!r}"
+                f"Argument `{constraint}` must be in the range [0, 1]. Received: "
+                f"{constraint}={value!r}"
             )
         if not isinstance(num_thresholds, int | np.integer) or num_thresholds <= 0:
             raise ValueError(
@@ -90,16 +91,16 @@ class _Best(_Counts):
                 f"num_thresholds={num_thresholds!r}"
             )
         super().__init__(dtype, name)
-        setattr(self, what, value)
+        setattr(self, constraint, value)
         self.value = value
         self.num_thresholds = num_thresholds
         self.class_id = class_id
         count = int(num_thresholds)
         self.thresholds = [0.5] if count == 1 else [0.0, *_between(count), 1.0]
         self._nt_counter = Counter(self.thresholds, class_id=class_id)
-        self._nt_make((len(self.thresholds),))
+        self._nt_create_counts((len(self.thresholds),))
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         """The constructor's name for ``value``."""
         raise NotImplementedError
 
@@ -107,20 +108,20 @@ class _Best(_Counts):
         """The constrained rate and the maximized rate."""
         raise NotImplementedError
 
-    def _nt_share(self, part: Variable, rest: Variable) -> Tensor:
+    def _nt_ratio(self, part: Variable, rest: Variable) -> Tensor:
         return divide_no_nan(part, part + rest)
 
     @property
     def _nt_sensitivity(self) -> Tensor:
-        return self._nt_share(self.true_positives, self.false_negatives)
+        return self._nt_ratio(self.true_positives, self.false_negatives)
 
     @property
     def _nt_specificity(self) -> Tensor:
-        return self._nt_share(self.true_negatives, self.false_positives)
+        return self._nt_ratio(self.true_negatives, self.false_positives)
 
     @property
     def _nt_precision(self) -> Tensor:
-        return self._nt_share(self.true_positives, self.false_positives)
+        return self._nt_ratio(self.true_positives, self.false_positives)
 
     def result(self) -> Tensor:
         """The best rate so far; 0 if no threshold satisfies the constraint.
@@ -128,8 +129,8 @@ class _Best(_Counts):
         Returns:
           A scalar.
         """
-        asked, requested = self._nt_rates()
-        return reduce_max(select(asked >= self.value, requested, 0.0))
+        constrained, maximized = self._nt_rates()
+        return reduce_max(select(constrained >= self.value, maximized, 0.0))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -140,13 +141,13 @@ class _Best(_Counts):
         return {
             **super().get_config(),
             "num_thresholds": self.num_thresholds,
-            self._nt_asked(): self.value,
+            self._nt_constraint_name(): self.value,
             "class_id": self.class_id,
         }
 
 
 @metric_class
-class SensitivityAtSpecificity(_Best):
+class SensitivityAtSpecificity(_RateAtConstraint):
     """The best sensitivity at a specificity of at least ``specificity``.
 
     >>> metric = tf.keras.metrics.SensitivityAtSpecificity(0.5)
@@ -164,7 +165,7 @@ class SensitivityAtSpecificity(_Best):
     ) -> None:
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "specificity"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -172,7 +173,7 @@ class SensitivityAtSpecificity(_Best):
 
 
 @metric_class
-class SpecificityAtSensitivity(_Best):
+class SpecificityAtSensitivity(_RateAtConstraint):
     """The best specificity at a sensitivity of at least ``sensitivity``.
 
     >>> metric = tf.keras.metrics.SpecificityAtSensitivity(0.5)
@@ -190,7 +191,7 @@ class SpecificityAtSensitivity(_Best):
     ) -> None:
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "sensitivity"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -198,7 +199,7 @@ class SpecificityAtSensitivity(_Best):
 
 
 @metric_class
-class PrecisionAtRecall(_Best):
+class PrecisionAtRecall(_RateAtConstraint):
     """The best precision at a recall of at least ``recall``.
 
     >>> metric = tf.keras.metrics.PrecisionAtRecall(0.5)
@@ -216,7 +217,7 @@ class PrecisionAtRecall(_Best):
     ) -> None:
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "recall"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -224,7 +225,7 @@ class PrecisionAtRecall(_Best):
 
 
 @metric_class
-class RecallAtPrecision(_Best):
+class RecallAtPrecision(_RateAtConstraint):
     """The best recall at a precision of at least ``precision``.
 
     >>> metric = tf.keras.metrics.RecallAtPrecision(0.8)
@@ -242,7 +243,7 @@ class RecallAtPrecision(_Best):
     ) -> None:
         super().__init__(precision, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "precision"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -295,7 +296,7 @@ class AUC(_Counts):
                 )
             inner = _between(int(num_thresholds))
         else:
-            inner = sorted(parse(to_list(thresholds, "thresholds")))
+            inner = sorted(parse_thresholds(to_list(thresholds, "thresholds")))
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         super().__init__(dtype, name)
@@ -316,7 +317,7 @@ class AUC(_Counts):
         )
         self._nt_built = not multi_label or bool(num_labels)
         if self._nt_built:
-            self._nt_make((self.num_thresholds, *([num_labels] if num_labels else [])))
+            self._nt_create_counts((self.num_thresholds, *([num_labels] if num_labels else [])))
 
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
@@ -338,7 +339,7 @@ class AUC(_Counts):
                     "`y_pred` must have rank 2 when `multi_label=True`. Found rank "
                     f"{y_pred.ndim}. Full shape received for `y_pred`: {y_pred.shape}"
                 )
-            self._nt_make((self.num_thresholds, y_pred.shape[1]))
+            self._nt_create_counts((self.num_thresholds, y_pred.shape[1]))
             self._nt_built = True
         super().update_state(
             y_true, sigmoid(y_pred) if self._nt_from_logits else y_pred, sample_weight
@@ -350,7 +351,7 @@ class AUC(_Counts):
         Returns:
           A scalar.
         """
-        areas = reduce_sum(self._nt_areas(), 0)
+        areas = reduce_sum(self._nt_interval_areas(), 0)
         if not self.multi_label:
             return areas
         if self.label_weights is None:
@@ -358,11 +359,11 @@ class AUC(_Counts):
         weights = as_tensor(self.label_weights)
         return divide_no_nan(reduce_sum(areas * weights), reduce_sum(weights))
 
-    def _nt_areas(self) -> Tensor:
+    def _nt_interval_areas(self) -> Tensor:
         """The area between each pair of adjacent thresholds."""
         tp, fp, tn, fn = (variable.read_value() for variable in self._nt_counts)
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._nt_interpolated(tp, fp, fn)
+            return self._nt_interpolated_areas(tp, fp, fn)
         recall = divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
             x, y = divide_no_nan(fp, fp + tn), recall
@@ -382,7 +383,7 @@ class AUC(_Counts):
         result: Tensor = (x[:-1] - x[1:]) * heights
         return result
 
-    def _nt_interpolated(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
+    def _nt_interpolated_areas(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
         """Areas under the PR curve, with true positives linear in predicted positives."""
         result = tp[:-1] - tp[1:]
         positives = tp + fp
