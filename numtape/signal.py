@@ -118,7 +118,7 @@ def stft(
       signals: A tensor of float32 or float64 whose last axis has the samples.
       frame_length: The number of samples in a frame.
       frame_step: The number of samples between the starts of successive frames.
-      fft_length: The size of the transform; default: the smallest power of two that a frame fits in.
+      fft_length: The size of the transform; default: the smallest power of two that holds a frame.
       window_fn: A function ``window_fn(length, dtype=dtype)`` that returns the window; None for no
         window.
       pad_end: Whether to pad frames that extend beyond the end of the signal with zeros.
@@ -158,7 +158,7 @@ def inverse_stft(
       stfts: A tensor of complex numbers whose last axes are frames and bins.
       frame_length: The number of samples in a frame.
       frame_step: The number of samples between the starts of successive frames.
-      fft_length: The size of the transform; default: the smallest power of two that a frame fits in.
+      fft_length: The size of the transform; default: the smallest power of two that holds a frame.
       window_fn: A function ``window_fn(length, dtype=dtype)`` that returns the window; None for no
         window.
       name: Not used.

@@ -266,7 +266,7 @@ class ModelCheckpoint(MonitorCallback):
 
     def _nt_save(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> None:
         path = self._nt_path(epoch, batch, logs)
-        save, best = self._nt_asked(epoch, logs, path)
+        save, best = self._nt_decide(epoch, logs, path)
         if not save:
             return
         if Path(path).is_dir():
@@ -283,7 +283,7 @@ class ModelCheckpoint(MonitorCallback):
         if self.verbose > 0:
             say(f"\nEpoch {epoch + 1}: finished saving model to {path}")
 
-    def _nt_asked(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
+    def _nt_decide(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
         """Return whether to save the model, and the best value after that."""
         begin = f"\nEpoch {epoch + 1}:"
         if not self.save_best_only:
@@ -300,15 +300,15 @@ class ModelCheckpoint(MonitorCallback):
                 f"{current}. Falling back to `save_best_only=False`."
             )
             return True, self.best
-        before = "None" if self.best is None else f"{self.best:.5f}"
+        best = "None" if self.best is None else f"{self.best:.5f}"
         better = self._nt_is_improvement(current, self.best)
         if self.verbose > 0 and better:
             say(
-                f"{begin} {self.monitor} improved from {before} to {current:.5f}, saving model to "
+                f"{begin} {self.monitor} improved from {best} to {current:.5f}, saving model to "
                 f"{path}"
             )
         elif self.verbose > 0:
-            say(f"{begin} {self.monitor} did not improve from {before}")
+            say(f"{begin} {self.monitor} did not improve from {best}")
         return better, current
 
     def _nt_path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:

@@ -113,7 +113,7 @@ class Progress:
             )
             sys.stdout.flush()
 
-    def broken(self) -> None:
+    def abort(self) -> None:
         """End the current line after an error."""
         if self._length:
             sys.stdout.write("\n")
