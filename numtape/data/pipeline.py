@@ -292,32 +292,32 @@ class Pipeline(elements.Flow):
 class Draws:
     """The random generators of a dataset, one per iteration; optionally the same for all."""
 
-    def __init__(self, seed: IntLike | None, is_new: bool) -> None:
+    def __init__(self, seed: IntLike | None, varies: bool) -> None:
         local.log.refuse("it makes a dataset of random order or numbers")
-        provided = STATE.seed
+        seed_of_program = STATE.seed
         with STATE.lock:
-            if provided is not None and seed is None:
+            if seed_of_program is not None and seed is None:
                 STATE.draws += 1
             place = STATE.draws
         self.key: list[int] | None = None
         if seed is not None:
             self.key = [
-                0 if provided is None else provided % 2**64,
+                0 if seed_of_program is None else seed_of_program % 2**64,
                 1,
                 check_int("seed", seed) % 2**64,
             ]
-        elif provided is not None:
-            self.key = [provided % 2**64, 2, place]
-        if self.key is None and not is_new:
+        elif seed_of_program is not None:
+            self.key = [seed_of_program % 2**64, 2, place]
+        if self.key is None and not varies:
             self.key = [int(np.random.SeedSequence().generate_state(1)[0])]
-        self.anew = is_new
+        self.varies = varies
         self.iterations = count()
 
     def generator(self) -> np.random.Generator:
         """Return the generator of the next iteration."""
         if self.key is None:
             return np.random.Generator(np.random.Philox())
-        number = next(self.iterations) if self.anew else 0
+        number = next(self.iterations) if self.varies else 0
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([*self.key, number])))
 
 

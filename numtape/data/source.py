@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
 
 
-class Apart(Log):
+class IsolatedLog(Log):
     """The log in which elements are read ahead; no tape watches it.
 
     Attributes:
-      noted: Whether a variable was read.
+      has_reads: Whether a variable was read.
     """
 
-    noted = False
+    has_reads = False
 
     def successor(self) -> Log:
         """Return the next log."""
-        _threads.apart = Apart()
-        _threads.apart.noted = self.noted
-        return _threads.apart
+        _threads.log = IsolatedLog()
+        _threads.log.has_reads = self.has_reads
+        return _threads.log
 
     def read(self, variable: Variable, value: Any, codes: Any = None) -> int:
-        """Append a read of a variable, and set `noted`."""
-        self.noted = True
+        """Append a read of a variable, and set `has_reads`."""
+        self.has_reads = True
         return super().read(variable, value, codes)
 
     def current_value(self, variable: Variable) -> Tensor:
-        """Return the tensor of a variable's value, and set `noted`."""
-        self.noted = True
+        """Return the tensor of a variable's value, and set `has_reads`."""
+        self.has_reads = True
         return super().current_value(variable)
 
 
@@ -51,7 +51,7 @@ class _Threads(threading.local):
     """Each thread's log for reading ahead."""
 
     def __init__(self) -> None:
-        self.apart = Apart()
+        self.log = IsolatedLog()
 
 
 _threads = _Threads()
@@ -62,7 +62,7 @@ def isolate() -> Iterator[None]:
     """Run the block outside of the call being recorded, without tapes."""
     before = local.log
     try:
-        local.log = _threads.apart
+        local.log = _threads.log
         yield
     finally:
         last, local.log = local.log, before
@@ -146,7 +146,7 @@ class Source:
         before, journal = local.journal, dict[int, Any]()
         state = STATE.seed, STATE.draws
         try:
-            local.journal, _threads.apart.noted = journal, False
+            local.journal, _threads.log.has_reads = journal, False
             with isolate():
                 if not self._pulled:
                     self._pulled.extend(islice(self._elements, 1))  # one call of C
@@ -167,7 +167,7 @@ class Source:
             refused = "the elements of a dataset are made by random numbers"
         elif journal:
             refused = "a dataset assigns a variable"
-        elif _threads.apart.noted:
+        elif _threads.log.has_reads:
             refused = "a dataset reads a variable"
         element = structure.unflatten(values)
         return Entry(element, (structure, tuple(x._spec for x in values)), values, refused)

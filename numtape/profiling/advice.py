@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OFTEN = 20  # repetitions that count as a loop
 LITTLE = 20_000  # elements per evaluation below which its overhead dominates
-PICKED = 100  # single elements taken from an array that count as a loop over it
+MANY_READS = 100  # single elements taken from an array that count as a loop over it
 SHARE = 0.05  # smallest share of the total time to report
 MANY = 2000  # eagerly recorded ops above which a function would help
 
@@ -83,8 +83,8 @@ def _looks(profile: Profile) -> Iterator[str]:
 
 
 def _indexing_advice(profile: Profile) -> Iterator[str]:
-    for line, count in profile.picks.items():
-        if count >= PICKED and profile.largest[line] >= PICKED:
+    for line, count in profile.element_reads.items():
+        if count >= MANY_READS and profile.largest[line] >= MANY_READS:
             yield (
                 f"{place(line)}: {count} elements taken one by one out of an array of "
                 f"{profile.largest[line]}: each is an op. Use an op on the whole array "
@@ -108,7 +108,7 @@ def _eager(profile: Profile) -> Iterator[str]:
         count.nanoseconds for key, count in clock.counts.items() if key.how == PYTHON and key.what
     )
     loop = any(count >= OFTEN for count in profile.steps.values())
-    if rows >= MANY and python > 0.3 * clock.whole and not loop:
+    if rows >= MANY and python > 0.3 * clock.total and not loop:
         line, count = profile.rows.most_common(1)[0]
         yield (
             f"{place(line)}: {rows} ops are recorded one by one, {count} of them here, and Python "
@@ -119,7 +119,7 @@ def _eager(profile: Profile) -> Iterator[str]:
 def _host(profile: Profile) -> Iterator[str]:
     counts = profile.clock.counts
     for key, count in counts.items():
-        if key.how == HOST and count.nanoseconds >= SHARE * profile.clock.whole:
+        if key.how == HOST and count.nanoseconds >= SHARE * profile.clock.total:
             yield (
                 f"{place(key.line)}: {key.what} is computed by NumPy or SciPy, "
                 f"{count.calls} time{'s' * (count.calls != 1)}. Take it out of the loop if its "

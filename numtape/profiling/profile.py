@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..core.values.tensor import Tensor
     from ..tape import GradientTape
 
-PICKS = {"SmallSlice", "StridedSlice", "GatherV2"}  # ops that can take single elements
+INDEXING_OPS = {"SmallSlice", "StridedSlice", "GatherV2"}  # ops that can take single elements
 EXAMPLES = 4  # signatures to keep as examples
 
 
@@ -77,7 +77,7 @@ class Profile:
     def __init__(self) -> None:
         self.work = self.sweeps = self.log = self.buffers = 0
         self.rows: Counter[str] = Counter()
-        self.picks: Counter[str] = Counter()
+        self.element_reads: Counter[str] = Counter()
         self.largest: dict[str, int] = {}
         self.casts: Counter[str] = Counter()
         self.floats: Counter[str] = Counter()
@@ -96,10 +96,10 @@ class Profile:
         if not log.nested:
             self.rows[line] += 1
         spec = tensor._spec
-        if op in PICKS and spec.size <= 1:
+        if op in INDEXING_OPS and spec.size <= 1:
             of = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].size
             if of > 1:
-                self.picks[line] += 1
+                self.element_reads[line] += 1
                 self.largest[line] = max(self.largest.get(line, 0), of)
         elif op == "Cast" and spec.dtype.name in ("float32", "float64"):
             before = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].dtype.name
@@ -166,7 +166,7 @@ class Profile:
           RuntimeError: If another profile is running, or this one was used already.
           UnimplementedError: If the device is not the CPU.
         """
-        if _running or self.clock.whole:
+        if _running or self.clock.total:
             raise RuntimeError("A profile is running, or this one is over: create a new one.")
         if settings.device() != "cpu":
             raise UnimplementedError(

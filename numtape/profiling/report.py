@@ -73,7 +73,7 @@ def data(profile: Profile) -> dict[str, Any]:
     """Return all results as plain numbers and strings."""
     clock = profile.clock
     return {
-        "seconds": (clock.whole - clock.own) / 1e9,
+        "seconds": (clock.total - clock.own) / 1e9,
         "profiler": clock.own / 1e9,
         "parts": {name: n / 1e9 for name, n in parts(profile).items()},
         "lines": [
@@ -106,7 +106,7 @@ def data(profile: Profile) -> dict[str, Any]:
 def report(profile: Profile, top: int) -> str:
     """Return the results as a text table."""
     clock = profile.clock
-    total = max(clock.whole - clock.own, 1)
+    total = max(clock.total - clock.own, 1)
     lines = [f"{seconds(total)} in total, plus {seconds(clock.own)} of overhead", ""]
     for name, spent in parts(profile).items():
         if spent:
@@ -226,7 +226,7 @@ FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 def picture(profile: Profile, top: int) -> str:
     """Return the SVG of the ``top`` longest bars."""
     clock = profile.clock
-    total = max(clock.whole - clock.own, 1)
+    total = max(clock.total - clock.own, 1)
     shown_bars = [bar for bar in bars(profile)[:top] if bar.counted.nanoseconds > 0]
     most = max((bar.counted.nanoseconds for bar in shown_bars), default=1)
     width, height = SIDE + LONGEST + 250, 64 + HIGH * len(shown_bars)
