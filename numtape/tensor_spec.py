@@ -1,4 +1,4 @@
-"""`TensorSpec`: what a tensor among the arguments of a `function` is like."""
+"""`TensorSpec`: the shape and dtype of a tensor among the arguments of a `function`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TensorSpec:
       name: A name.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype is unknown.
 
     Example:
       >>> tf.TensorSpec((None, 3)).is_compatible_with(tf.zeros((5, 3)))
@@ -45,7 +45,7 @@ class TensorSpec:
     def from_tensor(
         cls, tensor: Tensor | Variable | NDArray[Any], name: str | None = None
     ) -> TensorSpec:
-        """The spec of a tensor.
+        """Return the spec of a tensor.
 
         Args:
           tensor: A tensor, a variable or an array.
@@ -61,10 +61,10 @@ class TensorSpec:
         return cls(tensor.shape, tensor.dtype, name)
 
     def is_compatible_with(self, spec_or_value: object) -> bool:
-        """Whether a tensor, or all tensors of another spec, fit this one.
+        """Whether a tensor, or all tensors of another spec, match this spec.
 
         Args:
-          spec_or_value: Something that has a shape and a dtype; what has none fits no spec.
+          spec_or_value: A tensor or spec. An object without shape and dtype matches no spec.
 
         Returns:
           A bool.
@@ -101,7 +101,7 @@ class TensorSpec:
 
 
 def check_signature(signature: object) -> None:
-    """Raise TypeError unless it is a list or tuple of specs, or of nests of them."""
+    """Raise a TypeError unless ``signature`` is a list or tuple of specs, or of nests of them."""
     from .nest import flatten
 
     if not isinstance(signature, list | tuple) or not all(

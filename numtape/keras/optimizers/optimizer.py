@@ -201,17 +201,17 @@ _USUAL = frozenset({Tensor, IndexedSlices, type(None)})  # types of gradients
 class _Lr(MissingAttribute):
     """The old name of ``learning_rate``: setting it on a built-in optimizer is an error."""
 
-    def __get__(self, thing: object, kind: type) -> Any:
+    def __get__(self, instance: object, kind: type) -> Any:
         return (
-            vars(thing)["lr"]
-            if thing is not None and "lr" in vars(thing)
-            else (super().__get__(thing, kind))
+            vars(instance)["lr"]
+            if instance is not None and "lr" in vars(instance)
+            else (super().__get__(instance, kind))
         )
 
-    def __set__(self, thing: object, value: object) -> None:
-        if type(thing).__module__.startswith("numtape."):
-            super().__get__(thing, type(thing))
-        vars(thing)["lr"] = value  # a user's class may have an attribute of this name
+    def __set__(self, instance: object, value: object) -> None:
+        if type(instance).__module__.startswith("numtape."):
+            super().__get__(instance, type(instance))
+        vars(instance)["lr"] = value  # a user's class may have an attribute of this name
 
 
 @optimizer_class
