@@ -1,4 +1,4 @@
-"""Derivatives that a program gives: `custom_gradient`, `recompute_grad`, `grad_pass_through`."""
+"""Derivatives that a program defines: `custom_gradient`, `recompute_grad`, `grad_pass_through`."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ if TYPE_CHECKING:
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Give a function a custom gradient. A decorator.
+    """Decorator: define the gradient of a function.
 
-    The result is unchanged. A tape that follows one of the arguments calls the second value that
-    ``f`` returns for the gradient, and ignores the ops inside. So code without a gradient, such as
-    NumPy or SciPy code, `numpy_function` or another library, can have one. The gradient function
-    is recorded, so it can be differentiated in turn.
+    The result is unchanged. A tape that watches an argument calls the gradient function that ``f``
+    returns, and ignores the ops inside ``f``. Thus code that tapes cannot differentiate, such as
+    NumPy or SciPy code or `numpy_function`, can have a gradient. The gradient function is
+    recorded, so it can be differentiated in turn.
 
     Args:
-      f: ``f(*args)`` gives ``(result, grad_fn)``: a tensor or a nest of them, and a function
-        ``grad_fn(*upstream)`` that takes one tensor for each of them and gives one gradient (or
-        None) for each tensor in ``args``. If ``f`` uses variables that are not arguments,
-        ``grad_fn(*upstream, variables)`` also gives a list of gradients, one for each of them.
+      f: A function that returns ``(result, grad_fn)``. ``result`` is a tensor or a nest of
+        tensors. ``grad_fn(*upstream)`` takes the upstream gradient of each of them, and returns a
+        gradient (or None) for each tensor in the arguments of ``f``. If ``f`` uses variables that
+        are not arguments, ``grad_fn(*upstream, variables)`` also returns a list with a gradient
+        for each variable.
 
     Returns:
-      A function of the same arguments that gives ``result``. Without ``f``, a decorator.
+      A function of the same arguments that returns ``result``. Without ``f``, a decorator.
 
     Raises:
-      TypeError: At a call, if variables are used and ``grad_fn`` takes no ``variables``.
-      ValueError: When the gradient is asked for, if ``grad_fn`` gives a wrong number of gradients,
-        or one of another shape or dtype than its argument.
+      TypeError: At a call, if variables are used and ``grad_fn`` does not accept ``variables``.
+      ValueError: When the gradient is computed, if ``grad_fn`` returns a wrong number of
+        gradients, or a gradient of another shape or dtype than its argument.
 
     Example:
       >>> @tf.custom_gradient
@@ -63,11 +64,12 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 class _Custom:
-    """A function with its own gradient; as a method, it belongs to its object.
+    """A function with its own gradient. As a class attribute, it is a method.
 
     Args:
-      f: The function whose name and docstring the result has.
-      inner: Maps ``f``, or a method made of it, to a function that returns results and ``grad_fn``.
+      f: The function, which provides the name and docstring.
+      inner: A function from ``f``, or its bound method, to a function that returns results and
+        ``grad_fn``.
     """
 
     def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f) -> None:
@@ -254,7 +256,7 @@ class _IsolatedScope(Log):
 
 @contextmanager
 def _isolate(is_needed: bool) -> Iterator[_IsolatedScope | None]:
-    """Compute in another log, where nothing is kept for a tape; not in a call that is recorded."""
+    """Compute in another log, which keeps nothing for tapes, except in a call being recorded."""
     outer = local.log
     if not is_needed or outer.nested:
         yield None
@@ -263,23 +265,23 @@ def _isolate(is_needed: bool) -> Iterator[_IsolatedScope | None]:
     try:
         local.log = log
         yield log
-        local.log.collect()  # what it gives has its values from here on
+        local.log.collect()  # from here on, the results have values
     finally:
         last, local.log = local.log, outer
         last.invalidate_reads()
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Any:
-    """Have a function's gradient be that of the identity.
+    """Replace a function's gradient by that of the identity.
 
     Args:
-      f: ``f(*args)`` gives as many tensors as it takes, of the same shapes.
+      f: A function that returns as many tensors as it has arguments, of the same shapes.
 
     Returns:
-      A function of the same arguments that gives the same.
+      A function with the same arguments and results.
 
     Raises:
-      ValueError: When the gradient is asked for, if shapes or numbers do not fit.
+      ValueError: When the gradient is computed, if numbers or shapes of tensors differ.
 
     Example:
       >>> x = tf.Variable(2.6)
@@ -302,9 +304,10 @@ def _passed_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class RegisterGradient:
-    """Not here: `custom_gradient` gives an op a custom gradient.
+    """Not implemented: use `custom_gradient` to define the gradient of an op.
 
-    TensorFlow's graphs look ops' gradients up by name. Here, write a function around the op:
+    TensorFlow's graphs look up gradients by the names of ops. In numtape, wrap the op in a
+    function:
 
     Args:
       op_type: The name of an op.
@@ -330,7 +333,7 @@ class RegisterGradient:
 
 
 def no_gradient(op_type: str) -> None:
-    """Not here: `stop_gradient` of its result keeps gradients out of an op.
+    """Not implemented: use `stop_gradient` to exclude an op from gradients.
 
     Args:
       op_type: The name of an op.
@@ -367,12 +370,12 @@ def gradients(
     stop_gradients: object = None,
     unconnected_gradients: object = UnconnectedGradients.NONE,
 ) -> None:
-    """Not where operations run at once: use a `GradientTape`.
+    """Not implemented, because operations run immediately: use a `GradientTape`.
 
     Args:
-      ys: Targets.
-      xs: Sources.
-      grad_ys: Factors.
+      ys: Not used.
+      xs: Not used.
+      grad_ys: Not used.
       name: Not used.
       gate_gradients: Not used.
       aggregation_method: Not used.

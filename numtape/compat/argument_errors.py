@@ -1,8 +1,8 @@
-"""Calls that Python refuses: the error names what the program wrote, and what was meant.
+"""Errors of calls with wrong arguments: they name the called class or method, and suggest a fix.
 
-Python names the function within, as in ``Convolution.__init__() got an unexpected keyword argument
-'filter'``. Of classes and methods that are wrapped here it is ``Conv2D() got ... 'filter': did you
-mean filters=?``.
+Python names the inner function, as in ``Convolution.__init__() got an unexpected keyword argument
+'filter'``. For classes and methods that are wrapped here the error is ``Conv2D() got ... 'filter':
+did you mean filters=?``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DONE: set[Any] = set()  # functions that are wrappers of this module
 
 
 def name_constructors(kinds: Iterable[Any]) -> None:
-    """Have errors of wrong arguments name the class, for classes and those they are made of."""
+    """Make errors of wrong arguments name the class, for classes and their base classes."""
     for kind in kinds:
         for one in kind.__mro__ if isinstance(kind, type) else ():
             constructor = vars(one).get("__init__")
@@ -30,12 +30,12 @@ def name_constructors(kinds: Iterable[Any]) -> None:
 
 
 def name_methods(kind: type, instance: str, names: str) -> None:
-    """Have errors of wrong arguments name methods as a program does: ``model.fit()``.
+    """Make errors of wrong arguments name methods as in a program: ``model.fit()``.
 
     Args:
       kind: The class.
-      instance: The name of its objects in errors.
-      names: The methods.
+      instance: The name of an instance in errors.
+      names: The names of the methods, separated by spaces.
     """
     for name in names.split():
         owner = next(one for one in kind.__mro__ if name in vars(one))

@@ -584,7 +584,7 @@ def control_dependencies(control_inputs: Iterable[object] | None) -> Iterator[No
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A block in which no tape records.
+    """Return a context manager in which no tape records.
 
     Example:
       >>> v = tf.Variable(2.0)
@@ -599,7 +599,7 @@ def init_scope() -> Iterator[None]:
 
 
 def executing_eagerly() -> bool:
-    """Whether operations run at once: always, in functions too.
+    """Return True: operations always run immediately, also in functions.
 
     Returns:
       True.
@@ -612,13 +612,13 @@ def executing_eagerly() -> bool:
 
 
 class name_scope:
-    """A block in which names of variables begin with a name.
+    """A context manager that adds a prefix to the names of variables.
 
     Args:
-      name: A string. One that ends in "/" is the whole beginning; "" ends all others.
+      name: The prefix. A name that ends in "/" replaces outer prefixes; "" removes them.
 
     Raises:
-      ValueError: If it is not a string.
+      ValueError: If ``name`` is not a string.
 
     Example:
       >>> with tf.name_scope("layer") as scope:
