@@ -63,7 +63,7 @@ def info() -> None:
 
 
 def _recorders() -> str:
-    """How ops are recorded, and why not by machine code."""
+    """Describe how ops are recorded, and why not by machine code if so."""
     from .core.native import patch
 
     try:
@@ -74,7 +74,7 @@ def _recorders() -> str:
 
 
 def _looks() -> str:
-    """How looks that repeat are carried out, and why not by machine code."""
+    """Describe how repeated value reads run, and why not as machine code if so."""
     from .core.cpu import repeated_evaluation
 
     try:
@@ -84,7 +84,7 @@ def _looks() -> str:
 
 
 def _gradients() -> str:
-    """How gradients that repeat are recorded, and why not by machine code."""
+    """Describe how repeated gradients are recorded, and why not by machine code if so."""
     from .core.derive.repeated_gradients import describe_backend
 
     try:
@@ -94,7 +94,7 @@ def _gradients() -> str:
 
 
 def _replays() -> str:
-    """How recorded functions are called again, and why not by machine code."""
+    """Describe how replays are called, and why not by machine code if so."""
     from .core.replay import repeated_calls
     from .function.function import Function
 
@@ -105,7 +105,7 @@ def _replays() -> str:
 
 
 def _gpu() -> str:
-    """The GPU and what compiles for it, or why it does not exist."""
+    """Describe the GPU and its compiler, or why there is none."""
     from .core.cuda.runtime.device import device
     from .errors import DeviceError
 

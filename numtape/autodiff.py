@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import nest
 from .compat.names import getter as _getter
@@ -17,6 +17,9 @@ from .core.values.spec import SPECS
 from .core.values.tensor import Tensor
 from .tape import GradientTape, UnconnectedGradients, _gives_zeros, _home, _warn_here
 
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
+
 __all__ = ["ForwardAccumulator", "GradientTape"]
 
 
@@ -29,20 +32,21 @@ if not _typing.TYPE_CHECKING:
 
 
 class ForwardAccumulator:
-    """Forward mode: Jacobian-vector products of what is computed inside its ``with`` block.
+    """Forward mode: compute Jacobian-vector products of the results in its ``with`` block.
 
-    A tape goes back from results to their sources; this goes along with the computation, and has
-    for each result its derivative in the one direction that the tangents give. It is the cheaper
-    one where there are few inputs and many results. Accumulators nest with each other and with
-    tapes: what an inner one computes, outer ones and outer tapes differentiate. A gradient that a
-    tape computes inside gives products with a Hessian.
+    A tape propagates derivatives backward, from results to their sources. An accumulator
+    propagates them forward, along with the computation: each result gets its derivative in the
+    direction of the tangents. This is cheaper for few inputs and many results. Accumulators nest
+    with each other and with tapes: outer ones differentiate the results of inner ones. The
+    gradient of a tape inside an accumulator yields Hessian-vector products.
 
     Args:
-      primals: A tensor or variable, or a nest of them: the inputs.
-      tangents: The direction: for each of them a tensor of its shape and dtype, in the same nest.
+      primals: The inputs: a tensor or variable, or a nest of them.
+      tangents: The direction: a tensor of the same shape and dtype for each primal, in the same
+        nest.
 
     Raises:
-      ValueError: If the structures differ, a tangent has another dtype, or a primal comes twice.
+      ValueError: If the structures differ, a tangent has another dtype, or a primal is repeated.
       InvalidArgumentError: If a tangent has another shape than its primal.
       AttributeError: If a primal is not a tensor or variable.
 
@@ -89,20 +93,20 @@ class ForwardAccumulator:
 
     def __exit__(self, *_: object) -> None:
         if self._tape.recording:
-            # Now: tapes outside go on recording.
+            # Propagate now: tapes outside continue recording.
             self._forward.advance()
             self._tape.stop()
 
-    def watch(self, primal: Any, tangent: Any) -> None:
-        """Give one more input its tangent, for what is computed from here on.
+    def watch(self, primal: Tensor | Variable, tangent: TensorLike) -> None:
+        """Add an input and its tangent, for the computation from here on.
 
         Args:
           primal: A tensor or variable. A non-float has no derivatives; a warning is logged.
-          tangent: A tensor of its shape and dtype.
+          tangent: A tensor of the primal's shape and dtype.
 
         Raises:
           ValueError: If the tangent has another dtype.
-          InvalidArgumentError: If it has another shape.
+          InvalidArgumentError: If the tangent has another shape.
           AttributeError: If ``primal`` is not a tensor or variable.
 
         Example:
@@ -113,7 +117,7 @@ class ForwardAccumulator:
           >>> acc.jvp(z).numpy()
           np.float32(25.0)
         """
-        _refuse_others(primal, "dtype")
+        _require_tensor(primal, "dtype")
         if not primal._spec.inexact:
             _warn_here(
                 f"The dtype of the watched primal must be floating (e.g. tf.float32), got "
@@ -128,25 +132,29 @@ class ForwardAccumulator:
         if not primal._spec.inexact:
             return
         if self._tape.recording:
-            self._forward.advance()  # what was computed before does not have it
+            self._forward.advance()  # earlier results do not depend on it
             self._forward.watch(primal, tangent_tensor)
         else:
             self._waiting.append((primal, tangent_tensor))
 
     _watch = watch  # its name in TensorFlow
 
-    def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
-        """The derivatives of what was computed, in the direction of the tangents.
+    def jvp(
+        self,
+        primals: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """Return the derivatives of results in the direction of the tangents.
 
         Args:
-          primals: A tensor or variable, or a nest of them.
+          primals: The results: a tensor or variable, or a nest of them.
           unconnected_gradients: The tangent of a primal that depends on no input: "none" or "zero".
 
         Returns:
-          A tensor (or None) for each, of its shape and dtype, in the same structure.
+          A tensor (or None) for each result, of its shape and dtype, in the same structure.
 
         Raises:
-          AttributeError: If one is not a tensor or variable.
+          AttributeError: If a result is not a tensor or variable.
           LookupError: If a path leads through an op that has no gradient registered.
           ValueError: If ``unconnected_gradients`` is unknown.
 
@@ -163,8 +171,8 @@ class ForwardAccumulator:
             self._forward.advance()
         return nest.map_structure(lambda x: self._jvp(x, zero), primals)
 
-    def _jvp(self, x: Any, zero: bool) -> Tensor | None:
-        _refuse_others(x, "_id")
+    def _jvp(self, x: Tensor | Variable, zero: bool) -> Tensor | None:
+        _require_tensor(x, "_id")
         entry = self._tangents.get(id(original(x) if isinstance(x, Variable) else x))
         if entry is not None:
             return entry[1]
@@ -181,7 +189,7 @@ class ForwardAccumulator:
         return zeros(x.shape, x.dtype) if zero else None
 
 
-def _refuse_others(x: Any, attribute: str) -> None:
+def _require_tensor(x: object, attribute: str) -> None:
     if not isinstance(x, Tensor | Variable):
         raise AttributeError(
             f"{type(x).__name__!r} object has no attribute {attribute!r}: expected a tensor or a "

@@ -1,4 +1,4 @@
-"""Derivatives that a program gives: `custom_gradient`, `recompute_grad`, `grad_pass_through`."""
+"""Derivatives that a program defines: `custom_gradient`, `recompute_grad`, `grad_pass_through`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from . import nest
 from .compat.traceback_filter import guard
@@ -19,28 +19,34 @@ from .core.ops.movement import identity
 from .core.values.tensor import Tensor
 from .tape import GradientTape, UnconnectedGradients
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .core.values.annotations import TensorLike
+
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
-    """Give a function a custom gradient. A decorator.
+    """Decorator: define the gradient of a function.
 
-    The result is unchanged. A tape that follows one of the arguments calls the second value that
-    ``f`` returns for the gradient, and ignores the ops inside. So code without a gradient, such as
-    NumPy or SciPy code, `numpy_function` or another library, can have one. The gradient function
-    is recorded, so it can be differentiated in turn.
+    The result is unchanged. A tape that watches an argument calls the gradient function that ``f``
+    returns, and ignores the ops inside ``f``. Thus code that tapes cannot differentiate, such as
+    NumPy or SciPy code or `numpy_function`, can have a gradient. The gradient function is
+    recorded, so it can be differentiated in turn.
 
     Args:
-      f: ``f(*args)`` gives ``(result, grad_fn)``: a tensor or a nest of them, and a function
-        ``grad_fn(*upstream)`` that takes one tensor for each of them and gives one gradient (or
-        None) for each tensor in ``args``. If ``f`` uses variables that are not arguments,
-        ``grad_fn(*upstream, variables)`` also gives a list of gradients, one for each of them.
+      f: A function that returns ``(result, grad_fn)``. ``result`` is a tensor or a nest of
+        tensors. ``grad_fn(*upstream)`` takes the upstream gradient of each of them, and returns a
+        gradient (or None) for each tensor in the arguments of ``f``. If ``f`` uses variables that
+        are not arguments, ``grad_fn(*upstream, variables)`` also returns a list with a gradient
+        for each variable.
 
     Returns:
-      A function of the same arguments that gives ``result``. Without ``f``, a decorator.
+      A function of the same arguments that returns ``result``. Without ``f``, a decorator.
 
     Raises:
-      TypeError: At a call, if variables are used and ``grad_fn`` takes no ``variables``.
-      ValueError: When the gradient is asked for, if ``grad_fn`` gives a wrong number of gradients,
-        or one of another shape or dtype than its argument.
+      TypeError: At a call, if variables are used and ``grad_fn`` does not accept ``variables``.
+      ValueError: When the gradient is computed, if ``grad_fn`` returns a wrong number of
+        gradients, or a gradient of another shape or dtype than its argument.
 
     Example:
       >>> @tf.custom_gradient
@@ -58,11 +64,12 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 class _Custom:
-    """A function with its own gradient; as a method, it belongs to its object.
+    """A function with its own gradient. As a class attribute, it is a method.
 
     Args:
-      f: The function whose name and docstring the result has.
-      inner: Maps ``f``, or a method made of it, to a function that returns results and ``grad_fn``.
+      f: The function, which provides the name and docstring.
+      inner: A function from ``f``, or its bound method, to a function that returns results and
+        ``grad_fn``.
     """
 
     def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f) -> None:
@@ -72,7 +79,7 @@ class _Custom:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return _call(self._called, args, kwargs)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         return _Custom(self.__wrapped__.__get__(instance, owner), self._inner)  # type: ignore[attr-defined]
@@ -117,19 +124,19 @@ def _once(variables: list[Variable]) -> list[Variable]:
     return list({id(v): v for v in variables}.values())
 
 
-def _takes_variables(grad_fn: Any) -> bool:
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
     spec = inspect.getfullargspec(grad_fn)
     return "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
 
 
 def _gradients(
-    grad_fn: Any,
+    grad_fn: Callable[..., Any],
     count: int,
     variables: list[Variable],
     inputs: list[Tensor],
     upstream: list[Tensor],
 ) -> list[Tensor | None]:
-    """The gradients of arguments and variables, from those of the results."""
+    """Compute the gradients of arguments and variables from those of the results."""
     more: list[Any] = []
     if variables:
         gradients, more = grad_fn(*upstream, variables=variables)
@@ -145,10 +152,10 @@ def _gradients(
             f"custom_gradient function expected to return {count} gradients, but returned "
             f"{len(flat)} instead."
         )
-    return [_fitting(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
+    return [_check_gradient(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
 
 
-def _fitting(gradient: Any, of: Tensor) -> Tensor | None:
+def _check_gradient(gradient: TensorLike | None, of: Tensor) -> Tensor | None:
     if gradient is None or not of.dtype.is_floating:
         return None
     tensor = as_tensor(gradient, of._spec, "custom_gradient")
@@ -161,16 +168,16 @@ def _fitting(gradient: Any, of: Tensor) -> Tensor | None:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Any:
-    """Have a function's gradient compute the function again, and not keep what it needs.
+    """Make a function's gradient recompute the function instead of storing intermediate results.
 
-    Inside, nothing is recorded: of a call only arguments and results stay in memory. Computing it
-    twice takes longer; this is for what does not fit.
+    Nothing is recorded inside the function: only arguments and results stay in memory. The
+    function is computed twice, so this trades time for memory.
 
     Args:
-      f: ``f(*args)`` gives a tensor or a sequence of them.
+      f: A function that returns a tensor or a sequence of tensors.
 
     Returns:
-      A function of the same arguments that gives the same.
+      A function with the same arguments and results.
 
     Raises:
       TypeError: As ``f`` does.
@@ -192,7 +199,7 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
             result = f(*args, **kwargs)
         noted = [] if scope is None else list(scope.noted.values())
 
-        def grad(*upstream: Any, variables: Any = None) -> Any:
+        def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
             known = list(variables or [])
             with _isolate(not local.log.is_recorded()):
                 with GradientTape() as tape:
@@ -214,7 +221,7 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Noted(NamedTuple):
-    """Results of a function with a custom gradient, and the variables that it read elsewhere."""
+    """Results of a function with a custom gradient, and the variables that another log recorded."""
 
     result: Any
     grad: Any
@@ -222,7 +229,7 @@ class _Noted(NamedTuple):
 
 
 class _IsolatedScope(Log):
-    """A log for what is not recorded.
+    """A log for computations that no tape records.
 
     Attributes:
       noted: The trainable variables that were read.
@@ -241,7 +248,7 @@ class _IsolatedScope(Log):
         return super().read(variable, value, codes)
 
     def successor(self) -> Log:
-        """The next one."""
+        """Create the log that follows this one."""
         successor = _IsolatedScope()
         successor.noted = self.noted
         return successor
@@ -249,7 +256,7 @@ class _IsolatedScope(Log):
 
 @contextmanager
 def _isolate(is_needed: bool) -> Iterator[_IsolatedScope | None]:
-    """Compute in another log, where nothing is kept for a tape; not in a call that is recorded."""
+    """Compute in another log, which keeps nothing for tapes, except in a call being recorded."""
     outer = local.log
     if not is_needed or outer.nested:
         yield None
@@ -258,23 +265,23 @@ def _isolate(is_needed: bool) -> Iterator[_IsolatedScope | None]:
     try:
         local.log = log
         yield log
-        local.log.collect()  # what it gives has its values from here on
+        local.log.collect()  # from here on, the results have values
     finally:
         last, local.log = local.log, outer
         last.invalidate_reads()
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Any:
-    """Have a function's gradient be that of the identity.
+    """Replace a function's gradient by that of the identity.
 
     Args:
-      f: ``f(*args)`` gives as many tensors as it takes, of the same shapes.
+      f: A function that returns as many tensors as it has arguments, of the same shapes.
 
     Returns:
-      A function of the same arguments that gives the same.
+      A function with the same arguments and results.
 
     Raises:
-      ValueError: When the gradient is asked for, if shapes or numbers do not fit.
+      ValueError: When the gradient is computed, if numbers or shapes of tensors differ.
 
     Example:
       >>> x = tf.Variable(2.6)
@@ -288,7 +295,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Any:
 
 def _passed_through(f: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
-        def grad(*upstream: Any, variables: Any = None) -> Any:
+        def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
             return upstream if variables is None else (upstream, [None] * len(variables))
 
         return f(*args, **kwargs), grad
@@ -297,9 +304,10 @@ def _passed_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class RegisterGradient:
-    """Not here: `custom_gradient` gives an op a custom gradient.
+    """Not implemented: use `custom_gradient` to define the gradient of an op.
 
-    TensorFlow's graphs look ops' gradients up by name. Here, write a function around the op:
+    TensorFlow's graphs look up gradients by the names of ops. In numtape, wrap the op in a
+    function:
 
     Args:
       op_type: The name of an op.
@@ -325,7 +333,7 @@ class RegisterGradient:
 
 
 def no_gradient(op_type: str) -> None:
-    """Not here: `stop_gradient` of its result keeps gradients out of an op.
+    """Not implemented: use `stop_gradient` to exclude an op from gradients.
 
     Args:
       op_type: The name of an op.
@@ -353,21 +361,21 @@ def _no_registry(op_type: str) -> NoReturn:
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: object,
+    xs: object,
+    grad_ys: object = None,
     name: str = "gradients",
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
-    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    aggregation_method: object = None,
+    stop_gradients: object = None,
+    unconnected_gradients: object = UnconnectedGradients.NONE,
 ) -> None:
-    """Not where operations run at once: use a `GradientTape`.
+    """Not implemented, because operations run immediately: use a `GradientTape`.
 
     Args:
-      ys: Targets.
-      xs: Sources.
-      grad_ys: Factors.
+      ys: Not used.
+      xs: Not used.
+      grad_ys: Not used.
       name: Not used.
       gate_gradients: Not used.
       aggregation_method: Not used.

@@ -1,4 +1,4 @@
-"""Things that a checkpoint has more values for than they have variables yet."""
+"""Objects that wait for values of a checkpoint: parts that they get later are restored then."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any
 
 from .core.values.weakrefs import WeakObjectMap
 
-# By a thing, who wants to know when it gets new parts.
+# The functions to call when an object gets new parts.
 _waiting: WeakObjectMap[list[Callable[[Any], bool]]] = WeakObjectMap()
 
 
-def wait(thing: Any, tell: Callable[[Any], bool]) -> None:
-    """Have a function called when a thing may have got new parts, until it returns False.
+def wait(owner: object, listener: Callable[[Any], bool]) -> None:
+    """Call a function whenever an object may have new parts, until the function returns False.
 
     Args:
-      thing: The thing. Nothing is kept if it goes away.
-      tell: A function of it.
+      owner: The object. It is referenced weakly.
+      listener: A function of the object.
     """
-    listeners = _waiting.get(thing)
+    listeners = _waiting.get(owner)
     if listeners is None:
-        _waiting.put(thing, [tell])
+        _waiting.put(owner, [listener])
     else:
-        listeners.append(tell)
+        listeners.append(listener)
 
 
-def notify_changed(thing: Any) -> None:
-    """A thing may have got new parts: tell who waits for them."""
-    listeners = _waiting.get(thing) if _waiting else None
+def notify_changed(owner: object) -> None:
+    """Call the listeners of an object that may have new parts."""
+    listeners = _waiting.get(owner) if _waiting else None
     if listeners is not None:
-        listeners[:] = [tell for tell in list(listeners) if tell(thing)]
+        listeners[:] = [listener for listener in list(listeners) if listener(owner)]
         if not listeners:
-            _waiting.drop(thing)
+            _waiting.drop(owner)
 
 
-def forget(thing: Any) -> None:
-    """Nobody waits for a thing's parts any more."""
-    _waiting.drop(thing)
+def forget(owner: object) -> None:
+    """Drop the listeners of an object."""
+    _waiting.drop(owner)

@@ -43,7 +43,7 @@ class _Case:
 _CASES: list[_Case] = []
 
 
-def _case(expression: str, expected: Any) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+def _case(expression: str, expected: object) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     """Register a function that returns a gradient, or a list or dict of them, as a case."""
 
     def register(run: Callable[[], Any]) -> Callable[[], Any]:
@@ -236,7 +236,7 @@ def _zeros() -> Any:
     return tape.gradient(z, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Turn the tensors in a structure into NumPy arrays."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
@@ -245,7 +245,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else np.asarray(value)
 
 
-def _same(value: Any, expected: Any) -> bool:
+def _same(value: Any, expected: object) -> bool:
     """Compare structures: ``None`` and strings exactly, numbers to five digits."""
     if isinstance(value, dict):
         return (
@@ -268,7 +268,7 @@ def _same(value: Any, expected: Any) -> bool:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Write a structure on one line, numbers as short as they can be."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
@@ -360,7 +360,7 @@ class _Classifier:
         self.hidden = tf.keras.layers.Dense(HIDDEN, activation="relu")
         self.scores = tf.keras.layers.Dense(10)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: tf.Tensor) -> Any:
         return self.scores(self.hidden(x))
 
     @property
@@ -368,15 +368,17 @@ class _Classifier:
         return [*self.hidden.trainable_variables, *self.scores.trainable_variables]
 
 
-def _train_step(model: _Classifier, optimizer: Any, x: Any, y: Any) -> tuple[float, int]:
+def _train_step(
+    model: _Classifier, optimizer: tf.keras.optimizers.Optimizer, x: tf.Tensor, y: tf.Tensor
+) -> tuple[float, int]:
     """Make one step on a batch; return its loss and how many rows the tape held."""
     with tf.GradientTape() as tape:
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=model(x))
         loss = tf.reduce_mean(losses)
-    rows = tape.rows  # Asked for now: a tape that is not persistent lets go at gradient.
+    rows = tape.rows  # read now: a tape that is not persistent releases its rows at `gradient`
     variables = model.trainable_variables
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-    # The look comes last, so that one sweep computes the loss and the new weights.
+    # The value is read last, so that one sweep computes the loss and the new weights.
     return float(loss), rows
 
 

@@ -58,9 +58,9 @@ def __dir__() -> list[str]:
 
 
 class OpError(Exception):
-    """An op could not be computed. Base of the errors below.
+    """Base class of the errors below: an op could not be computed.
 
-    Made of a message, or as in TensorFlow of (node_def, op, message).
+    The arguments are a message, or as in TensorFlow (node_def, op, message).
 
     Attributes:
       message: A description of the error, and a remedy.
@@ -78,45 +78,45 @@ class OpError(Exception):
 
 
 class InvalidArgumentError(OpError):
-    """Shapes, dtypes or values that an op does not take."""
+    """An op does not accept these shapes, dtypes or values."""
 
     error_code = 3
 
 
 class DtypeError(InvalidArgumentError, TypeError):
-    """Dtypes that do not go together.
+    """The dtypes of operands are incompatible.
 
-    TensorFlow raises InvalidArgumentError from some functions and TypeError from others, by the
-    side on which an operand stands; this one is both.
+    TensorFlow raises an InvalidArgumentError or a TypeError, depending on the function and on the
+    operand's side; this class is both.
     """
 
 
 class AxisError(InvalidArgumentError, ValueError):
-    """An axis that a tensor does not have. Both of what TensorFlow raises here and there."""
+    """A tensor does not have the axis. This class is both of the errors that TensorFlow raises."""
 
 
 class UnimplementedError(OpError):
-    """A case of an op that numtape does not have yet."""
+    """numtape does not implement this case of an op."""
 
     error_code = 12
 
 
 class ResourceExhaustedError(OpError):
-    """A value needs more memory than there is."""
+    """A value needs more memory than is available."""
 
     error_code = 8
 
 
 class DeviceError(RuntimeError):
-    """The device that ``NUMTAPE_DEVICE`` asks for cannot be used, or a value is on another one."""
+    """The device of ``NUMTAPE_DEVICE`` is not available, or a value is on another device."""
 
 
 class KernelError(TypeError):
-    """A kernel holds something that cannot be differentiated, or is called with it.
+    """A kernel contains a construct, or is called with a value, that is not supported.
 
     Attributes:
       construct: The construct that is not supported.
-      file, line: Its position.
+      file, line: The position of the construct.
     """
 
     def __init__(self, construct: str, file: str = "", line: int = 0, way: str = "") -> None:
@@ -130,7 +130,7 @@ class KernelError(TypeError):
 
 
 class ReplayError(RuntimeError):
-    """A replay of a function gave something else than running it (``NUMTAPE_CHECK_REPLAY``)."""
+    """A replay of a function differs from running it (with ``NUMTAPE_CHECK_REPLAY``)."""
 
 
 # Other classes of TensorFlow's, for programs that raise or catch them.
@@ -143,7 +143,7 @@ class AbortedError(OpError):
 
 
 class AlreadyExistsError(OpError):
-    """Something that is to be made is there already."""
+    """The object to create already exists."""
 
     error_code = 6
 
@@ -155,64 +155,64 @@ class CancelledError(OpError):
 
 
 class DataLossError(OpError):
-    """Data that cannot be read any more."""
+    """Data are lost or corrupted."""
 
     error_code = 15
 
 
 class DeadlineExceededError(OpError):
-    """Something took too long."""
+    """The operation took too long."""
 
     error_code = 4
 
 
 class FailedPreconditionError(OpError):
-    """A state that an op does not work in."""
+    """The state does not permit the operation."""
 
     error_code = 9
 
 
 class InternalError(OpError):
-    """Something within does not hold that should."""
+    """An internal invariant is violated."""
 
     error_code = 13
 
 
 class NotFoundError(OpError):
-    """Something that is not there."""
+    """The requested object does not exist."""
 
     error_code = 5
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """TensorFlow's error for Python's `if` on a tensor of a graph. numtape has no graphs."""
+    """TensorFlow's error for a Python `if` on a tensor of a graph. numtape has no graphs."""
 
 
 class OutOfRangeError(OpError):
-    """An iteration past its end."""
+    """An iteration continues past its end."""
 
     error_code = 11
 
 
 class PermissionDeniedError(OpError):
-    """Something that is not allowed."""
+    """The caller does not have permission for the operation."""
 
     error_code = 7
 
 
 class UnauthenticatedError(OpError):
-    """Somebody who is not known."""
+    """The caller is not authenticated."""
 
     error_code = 16
 
 
 class UnavailableError(OpError):
-    """Something that cannot be reached at the moment."""
+    """The service is currently unavailable."""
 
     error_code = 14
 
 
 class UnknownError(OpError):
-    """An error of no known kind."""
+    """The kind of error is unknown."""
 
     error_code = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .core.log.op import CODES, LEAF, READ
 from .core.values.arguments import to_int
@@ -12,6 +12,8 @@ from .core.values.spec import SPECS
 
 if TYPE_CHECKING:
     from .core.derive.tape import Tape
+    from .core.log.variable import Variable
+    from .core.values.tensor import Tensor
 
 
 class ExplainMixin:
@@ -19,10 +21,11 @@ class ExplainMixin:
 
     _tape: Tape | None
 
-    def why(self, target: Any, source: Any) -> str:
-        """Why the gradient of a target by a source is None, or has NaN or infinity.
+    def why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
+        """Explain why the gradient of a target by a source is None, NaN or infinite.
 
-        With ``NUMTAPE_TRACEBACK=1`` or `config.set_record_traceback` it names the program's lines.
+        With ``NUMTAPE_TRACEBACK=1`` or `config.set_record_traceback` the text names the program's
+        lines.
         A tape that is not persistent releases its rows at `gradient`; afterwards it still explains
         the gradients that were None in that call.
 
@@ -31,13 +34,13 @@ class ExplainMixin:
           source: A tensor or variable.
 
         Returns:
-          A text: the op where the path ends, or the first ones that gave NaN or infinity.
+          A text: the op where the path ends, or the first ops that returned NaN or infinity.
 
         Raises:
-          RuntimeError: If the tape never recorded; or if it is not persistent, computed gradients
-            already, and the one by this source was not None.
+          RuntimeError: If the tape never recorded; or if it is not persistent, has computed
+            gradients, and the gradient by this source was not None.
           LookupError: If a path leads through an op that has no gradient registered.
-          TypeError: If they are not tensors.
+          TypeError: If an argument is not a tensor or variable.
 
         Example:
           >>> x = tf.Variable([1.0, 4.0])
@@ -49,11 +52,11 @@ class ExplainMixin:
         """
         return self._why(target, source)
 
-    def _why(self, target: Any, source: Any) -> str:
+    def _why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
         raise NotImplementedError
 
     def summary(self) -> str:
-        """A table of the ops that were recorded: how many of each, and the bytes of their results.
+        """Return a table of the recorded ops: their number and the bytes of their results.
 
         Returns:
           A text of several lines.
@@ -97,10 +100,10 @@ class ExplainMixin:
         return counts, sizes
 
     def to_dot(self, most: int = 200) -> str:
-        r"""The recorded ops, as text for Graphviz: ops, and arrows from what they use.
+        r"""Return the recorded ops as a Graphviz graph, with an arrow from each operand.
 
         Args:
-          most: How many ops, the last ones.
+          most: The maximum number of ops: the last ones are shown.
 
         Returns:
           A text.

@@ -13,19 +13,19 @@ from .deferred_restore import notify_changed
 
 
 def snake_case(name: str) -> str:
-    """``CamelCase`` as ``camel_case``."""
+    """Convert ``CamelCase`` to ``camel_case``."""
     name = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
 class Module:
-    """Base class of things that have variables.
+    """Base class of objects that have variables.
 
-    Variables, and modules with variables, are found in attributes, also inside lists, tuples and
-    dicts; attributes come in the order of their names.
+    A module finds variables, and modules with variables, in its attributes, including those inside
+    lists, tuples and dicts. Attributes are searched in the order of their names.
 
     Args:
-      name: A Python identifier; default: the class's name in snake case.
+      name: A Python identifier; default: the class name in snake case.
 
     Raises:
       ValueError: If ``name`` is not an identifier.
@@ -56,7 +56,7 @@ class Module:
             )
         self._nt_name = name
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         notify_changed(self)
 
@@ -118,14 +118,14 @@ class Module:
         return tuple(modules)
 
     def __repr__(self) -> str:
-        # In a debugger before it is made whole, it may have no name yet.
+        # A debugger may show a module before its `__init__` has set a name.
         name, count = getattr(self, "_nt_name", None), len(self.variables)
         return f"<{type(self).__name__} name={name}, {count} variable{'s' * (count != 1)}>"
 
     def _nt_leaves(self) -> Iterable[Any]:
         attributes = vars(self)
         for name in sorted(attributes):
-            yield from _inside(attributes[name])
+            yield from _leaves(attributes[name])
 
     def _nt_variables(self, visited: set[int]) -> Iterator[Variable]:
         visited.add(id(self))
@@ -148,7 +148,7 @@ class Module:
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """TensorFlow's decorator; names are not scoped here, so it changes nothing.
+        """Return the method unchanged: numtape does not scope names.
 
         Args:
           method: A method.
@@ -162,15 +162,15 @@ class Module:
 hint_missing_attributes(Module, MODULE_REPLACEMENTS)
 
 
-def _inside(value: Any) -> Iterator[Any]:
+def _leaves(value: object) -> Iterator[Any]:
     if isinstance(value, Variable | Module):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _inside(item)
+            yield from _leaves(item)
     elif isinstance(value, dict):
         for key in _sort_keys(value):
-            yield from _inside(value[key])
+            yield from _leaves(value[key])
 
 
 def _sort_keys(keys: Iterable[Any]) -> list[Any]:

@@ -34,14 +34,14 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The leaves of a structure, in order; mappings by sorted key. ``None`` is a leaf.
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
+    """Return the leaves of a structure, in order; mappings by sorted key. ``None`` is a leaf.
 
     Args:
-      structure: Lists, tuples, namedtuples, dicts, other mappings and sequences, views of
-        mappings, and objects with ``__tf_flatten__`` and ``__tf_unflatten__``, nested; anything
-        else is a leaf, strings and arrays too.
-      expand_composites: Whether `IndexedSlices` are taken apart as well.
+      structure: Nested lists, tuples, namedtuples, dicts, other mappings and sequences, views of
+        mappings, and objects with ``__tf_flatten__`` and ``__tf_unflatten__``. Any other object,
+        including strings and arrays, is a leaf.
+      expand_composites: Whether to flatten `IndexedSlices` as well.
 
     Returns:
       A list.
@@ -56,7 +56,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 def flatten_with(
     structure: Any, expand_composites: bool = False
 ) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The leaves, as `flatten` gives them, and a function that puts others in their places."""
+    """Return the leaves of `flatten`, and a function that rebuilds the structure from leaves."""
     if not has_containers(structure):
         return _flatten_with(structure, expand_composites)
     leaves, rebuild = _flatten_with(to_standard(structure), expand_composites)
@@ -69,19 +69,19 @@ def map_structure(
     check_types: bool = True,
     expand_composites: bool = False,
 ) -> Any:
-    """``func`` of the corresponding leaves of structures, in the same structure.
+    """Apply a function to corresponding leaves of structures, and return a structure of results.
 
     Args:
-      func: Takes one leaf of each.
-      *structures: One or more, of the same form.
-      check_types: Whether a list and a tuple are different forms. The result is of the first one's.
-      expand_composites: Accepted for TensorFlow's sake.
+      func: A function of one leaf of each structure.
+      *structures: One or more structures of the same form.
+      check_types: Whether lists and tuples are different forms.
+      expand_composites: Not used.
 
     Returns:
-      A structure of the form of the first one.
+      A structure of the same form as the first one.
 
     Raises:
-      TypeError: If ``func`` is not a function, or one structure has a list and another a tuple.
+      TypeError: If ``func`` is not callable, or one structure has a list and another a tuple.
       ValueError: If the forms differ, or there is no structure.
 
     Example:
@@ -104,7 +104,7 @@ def map_structure(
     try:
         corresponding = _up_to(*plain)
     except ValueError:
-        if not check_types or not _fit(*map(_loose, structures)):
+        if not check_types or not _have_same_depth(*map(_loose, structures)):
             raise
         raise TypeError(
             "The structures differ in type alone: one has a list where another has a tuple."
@@ -117,7 +117,7 @@ def map_structure(
     return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
 
 
-def _fit(*structures: Any) -> bool:
+def _have_same_depth(*structures: Any) -> bool:
     """Whether all structures are as deep as the first one."""
     try:
         _up_to(*structures)
@@ -127,18 +127,18 @@ def _fit(*structures: Any) -> bool:
 
 
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Raise an error unless two structures have the same form.
 
     Args:
-      nest1: Lists, tuples, namedtuples and dicts, nested.
-      nest2: Another one.
-      check_types: Whether a list and a tuple are different forms.
-      expand_composites: Accepted for TensorFlow's sake.
+      nest1: A structure, as for `flatten`.
+      nest2: A structure.
+      check_types: Whether lists and tuples are different forms.
+      expand_composites: Not used.
 
     Raises:
-      TypeError: If a list stands where the other one has a tuple.
+      TypeError: If one structure has a list and the other a tuple.
       ValueError: If the forms differ.
 
     Example:
@@ -150,23 +150,23 @@ def assert_same_structure(
 
 
 def map_up_to(func: Callable[..., Any], first: Any, other: Any) -> Any:
-    """``func`` of each leaf of ``first`` and what another structure, maybe deeper, has there."""
+    """Apply ``func`` to each leaf of ``first`` and the corresponding part of ``other``."""
     return flatten_with(first)[1]([func(*x) for x in _up_to(first, other)])
 
 
 def _up_to(*structures: Any) -> list[tuple[Any, ...]]:
-    """Each leaf of the first structure with what the others have in its place."""
+    """Return each leaf of the first structure with the corresponding parts of the others."""
     if LEAVES.issuperset(map(type, structures)):
         return [structures]
     if any(map(has_ordered, structures)):
-        # They are the same if their keys are, whatever the order of these.
+        # Mappings match if their keys do, in any order.
         structures = tuple(map(by_key, structures))
     leaves, treedef = optree.tree_flatten(structures[0], none_is_leaf=True)
     return list(zip(leaves, *map(treedef.flatten_up_to, structures[1:]), strict=True))
 
 
 def _loose(structure: Any) -> Any:
-    """A structure with a list in the place of every tuple."""
+    """Replace every tuple of a structure by a list."""
     if isinstance(structure, list | tuple):
         return list(map(_loose, structure))
     if isinstance(structure, dict):
@@ -175,10 +175,10 @@ def _loose(structure: Any) -> Any:
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether a value is a list, tuple, dict or another container that `flatten` takes apart.
+    """Whether a value is a list, tuple, dict or another container that `flatten` flattens.
 
     Args:
-      structure: Anything.
+      structure: Any object.
 
     Returns:
       A bool.
@@ -193,19 +193,19 @@ def is_nested(structure: Any) -> bool:
 def pack_sequence_as(
     structure: Any, flat_sequence: list[Any], expand_composites: bool = False
 ) -> Any:
-    """Leaves in the places of a structure's own.
+    """Pack leaves into a structure.
 
     Args:
-      structure: Lists, tuples, namedtuples and dicts, nested.
-      flat_sequence: As many leaves as it has, in the order of `flatten`.
-      expand_composites: Accepted for TensorFlow's sake.
+      structure: The structure, whose own leaves are replaced.
+      flat_sequence: The new leaves, in the order of `flatten`.
+      expand_composites: Not used.
 
     Returns:
       A structure of the same form.
 
     Raises:
-      TypeError: If ``flat_sequence`` is not a list or other sequence.
-      ValueError: If there are more or fewer than it has.
+      TypeError: If ``flat_sequence`` is not a list or another sequence.
+      ValueError: If the number of leaves differs.
 
     Example:
       >>> tf.nest.pack_sequence_as({"b": [0, 0], "a": 0}, ["x", "y", "z"])
@@ -219,8 +219,8 @@ def pack_sequence_as(
     return flatten_with(structure)[1](list(flat_sequence))
 
 
-def structure(structure: Any) -> Any:
-    """A key of the form of a structure: equal for structures that differ in leaves alone."""
+def structure(structure: object) -> Any:
+    """Return a key of a structure's form: equal for structures that differ only in leaves."""
     return optree.tree_structure(by_key(structure), none_is_leaf=True)
 
 

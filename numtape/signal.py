@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import typing as _typing
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,10 @@ from .core.ops.signal import (
 )
 from .core.ops.slicing import reverse, split
 from .core.values.tensor import Tensor
+
+if TYPE_CHECKING:
+    from .core.values.annotations import DTypeLike, IntLike, TensorLike
+    from .core.values.dtypes import DType
 
 __all__ = [
     "dct",
@@ -100,23 +104,24 @@ def _power_of_two(size: int) -> int:
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
+    fft_length: IntLike | None = None,
     window_fn: Callable[..., Any] | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The short-time Fourier transform: of frames, each times a window.
+    """The short-time Fourier transform: the transforms of windowed frames.
 
     Args:
       signals: A tensor of float32 or float64 whose last axis has the samples.
-      frame_length: The number of samples of a frame.
-      frame_step: How many samples a frame begins after the one before.
-      fft_length: The size of the transform; None: the power of two that a frame fits in.
-      window_fn: ``window_fn(length, dtype=dtype)`` gives the window; None for none.
-      pad_end: Whether frames that end behind the signal are filled up with zeros.
+      frame_length: The number of samples in a frame.
+      frame_step: The number of samples between the starts of successive frames.
+      fft_length: The size of the transform; default: the smallest power of two that holds a frame.
+      window_fn: A function ``window_fn(length, dtype=dtype)`` that returns the window; None for no
+        window.
+      pad_end: Whether to pad frames that extend beyond the end of the signal with zeros.
       name: Not used.
 
     Returns:
@@ -137,24 +142,25 @@ def stft(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
+    fft_length: IntLike | None = None,
     window_fn: Callable[..., Any] | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """Signals from short-time Fourier transforms: frames, times a window, added up.
+    """Reconstruct signals from short-time Fourier transforms, by adding windowed frames.
 
-    To get back what `stft` was made of, take `inverse_stft_window_fn` for a window; what fewer
-    frames cover than elsewhere, at both ends, is smaller.
+    With the window of `inverse_stft_window_fn` it inverts `stft`, except at both ends, where fewer
+    frames overlap and values are smaller.
 
     Args:
       stfts: A tensor of complex numbers whose last axes are frames and bins.
-      frame_length: The number of samples of a frame.
-      frame_step: How many samples a frame begins after the one before.
-      fft_length: The size of the transform; None: the power of two that a frame fits in.
-      window_fn: ``window_fn(length, dtype=dtype)`` gives the window; None for none.
+      frame_length: The number of samples in a frame.
+      frame_step: The number of samples between the starts of successive frames.
+      fft_length: The size of the transform; default: the smallest power of two that holds a frame.
+      window_fn: A function ``window_fn(length, dtype=dtype)`` that returns the window; None for no
+        window.
       name: Not used.
 
     Returns:
@@ -183,30 +189,32 @@ def inverse_stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
+    frame_step: IntLike,
+    forward_window_fn: Callable[..., Any] = hann_window,
+    name: str | None = None,
 ) -> Callable[..., Tensor]:
-    """The window with which `inverse_stft` gives back what `stft` was made of.
+    """Return the window with which `inverse_stft` inverts `stft`.
 
     See Griffin and Lim, "Signal estimation from modified short-time Fourier transform" (1984),
     equation 7.
 
     Args:
-      frame_step: How many samples a frame begins after the one before.
+      frame_step: The number of samples between the starts of successive frames.
       forward_window_fn: The window of `stft`.
       name: Not used.
 
     Returns:
-      A function of a length and a dtype. It raises what ``forward_window_fn`` does.
+      A function of a length and a dtype. Errors of ``forward_window_fn`` propagate.
 
     Raises:
-      TypeError, ValueError: If ``frame_step`` is not a number, at the call of that function.
+      TypeError, ValueError: At the call of the function, if ``frame_step`` is not a number.
 
     Example:
       >>> tf.signal.inverse_stft_window_fn(2)(4, dtype=tf.float32).numpy()
       array([0., 1., 1., 1.], dtype=float32)
     """
 
-    def window_fn(frame_length: Any, dtype: Any) -> Tensor:
+    def window_fn(frame_length: IntLike, dtype: DTypeLike) -> Tensor:
         length, step = int(frame_length), int(frame_step)
         forward = as_tensor(forward_window_fn(length, dtype=dtype))
         times = -(-length // step)
@@ -220,9 +228,9 @@ def inverse_stft_window_fn(
 
 
 def dct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
-    n: Any = None,
+    n: IntLike | None = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
@@ -231,10 +239,10 @@ def dct(
 
     Args:
       input: A tensor of float32 or float64.
-      type: Which of the four types.
-      n: The size: a longer axis is cut off, a shorter one filled up with zeros.
+      type: The type of the transform, from 1 to 4.
+      n: The size: a longer axis is truncated, a shorter one padded with zeros.
       axis: Must be -1.
-      norm: ``"ortho"`` for an orthonormal one.
+      norm: ``"ortho"`` for an orthonormal transform.
       name: Not used.
 
     Returns:
@@ -252,23 +260,23 @@ def dct(
 
 
 def idct(
-    input: Any,
+    input: TensorLike,
     type: int = 2,
-    n: Any = None,
+    n: IntLike | None = None,
     axis: int = -1,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The inverse discrete cosine transform over the last axis, times ``2 * n``.
 
-    With ``norm="ortho"`` it is the inverse itself.
+    With ``norm="ortho"`` it is the exact inverse.
 
     Args:
       input: A tensor of float32 or float64.
-      type: Which of the four types `dct` was of.
+      type: The type of the transform to invert, from 1 to 4.
       n: Must be None.
       axis: Must be -1.
-      norm: ``"ortho"`` for an orthonormal one.
+      norm: ``"ortho"`` for an orthonormal transform.
       name: Not used.
 
     Returns:
@@ -285,7 +293,9 @@ def idct(
     return cosine_transform(input, {1: 1, 2: 3, 3: 2, 4: 4}[type], n, axis, norm)
 
 
-def _check_cosines(x: Any, type: int, n: Any, axis: int, norm: str | None) -> None:
+def _check_cosines(
+    x: TensorLike, type: int, n: IntLike | None, axis: int, norm: str | None
+) -> None:
     if axis != -1:
         raise ValueError(f"axis must be -1. Got: {axis}")
     if n is not None and n < 1:
@@ -304,8 +314,10 @@ def _check_cosines(x: Any, type: int, n: Any, axis: int, norm: str | None) -> No
         raise ValueError(f"A tensor of float32 or float64 is wanted, got {tensor._describe()}")
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
-    """Mel-frequency cepstral coefficients: the cosine transform of logarithms of mel spectra.
+def mfccs_from_log_mel_spectrograms(
+    log_mel_spectrograms: TensorLike, name: str | None = None
+) -> Tensor:
+    """Mel-frequency cepstral coefficients: the cosine transform of log-mel spectrograms.
 
     Args:
       log_mel_spectrograms: A tensor of float32 or float64 whose last axis has the mel bins.
@@ -327,26 +339,26 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     return dct(x, 2) * (1 / math.sqrt(2 * x.shape[-1]))
 
 
-def _half(length: Any) -> int:
+def _half(length: IntLike) -> int:
     frame_length = int(length)
     if frame_length < 1 or frame_length % 4:
         raise ValueError("The frame length must be a multiple of 4.")
     return frame_length // 2
 
 
-def _check_norm(norm: Any) -> None:
+def _check_norm(norm: str | None) -> None:
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
 
 
-def _root_half(length: int, dtype: Any) -> Tensor:
-    """The window of those who ask for none: with it, `inverse_mdct` still undoes `mdct`."""
+def _root_half(length: int, dtype: DType) -> Tensor:
+    """The window for ``window_fn=None``, with which `inverse_mdct` inverts `mdct`."""
     return as_tensor(np.full(length, math.sqrt(0.5), dtype.as_numpy_dtype))
 
 
 def mdct(
-    signals: Any,
-    frame_length: Any,
+    signals: TensorLike,
+    frame_length: IntLike,
     window_fn: Callable[..., Any] | None = vorbis_window,
     pad_end: bool = False,
     norm: str | None = None,
@@ -354,15 +366,16 @@ def mdct(
 ) -> Tensor:
     """The modified discrete cosine transform of frames that overlap by half.
 
-    Each frame ``a b c d`` of four parts becomes ``-c' - d, a - b'``, where ``'`` turns a part
-    round, and of that the `dct` of type 4. See Princen, Johnson and Bradley, "Subband/transform
+    Each frame ``a b c d`` of four parts is folded to ``-c' - d, a - b'``, where ``'`` reverses a
+    part, and transformed by `dct` of type 4. See Princen, Johnson and Bradley, "Subband/transform
     coding using filter bank designs based on time domain aliasing cancellation" (1987).
 
     Args:
       signals: A tensor of float32 or float64 whose last axis has the samples.
-      frame_length: The number of samples of a frame: a multiple of 4.
-      window_fn: ``window_fn(length, dtype=dtype)`` gives the window; None for a level one.
-      pad_end: Whether frames that end behind the signal are filled up with zeros.
+      frame_length: The number of samples in a frame, a multiple of 4.
+      window_fn: A function ``window_fn(length, dtype=dtype)`` that returns the window; None for a
+        constant window.
+      pad_end: Whether to pad frames that extend beyond the end of the signal with zeros.
       norm: ``"ortho"`` for an orthonormal transform.
       name: Not used.
 
@@ -393,26 +406,26 @@ def mdct(
 
 
 def inverse_mdct(
-    mdcts: Any,
+    mdcts: TensorLike,
     window_fn: Callable[..., Any] | None = vorbis_window,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Signals from modified discrete cosine transforms: what `mdct` was made of but for both ends.
+    """Reconstruct signals from modified discrete cosine transforms, except at both ends.
 
-    That holds for windows whose squares half apart add up to 1, such as `vorbis_window`.
+    The squares of the window's halves must add up to 1, as those of `vorbis_window` do.
 
     Args:
       mdcts: A tensor of float32 or float64 whose last axes are frames and bins, an even number.
       window_fn: The window of `mdct`.
-      norm: That of `mdct`.
+      norm: The ``norm`` of `mdct`.
       name: Not used.
 
     Returns:
       A tensor whose last axis has the samples.
 
     Raises:
-      ValueError: If an argument is none of these, or there are fewer than two axes.
+      ValueError: If an argument is invalid, or there are fewer than two axes.
 
     Example:
       >>> x = tf.signal.mdct(tf.range(8.0), 4)

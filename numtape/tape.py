@@ -1,4 +1,4 @@
-"""`GradientTape`: which rows of the log to differentiate."""
+"""`GradientTape`: records the rows of the log to differentiate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .explain import ExplainMixin
 from .kernels.passes.rows import SEEN_WATCHED
+
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
 
 log_messages = logging.getLogger("numtape")
 
@@ -71,7 +74,7 @@ _warned: Counter[tuple[str, int, str]] = Counter()
 
 
 def _warn_here(message: str, times: int) -> None:
-    """Log a warning, at most so many times for one line of the caller's code."""
+    """Log a warning, at most ``times`` times for each line of the caller's code."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
         frame = frame.f_back
@@ -84,16 +87,16 @@ def _warn_here(message: str, times: int) -> None:
 class GradientTape(ExplainMixin):
     """Record operations for automatic differentiation.
 
-    Inside its ``with`` block, what is computed from watched tensors and from trainable variables is
-    followed; `gradient` then differentiates it. A tape belongs to the thread that recorded. Tapes
-    may be nested: the outer one differentiates what the inner one's `gradient` computed.
+    Inside its ``with`` block, a tape records operations on watched tensors and trainable variables;
+    `gradient` then differentiates them. A tape belongs to the thread that recorded. Tapes may be
+    nested: the outer tape differentiates the gradients that the inner tape computed.
 
     Args:
       persistent: Whether `gradient` may be called more than once.
       watch_accessed_variables: Whether reading a trainable variable watches it.
 
     Raises:
-      ValueError: If a tape is entered that is recording.
+      ValueError: If a recording tape is entered again.
 
     Example:
       >>> x = tf.constant(3.0)
@@ -116,7 +119,7 @@ class GradientTape(ExplainMixin):
         self._watched: dict[int, Variable] = {}
 
     def __reduce__(self) -> NoReturn:
-        """A tape belongs to what this process recorded: neither pickled nor copied."""
+        """Raise a TypeError: a tape refers to the records of this process."""
         raise TypeError(
             "A GradientTape cannot be pickled or copied: what it follows is recorded in this "
             "process. Pickle tensors, or the gradients."
@@ -148,18 +151,17 @@ class GradientTape(ExplainMixin):
         tape.start()
 
     def watch(self, tensor: Any) -> None:
-        """Follow what is computed from a tensor, or a nest of tensors, from here on.
+        """Record operations on a tensor, or a nest of tensors, from here on.
 
-        Ops that were already recorded for another operand can be differentiated by them, too.
+        Operations that were already recorded for another operand can be differentiated as well.
 
         Args:
           tensor: A tensor or variable, or a nest of them. Non-floats have no derivatives; a
             warning is logged.
 
         Raises:
-          ValueError: If something is not a tensor or variable; or if the tape never recorded, or
-            was
-            asked already and is not persistent.
+          ValueError: If a leaf is not a tensor or variable; or if the tape never recorded, or is
+            not persistent and has computed gradients.
 
         Example:
           >>> x, y = tf.constant(2.0), tf.constant(5.0)
@@ -179,8 +181,8 @@ class GradientTape(ExplainMixin):
         tape = self._tape
         if tape is None or tape.spent:
             raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
-        # As in TensorFlow, a tape that has ended hears nothing, unless another one records.
-        heard = tape.recording or local.log.is_recorded()
+        # As in TensorFlow, a tape that has ended records nothing, unless another one records.
+        records = tape.recording or local.log.is_recorded()
         for leaf in leaves:
             if not leaf._spec.inexact:
                 _warn_here(
@@ -189,21 +191,21 @@ class GradientTape(ExplainMixin):
                     5,
                 )
             elif type(leaf) is Tensor:
-                if heard:
+                if records:
                     tape.watch_tensor(leaf)
             else:
                 variable = original(leaf)
                 self._watched[id(variable)] = variable
-                if heard:
+                if records:
                     tape.watch_variable(variable)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Do not record what is computed inside this ``with`` block.
+        """Pause recording inside this ``with`` block.
 
         Raises:
           RuntimeError: If the tape was never entered.
-          ValueError: If it is not recording; or, at the end of the block, if it is.
+          ValueError: If the tape is not recording; or, at the end of the block, if it is.
 
         Example:
           >>> v = tf.Variable(3.0)
@@ -226,7 +228,7 @@ class GradientTape(ExplainMixin):
             self._start()
 
     def reset(self) -> None:
-        """Forget everything recorded, and go on recording.
+        """Discard the record, and continue recording.
 
         Raises:
           ValueError: If the tape is not recording.
@@ -248,7 +250,7 @@ class GradientTape(ExplainMixin):
         self._start()
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables that were read or watched while recording, in order of construction.
+        """Return the variables that were read or watched while recording, in order of creation.
 
         Returns:
           A tuple of variables.
@@ -286,7 +288,7 @@ class GradientTape(ExplainMixin):
         """The number of rows of the log that were recorded on this tape."""
         return 0 if self._tape is None else self._tape.rows
 
-    def _why(self, target: Any, source: Any) -> str:
+    def _why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
         from .core.derive.explain import explain
 
         if target is None or source is None:
@@ -326,7 +328,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: Tensor | Variable,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Tensor | Any: ...
     @overload
     def gradient(
@@ -334,7 +336,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: list[Tensor] | list[Variable] | list[Tensor | Variable],
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> list[Tensor | Any]: ...
     @overload
     def gradient(
@@ -342,7 +344,7 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: Any,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any: ...
 
     def gradient(
@@ -350,9 +352,9 @@ class GradientTape(ExplainMixin):
         target: Any,
         sources: Any,
         output_gradients: Any = None,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """The derivative of the sum of all targets with respect to each source.
+        """Compute the derivative of the sum of all targets with respect to each source.
 
         Args:
           target: A tensor or variable, or a nest of them.
@@ -362,10 +364,10 @@ class GradientTape(ExplainMixin):
 
         Returns:
           A tensor (or None) for each source, of its shape and dtype, in the structure of
-          ``sources``; `IndexedSlices` where the targets depend on slices of it alone.
+          ``sources``; `IndexedSlices` for a source of which the targets use only slices.
 
         Raises:
-          RuntimeError: If the tape is not persistent and was asked before, or never recorded.
+          RuntimeError: If the tape is not persistent and has computed gradients, or never recorded.
           TypeError: If ``target`` or ``sources`` is None.
           LookupError: If a path leads through an op that has no gradient registered.
           ValueError: If ``unconnected_gradients`` is unknown.
@@ -419,7 +421,7 @@ class GradientTape(ExplainMixin):
         return tape
 
     def _suspend(self, tape: Tape) -> None:
-        """Asked inside its own block: an ordinary tape ends, a persistent one goes on."""
+        """Stop a non-persistent tape that computes gradients inside its own ``with`` block."""
         if tape.recording:
             if tape.persistent:
                 _warn_here(
@@ -445,7 +447,7 @@ class GradientTape(ExplainMixin):
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
             for k, target in enumerate(targets):
-                # A variable depends on itself alone: it is no row to go back from.
+                # A variable depends only on itself: it has no row to start from.
                 row = log.row_of(target, None, "gradient")[0] if type(target) is Tensor else -1
                 rows.append((row, _seed(log, target, seeds[k] if k < len(seeds) else None)))
             adjoints = append_adjoints(log, tape, [pair for pair in rows if pair[0] >= 0], sources)
@@ -454,7 +456,7 @@ class GradientTape(ExplainMixin):
             for source, adjoint in zip(sources, adjoints, strict=True):
                 total = None if adjoint is None else log.tensor(*adjoint)
                 if id(source) in names:
-                    # A variable that is a source itself has the derivative 1.
+                    # A variable that is target and source has the derivative 1.
                     for target, (row, seed) in zip(targets, rows, strict=True):
                         if target is source and row < 0:
                             own = log.tensor(seed, source._spec)
@@ -484,20 +486,20 @@ class GradientTape(ExplainMixin):
 
     def jacobian(
         self,
-        target: Any,
+        target: Tensor | Variable,
         sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivative of every element of ``target`` with respect to each source.
+        """Compute the derivative of every element of ``target`` with respect to each source.
 
         Args:
           target: A tensor.
           sources: A tensor or variable, or a nest of them.
           unconnected_gradients: As for `gradient`.
-          parallel_iterations: Accepted for TensorFlow's sake.
-          experimental_use_pfor: Also; False asks for a persistent tape.
+          parallel_iterations: Not used; accepted for compatibility with TensorFlow.
+          experimental_use_pfor: Not used, but False requires a persistent tape.
 
         Returns:
           A tensor of shape target.shape + source.shape (or None) for each source.
@@ -555,27 +557,27 @@ class GradientTape(ExplainMixin):
 
     def batch_jacobian(
         self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        target: Tensor | Variable,
+        source: Tensor | Variable,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Tensor:
-        """The Jacobian of each example: ``target[i]`` depends on ``source[i]`` alone.
+        """Compute the Jacobian of each example: ``target[i]`` must depend only on ``source[i]``.
 
         Args:
           target: A tensor of shape (b, ...).
           source: A tensor of shape (b, ...).
-          unconnected_gradients: Accepted for TensorFlow's sake: an unconnected source gives 0.
-          parallel_iterations: Also.
-          experimental_use_pfor: Also; False asks for a persistent tape.
+          unconnected_gradients: Not used: the Jacobian of an unconnected source is 0.
+          parallel_iterations: Not used; accepted for compatibility with TensorFlow.
+          experimental_use_pfor: Not used, but False requires a persistent tape.
 
         Returns:
           A tensor of shape (b,) + target.shape[1:] + source.shape[1:].
 
         Raises:
           RuntimeError: As for `gradient`.
-          ValueError: If ranks or first axes do not fit.
+          ValueError: If a rank is less than 2, or first axes differ.
 
         Example:
           >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -616,9 +618,9 @@ class GradientTape(ExplainMixin):
 
 
 def _finish_gradient(
-    gradient: Tensor | None, shape: tuple[int, ...], source: Any, zero: bool
+    gradient: Tensor | None, shape: tuple[int, ...], source: Tensor | Variable, zero: bool
 ) -> Tensor | None:
-    """A Jacobian in its shape; None or zeros where nothing is connected."""
+    """Reshape a Jacobian; return zeros or None for an unconnected source."""
     if gradient is None:
         return zeros(shape, source.dtype) if zero else None
     return jacobians.mark_result(reshape_if_needed(gradient, shape))
@@ -639,7 +641,7 @@ def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], gradients:
 
 
 def _home(tape: Tape) -> Log:
-    """The log to transpose in: the tape's, which is made the thread's current one."""
+    """Return the tape's log, after making it the thread's current log."""
     log = tape.log
     assert log is not None
     if tape.thread != threading.get_ident():
@@ -655,8 +657,8 @@ def _home(tape: Tape) -> Log:
     return log
 
 
-def _seed(log: Log, target: Any, seed: Any) -> int:
-    """The row of a target's incoming adjoint: ones, or what the caller gave."""
+def _seed(log: Log, target: Tensor | Variable, seed: TensorLike | None) -> int:
+    """Return the row of a target's incoming adjoint: ones, or the caller's ``output_gradients``."""
     spec = target._spec
     if seed is None:
         number = 1.0 if spec.inexact else 1
@@ -675,7 +677,7 @@ def _seed(log: Log, target: Any, seed: Any) -> int:
     return log.row_of(seed_tensor, spec, "gradient")[0]
 
 
-def _gives_zeros(value: Any) -> bool:
+def _gives_zeros(value: UnconnectedGradients | str) -> bool:
     """Whether unconnected sources get zeros."""
     try:
         return UnconnectedGradients(value) is UnconnectedGradients.ZERO
@@ -689,7 +691,7 @@ _PLAIN = frozenset(_LEAVES)
 
 
 def _resolve_aliases(leaves: list[Any]) -> list[Any]:
-    """Targets or sources, each alias replaced by its variable."""
+    """Replace aliases among targets or sources by their variables."""
     if _PLAIN.issuperset(map(type, leaves)):
         return leaves
     for leaf in leaves:
@@ -701,8 +703,8 @@ def _resolve_aliases(leaves: list[Any]) -> list[Any]:
     return [original(leaf) if isinstance(leaf, Variable) else leaf for leaf in leaves]
 
 
-def _why_none(leaf: Any) -> str:
-    """A likely reason why a value is not a tensor."""
+def _why_none(leaf: object) -> str:
+    """Suggest why a value is not a tensor."""
     if isinstance(leaf, np.ndarray | np.generic):
         return (
             " NumPy left the tape: what NumPy computes has no gradient. Use numtape's functions, "
@@ -735,7 +737,7 @@ def _same(gradients: list[Any]) -> list[Any]:
 
 
 def _flat(structure: Any) -> tuple[list[Any], Any]:
-    """Leaves of a structure, and what puts results in their places."""
+    """Return the leaves of a structure, and a function that puts results in their places."""
     kind = type(structure)
     if kind in _PLAIN or isinstance(structure, _LEAVES):
         return [structure], _first

@@ -1,12 +1,19 @@
-"""`TensorSpec`: what a tensor among the arguments of a `function` is like."""
+"""`TensorSpec`: the shape and dtype of a tensor among the arguments of a `function`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .core.values import dtypes
 from .core.values.dtypes import DType, as_dtype
 from .core.values.spec import TensorShape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .core.log.variable import Variable
+    from .core.values.annotations import DTypeLike, PartialShape
+    from .core.values.tensor import Tensor
 
 
 class TensorSpec:
@@ -18,7 +25,7 @@ class TensorSpec:
       name: A name.
 
     Raises:
-      TypeError: If there is no such dtype.
+      TypeError: If the dtype is unknown.
 
     Example:
       >>> tf.TensorSpec((None, 3)).is_compatible_with(tf.zeros((5, 3)))
@@ -27,14 +34,18 @@ class TensorSpec:
 
     __slots__ = ("dtype", "name", "shape")
 
-    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None):
+    def __init__(
+        self, shape: PartialShape = None, dtype: DTypeLike = dtypes.float32, name: str | None = None
+    ):
         self.shape = None if shape is None else TensorShape(shape)
         self.dtype: DType = as_dtype(dtype)
         self.name = name
 
     @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec of a tensor.
+    def from_tensor(
+        cls, tensor: Tensor | Variable | NDArray[Any], name: str | None = None
+    ) -> TensorSpec:
+        """Return the spec of a tensor.
 
         Args:
           tensor: A tensor, a variable or an array.
@@ -49,11 +60,11 @@ class TensorSpec:
         """
         return cls(tensor.shape, tensor.dtype, name)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a tensor, or all tensors of another spec, fit this one.
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Whether a tensor, or all tensors of another spec, match this spec.
 
         Args:
-          spec_or_value: Something that has a shape and a dtype; what has none fits no spec.
+          spec_or_value: A tensor or spec. An object without shape and dtype matches no spec.
 
         Returns:
           A bool.
@@ -68,7 +79,7 @@ class TensorSpec:
         shape, dtype = spec_or_value.shape, spec_or_value.dtype
         return as_dtype(dtype) is self.dtype and self._takes(shape)
 
-    def _takes(self, shape: Any) -> bool:
+    def _takes(self, shape: PartialShape) -> bool:
         if self.shape is None or shape is None:
             return True
         return len(shape) == len(self.shape) and all(
@@ -89,8 +100,8 @@ class TensorSpec:
         return f"TensorSpec(shape={shape}, dtype={self.dtype!r}, name={self.name!r})"
 
 
-def check_signature(signature: Any) -> None:
-    """Raise TypeError unless it is a list or tuple of specs, or of nests of them."""
+def check_signature(signature: object) -> None:
+    """Raise a TypeError unless ``signature`` is a list or tuple of specs, or of nests of them."""
     from .nest import flatten
 
     if not isinstance(signature, list | tuple) or not all(

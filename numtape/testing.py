@@ -1,10 +1,10 @@
-"""Checking derivatives: for numtape's own ops, and for functions built from them."""
+"""`check_grads`: check derivatives of functions against central differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.as_tensor import as_tensor
 from .core.values.tensor import Tensor
 from .tape import GradientTape
+
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
 
 __all__ = ["check_grads"]
 
@@ -34,22 +37,23 @@ def check_grads(
 ) -> None:
     """Check the derivatives of a function of tensors against central differences.
 
-    The results of ``f`` are projected on random weights. The gradient of that number along a random
-    direction in each argument must be what a small step there and back gives. For the next order,
-    the gradient, a function of the arguments and the weights, is checked the same way.
+    The results of ``f`` are projected onto random weights. For each argument, the derivative of the
+    projection in a random direction is compared with central differences. For higher orders, the
+    gradient, as a function of the arguments and the weights, is checked in the same way.
 
     Args:
-      f: Takes tensors, returns a tensor or a nest of them. It must be smooth near ``args``.
+      f: A function of tensors that returns a tensor or a nest of them. It must be smooth near
+        ``args``.
       args: An array, number or tensor for each argument. Floats of any shape become float64;
-        integers and bools are passed on as they are.
+        integers and bools are unchanged.
       order: The highest order of derivative to check.
       rtol: The relative tolerance.
       atol: The absolute tolerance.
       eps: The length of the step.
 
     Raises:
-      AssertionError: If a derivative is wrong, naming its order, the argument and the element.
-      ValueError: If there is nothing to check: no argument or no result is a float.
+      AssertionError: If a derivative is wrong, with its order, argument and element.
+      ValueError: If no argument or no result is a float.
 
     Example:
       >>> tf.testing.check_grads(lambda x, y: tf.sin(x) * y, [[0.1, 0.2], 3.0])
@@ -61,7 +65,7 @@ def check_grads(
     _check(f, points, names, order, 1, (rtol, atol, eps))
 
 
-def _float64(value: Any) -> Array:
+def _float64(value: TensorLike) -> Array:
     array = np.asarray(value)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
@@ -85,13 +89,13 @@ def _check(
         raise ValueError("A result must be a float, or there is nothing to differentiate.")
 
     def gradient(*arguments: Tensor) -> list[Tensor]:
-        """The gradient of the projection, for float arguments: it takes the weights as well."""
+        """Return the gradient of the projection by float arguments, given the weights too."""
         inputs, factors = list(arguments[: len(points)]), list(arguments[len(points) :])
         with GradientTape() as tape:
             tape.watch(_floats(inputs))
             results = _floats(f(*inputs))
         gradients = tape.gradient(results, _floats(inputs), factors, "zero")
-        return list(map(as_tensor, gradients))  # slices are made dense
+        return list(map(as_tensor, gradients))  # converts slices to dense tensors
 
     def projection(j: int, step: Array) -> float:
         moved = [x + step if k == j else x for k, x in enumerate(points)]
@@ -114,14 +118,14 @@ def _check(
         _check(gradient, [*points, *weights], names + seeds, orders, order + 1, limits)
 
 
-def _floats(results: Any) -> list[Any]:
-    """The float tensors in a nest."""
+def _floats(results: object) -> list[Any]:
+    """Return the float tensors in a nest."""
     flat = [as_tensor(x) for x in nest.flatten(results) if x is not None]
     return [x for x in flat if x.dtype.is_floating]
 
 
 def _worst(values: Array, slope: Callable[[Array], float]) -> str:
-    """Where a gradient differs most from central differences, element by element."""
+    """Describe the element whose gradient differs most from central differences."""
     expected = np.empty_like(values)
     for at in np.ndindex(values.shape):
         step = np.zeros_like(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import nest
 from .core.derive.slices import NotForAll, apply_to_slices
@@ -18,36 +18,39 @@ from .core.values.spec import intern
 from .core.values.tensor import Tensor
 from .errors import InvalidArgumentError
 
+if TYPE_CHECKING:
+    from .core.values.annotations import TensorLike
+
 log_messages = logging.getLogger("numtape")
 
 
 def vectorized_map(
     fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
-    """``fn`` of each slice of ``elems`` along the first axis, all at once, stacked.
+    """Apply ``fn`` to all slices of ``elems`` along the first axis at once, and stack the results.
 
-    `map_fn` calls ``fn`` for each slice. Here it is called once, for slices that have no values,
-    and each op that it records is done for all of them. Gradients flow through, to what ``fn``
-    reads besides its slice, too; tapes inside give gradients of each slice, and random numbers
-    are others for each. Where ``fn`` looks at a value of its slice, or assigns a variable, it is
-    called for each slice after all.
+    `map_fn` calls ``fn`` for each slice. `vectorized_map` calls it once, with slices without
+    values, and computes each recorded op for all slices. The result is differentiable, also with
+    respect to tensors that ``fn`` captures; tapes inside compute gradients of each slice, and
+    random numbers differ between slices. If ``fn`` reads a value of its slice or assigns a
+    variable, it is called for each slice instead.
 
     Args:
       fn: A function of one slice, or of a nest of slices. Its result may be a nest.
       elems: A tensor of at least one axis, or a nest of them. A first axis of size 1 is repeated.
       fallback_to_while_loop: Whether ``fn`` may be called for each slice if necessary.
-      warn: Whether that is logged, with the reason.
+      warn: Whether to log such a fallback, with the reason.
 
     Returns:
       A tensor for each result of ``fn``, with the slices along its first axis, in a nest of the
-      same structure. None where ``fn`` gives None.
+      same structure; None for a result of None.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
+      TypeError: If ``fn`` is not callable.
       IndexError: If ``elems`` has scalars.
       InvalidArgumentError: If first axes have different sizes.
-      ValueError: If ``fn`` gives a variable; or cannot be done for all slices at once, and may not
-        be called for each.
+      ValueError: If ``fn`` returns a variable; or if it cannot be computed for all slices at once
+        and ``fallback_to_while_loop`` is False.
 
     Example:
       >>> v = tf.Variable(2.0)
@@ -83,14 +86,14 @@ def vectorized_map(
     return nest.map_structure(lambda x: None if x is None else next(parts), results[0])
 
 
-def _result(x: Any) -> Any:
+def _result(x: TensorLike) -> Any:
     if isinstance(x, Variable):
         raise ValueError(f"{x!r} is returned from vectorized_map's function: return its value.")
     return as_tensor(x)
 
 
 def _slices(elems: Any) -> tuple[list[Tensor], int]:
-    """The tensors of a nest, all with the same number of slices; and that number."""
+    """Return the tensors of a nest, broadcast to the same number of slices, and that number."""
     tensors = [as_tensor(x) for x in nest.flatten(elems)]
     if not tensors or not all(x.ndim for x in tensors):
         raise IndexError("elems must be a tensor of at least one axis, or a nest of such tensors.")
@@ -102,7 +105,7 @@ def _slices(elems: Any) -> tuple[list[Tensor], int]:
 
 
 def _map_in_loop(fn: Callable[[Any], Any], elems: Any, values: list[Tensor], n: int) -> Any:
-    """The results of ``fn`` for each slice, stacked."""
+    """Call ``fn`` for each slice, and stack the results."""
     results = []
     for k in range(n):
         rest = [tuple(x.shape[1:]) for x in values]

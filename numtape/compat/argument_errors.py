@@ -1,24 +1,27 @@
-"""Calls that Python refuses: the error names what the program wrote, and what was meant.
+"""Errors of calls with wrong arguments: they name the called class or method, and suggest a fix.
 
-Python names the function within, as in ``Convolution.__init__() got an unexpected keyword argument
-'filter'``. Of classes and methods that are wrapped here it is ``Conv2D() got ... 'filter': did you
-mean filters=?``.
+Python names the inner function, as in ``Convolution.__init__() got an unexpected keyword argument
+'filter'``. For classes and methods that are wrapped here the error is ``Conv2D() got ... 'filter':
+did you mean filters=?``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.values.hints import name_in_errors
 from .traceback_filter import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DONE: set[Any] = set()  # functions that are wrappers of this module
 
 
 def name_constructors(kinds: Iterable[Any]) -> None:
-    """Have errors of wrong arguments name the class, for classes and those they are made of."""
+    """Make errors of wrong arguments name the class, for classes and their base classes."""
     for kind in kinds:
         for one in kind.__mro__ if isinstance(kind, type) else ():
             constructor = vars(one).get("__init__")
@@ -26,22 +29,28 @@ def name_constructors(kinds: Iterable[Any]) -> None:
                 _wrap(one, "__init__", constructor, None)
 
 
-def name_methods(kind: type, thing: str, names: str) -> None:
-    """Have errors of wrong arguments name methods as a program does: ``model.fit()``.
+def name_methods(kind: type, instance: str, names: str) -> None:
+    """Make errors of wrong arguments name methods as in a program: ``model.fit()``.
 
     Args:
       kind: The class.
-      thing: The name of its objects in errors.
-      names: The methods.
+      instance: The name of an instance in errors.
+      names: The names of the methods, separated by spaces.
     """
     for name in names.split():
         owner = next(one for one in kind.__mro__ if name in vars(one))
         method = vars(owner)[name]
         inner = method.__func__ if isinstance(method, classmethod | staticmethod) else method
-        _wrap(owner, name, inner, f"{thing}.{name}", type(method))
+        _wrap(owner, name, inner, f"{instance}.{name}", type(method))
 
 
-def _wrap(owner: type, name: str, function: Any, display_name: str | None, how: Any = None) -> None:
+def _wrap(
+    owner: type,
+    name: str,
+    function: Callable[..., Any],
+    display_name: str | None,
+    how: type | None = None,
+) -> None:
     if function in _DONE:
         return
 
@@ -51,6 +60,6 @@ def _wrap(owner: type, name: str, function: Any, display_name: str | None, how: 
     setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)
 
 
-def _class_of(thing: Any) -> str:
-    """The class that was called, or the first of numtape's that one of the program's is made of."""
-    return next(x.__name__ for x in type(thing).__mro__ if x.__module__.startswith("numtape."))
+def _class_of(instance: object) -> str:
+    """Return the name of the first class of numtape among an object's class and its bases."""
+    return next(x.__name__ for x in type(instance).__mro__ if x.__module__.startswith("numtape."))

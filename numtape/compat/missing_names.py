@@ -1,9 +1,8 @@
-"""Names of TensorFlow 2, TensorFlow 1 and Keras that numtape lacks: what to use instead.
+"""Replacements for names of TensorFlow 2, TensorFlow 1 and Keras that numtape lacks.
 
-Keys are full names without ``tf.``; one that ends in ``*`` stands for all names that begin so. The
-first that fits counts. `numtape.compat.names` makes errors and the table of ``python -m numtape
-parity``
-of them.
+Keys are full names without ``tf.``; a final ``*`` matches any rest of a name. The first matching
+key counts. `numtape.compat.names` uses them in errors and in the table of ``python -m numtape
+parity``.
 """
 
 from __future__ import annotations
@@ -762,6 +761,6 @@ METHODS: dict[str, dict[str, str]] = {
 
 
 def tell(kind: type, name: str) -> None:
-    """Have a class say what to use instead of what TensorFlow's class of this name has besides."""
+    """Add hints to a class for attributes that only TensorFlow's class of this name has."""
     for names, hint in METHODS[name].items():
         hint_missing_attributes(kind, dict.fromkeys(names.split(), hint), "")

@@ -1,4 +1,4 @@
-"""TensorFlow's names: which numtape has, which in part, and what errors say of the others.
+"""TensorFlow's names: whether numtape has them fully, in part or not, and hints for errors.
 
 `tensorflow_names.txt` has the public names of TensorFlow 2.21 and their arguments; a test compares
 it with an installed TensorFlow.
@@ -17,7 +17,7 @@ from .traceback_filter import guard
 
 @cache
 def table() -> dict[str, tuple[str, ...]]:
-    """TensorFlow's names, without ``tf.``, and the names of their arguments."""
+    """Return TensorFlow's names, without ``tf.``, with the names of their arguments."""
     from importlib import resources
 
     text = resources.files("numtape").joinpath("tensorflow_names.txt").read_text("utf-8")
@@ -26,11 +26,11 @@ def table() -> dict[str, tuple[str, ...]]:
 
 
 def instead(name: str) -> str | None:
-    """The replacement of a TensorFlow name; None if there is no hint."""
-    return _fitting(INSTEAD, name)
+    """Return the hint for a TensorFlow name; None if there is no hint."""
+    return _match(INSTEAD, name)
 
 
-def _fitting(table: dict[str, str], name: str) -> str | None:
+def _match(table: dict[str, str], name: str) -> str | None:
     import fnmatch
 
     for pattern, advice in table.items():
@@ -47,7 +47,7 @@ def missing(module: str, name: str) -> NoReturn:
       name: The name.
 
     Raises:
-      AttributeError: Always. It says what to use instead, if that is known.
+      AttributeError: Always, with a replacement if one is known.
     """
     place = f"module 'numtape{'.' * bool(module)}{module}' has no attribute {name!r}"
     full = f"{module}.{name}" if module else name
@@ -60,12 +60,12 @@ guard([missing])
 
 
 def _advice(module: str, name: str, full: str) -> str | None:
-    """The replacement of a name of TensorFlow, of other libraries, or of older versions."""
+    """Return the hint for a name of TensorFlow, another library, or an older version."""
     if full in table() and (hint := instead(full)) is not None:
         return hint
     if (habit := BACKEND.get(name) if module == "keras.backend" else HABITS.get(full)) is not None:
         return f"use {habit}"
-    if (hint := _nearest(module, name) or _fitting(BEFORE, full)) is not None:
+    if (hint := _nearest(module, name) or _match(BEFORE, full)) is not None:
         return hint
     if not module or (habit := HABITS.get(f"nn.{name}", HABITS.get(name))) is None:
         return None
@@ -73,7 +73,7 @@ def _advice(module: str, name: str, full: str) -> str | None:
 
 
 def _nearest(module: str, name: str) -> str | None:
-    """Where else the name is, or what is spelled alike."""
+    """Return a hint to the same name in another module, or to a similar name."""
     import difflib
 
     candidates = sorted(
@@ -87,12 +87,12 @@ def _nearest(module: str, name: str) -> str | None:
 
 
 def getter(module: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module, which is called for names that it does not have."""
+    """Return the ``__getattr__`` of a module, which Python calls for missing names."""
     return partial(missing, module.removeprefix("numtape").removeprefix("."))
 
 
 def present(name: str) -> Any:
-    """The object that numtape has under a TensorFlow name, or None."""
+    """Return numtape's object of a TensorFlow name, or None."""
     value: Any = sys.modules["numtape"]
     for part in name.split("."):
         if not hasattr(value, "__dict__") or part not in (
@@ -105,7 +105,7 @@ def present(name: str) -> Any:
 
 
 def lacking(name: str) -> tuple[str, ...]:
-    """The arguments of TensorFlow's that a function of numtape does not take."""
+    """Return TensorFlow's arguments that numtape's function does not accept."""
     import inspect
 
     try:
@@ -120,7 +120,7 @@ def lacking(name: str) -> tuple[str, ...]:
 
 
 def status(name: str) -> tuple[str, str]:
-    """Whether numtape has a name: "present", "partly" or "absent", and what there is to say."""
+    """Return "present", "partly" or "absent" for a name, and a note."""
     if name == "newaxis":
         return "present", ""
     if present(name) is None:
@@ -132,13 +132,13 @@ def status(name: str) -> tuple[str, str]:
 
 
 def report(module: str = "") -> str:
-    """A table of modules, and of a module its names that are not there whole.
+    """Return a table of modules, followed by the names that are not fully present.
 
     Args:
-      module: A module such as ``"math"``; all of them without.
+      module: A module such as ``"math"``; default: all modules.
 
     Returns:
-      Text of several lines.
+      A text of several lines.
     """
     kinds = ("present", "partly", "absent")
     groups: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
-"""Tracebacks that show the program's lines, and none of numtape's.
+"""Removal of numtape's frames from tracebacks, so that they show the program's lines.
 
-Every public function ends in a handler, as if its body stood in::
+Every public function ends in a handler, as if its body were inside::
 
     try:
         ...
@@ -8,9 +8,9 @@ Every public function ends in a handler, as if its body stood in::
         filtered()
         raise
 
-It is appended to the function's code object, with its line in the table of exceptions. Python
-looks into that table only if something is raised: a call that goes well runs the instructions
-that it ran before, and the function stays the same object. A wrapper would cost a frame a call.
+The handler is appended to the function's code object, with an entry in the exception table. Python
+reads that table only when an exception is raised: a call without one runs the same instructions as
+before, and the function stays the same object. A wrapper would cost a frame per call.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _state = [True]
 
 
 def is_enabled() -> bool:
-    """Whether tracebacks are without numtape's frames."""
+    """Whether numtape's frames are removed from tracebacks."""
     return _state[0]
 
 
 def enable(on: bool) -> None:
-    """Have tracebacks without numtape's frames, or with them."""
+    """Set whether numtape's frames are removed from tracebacks."""
     _state[0] = on
 
 
 def filter_current() -> None:
-    """Take numtape's frames out of the traceback of the exception that is being handled."""
+    """Remove numtape's frames from the traceback of the exception that is being handled."""
     error = sys.exception()
     if isinstance(error, MemoryError):
         memory.release()
@@ -54,7 +54,7 @@ def filter_current() -> None:
             _clean(one)
             chain += one.__cause__, one.__context__
     for one in done.values():
-        # An error that numtape raised and caught is not the program's.
+        # Hide an error that numtape raised and caught itself.
         if one.__context__ is not None and one.__context__.__traceback__ is None:
             one.__suppress_context__ = True
 
@@ -75,7 +75,7 @@ def _clean(error: BaseException) -> None:
 
 
 def guard(functions: Iterable[Any]) -> None:
-    """Append the handler to functions, and to the methods of classes; other things are let be."""
+    """Append the handler to functions and to methods of classes; ignore other objects."""
     for value in functions:
         if isinstance(value, FunctionType):
             _guard(value)
@@ -89,10 +89,10 @@ def guard(functions: Iterable[Any]) -> None:
 
 
 def guard_module(name: str) -> None:
-    """Append the handler to what a module has in ``__all__``; of it what is imported by now."""
-    there = vars(sys.modules[name])
-    for public in there.get("__all__", ()):
-        value = there.get(public)
+    """Append the handler to the imported objects in a module's ``__all__``."""
+    attributes = vars(sys.modules[name])
+    for public in attributes.get("__all__", ()):
+        value = attributes.get(public)
         if isinstance(value, ModuleType) and value.__name__.startswith("numtape."):
             guard_module(value.__name__)
         else:
@@ -132,8 +132,8 @@ def _guard(function: FunctionType) -> None:
     )
 
 
-# The table of exceptions: for a stretch of code, where to go on, and how deep the stack is then.
-# Numbers are written with six bits a byte and count instructions; the first byte of an entry has
+# The exception table: for each range of code, the handler's position and the stack depth there.
+# Numbers count instructions and are written with six bits per byte; the first byte of an entry has
 # bit 7 set.
 
 Entry = tuple[int, int, int, int]  # first byte, length, target, 2 * depth + whether it resumes
@@ -154,7 +154,7 @@ def _entries(table: bytes) -> Iterator[Entry]:
 
 
 def _fill_gaps(entries: Iterable[Entry], end: int) -> Iterator[Entry]:
-    """The entries, with those for the stretches between them: on to the handler at the end."""
+    """Yield the entries, and entries for the gaps between them that lead to the final handler."""
     at = 0
     for entry in sorted(entries):
         if entry[0] > at:
@@ -179,7 +179,7 @@ def _encode_entry(entry: Entry) -> bytes:
 
 
 def _template() -> CodeType:
-    """A function with such a handler, whose code Python itself wrote; None is what it calls."""
+    """Return the code of a function with such a handler, compiled by Python; it calls None."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # None cannot be called
         module = compile(
@@ -189,10 +189,10 @@ def _template() -> CodeType:
 
 
 def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
-    """The handler's bytes, at which of them is the number of its constant, and its entry.
+    """Return the handler's bytes, the position of its constant's number in them, and its entry.
 
     Python's compiled handler stores the instruction that raised an error of the handler itself.
-    It has no line, and storing it may need memory (`core.values.memory`), so it is left out.
+    It has no line, and storing it may need memory (`core.values.memory`), so it is omitted.
     """
     entries = [*_entries(code.co_exceptiontable)]
     start = entries[0][2]
@@ -210,7 +210,7 @@ def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
 _HANDLER, _CONSTANT, _INNER = _handler(_template())
 _STACK = _template().co_stacksize
 _UNITS = len(_HANDLER) // 2
-# Lines: of the handler's instructions none has one.
+# The line table: the handler's instructions have no lines.
 _NOWHERE = bytes([0xFF] * (_UNITS // 8) + ([0xF8 + _UNITS % 8 - 1] if _UNITS % 8 else []))
 
 

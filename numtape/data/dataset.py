@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator as Elements
 from itertools import chain, count, islice, repeat
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,13 +26,16 @@ from .pipeline import (
     least,
 )
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, IntLike, NumberLike
+
 
 def _as_tuple(shapes: Any) -> Any:
     """Convert a list of shapes to a tuple, to match a tuple of dtypes."""
     return tuple(shapes) if isinstance(shapes, list) else shapes
 
 
-def _variant(like: Any, parts: list[Any], spec: Any) -> Any:
+def _variant(like: Dataset, parts: list[Any], spec: Any) -> Any:
     """Return the dataset of a window."""
     return like._make("_VariantDataset", lambda: parts, len(parts), spec)
 
@@ -128,7 +131,7 @@ class Dataset(Pipeline):
         generator: Callable[..., Iterable[Any]],
         output_types: Any = None,
         output_shapes: Any = None,
-        args: Any = None,
+        args: Iterable[Any] | None = None,
         output_signature: Any = None,
         name: str | None = None,
     ) -> Self:
@@ -164,7 +167,7 @@ class Dataset(Pipeline):
                     "To specify the output signature you need to provide either the "
                     "`output_signature` argument or the `output_types` argument."
                 )
-            types = tuple(output_types) if isinstance(output_types, list) else output_types
+            types: Any = tuple(output_types) if isinstance(output_types, list) else output_types
             if output_shapes is None:
                 spec = map_leaves(lambda dtype: TensorSpec(None, dtype), types)
             elif elements.is_leaf(types):
@@ -185,7 +188,7 @@ class Dataset(Pipeline):
         )
 
     @classmethod
-    def range(cls, *args: Any, output_type: Any = int64, name: str | None = None) -> Self:
+    def range(cls, *args: IntLike, output_type: DTypeLike = int64, name: str | None = None) -> Self:
         """Create a dataset of integers, like Python's `range`.
 
         Args:
@@ -215,7 +218,7 @@ class Dataset(Pipeline):
 
     @classmethod
     def counter(
-        cls, start: int = 0, step: int = 1, dtype: Any = int64, name: str | None = None
+        cls, start: int = 0, step: int = 1, dtype: DTypeLike = int64, name: str | None = None
     ) -> Self:
         """Create an infinite dataset of integers.
 
@@ -319,8 +322,8 @@ class Dataset(Pipeline):
     @classmethod
     def sample_from_datasets(
         cls,
-        datasets: Any,
-        weights: Any = None,
+        datasets: Iterable[Pipeline],
+        weights: Iterable[NumberLike] | None = None,
         seed: int | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
@@ -366,7 +369,10 @@ class Dataset(Pipeline):
 
     @classmethod
     def choose_from_datasets(
-        cls, datasets: Any, choice_dataset: Pipeline, stop_on_empty_dataset: bool = True
+        cls,
+        datasets: Iterable[Pipeline],
+        choice_dataset: Pipeline,
+        stop_on_empty_dataset: bool = True,
     ) -> Self:
         """Take elements from datasets selected by a dataset of indices.
 
@@ -406,7 +412,7 @@ class Dataset(Pipeline):
 
     def shuffle(
         self,
-        buffer_size: Any,
+        buffer_size: IntLike,
         seed: int | None = None,
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
@@ -448,7 +454,7 @@ class Dataset(Pipeline):
             self._count,
         )
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Self:
+    def repeat(self, count: IntLike | None = None, name: str | None = None) -> Self:
         """Repeat the elements.
 
         Args:
@@ -478,7 +484,7 @@ class Dataset(Pipeline):
             total = INFINITE_CARDINALITY
         return self._like("_RepeatDataset", start, 0 if times == 0 else total)
 
-    def take(self, count: Any, name: str | None = None) -> Self:
+    def take(self, count: IntLike, name: str | None = None) -> Self:
         """Take the first elements.
 
         Args:
@@ -498,7 +504,7 @@ class Dataset(Pipeline):
         total = least([self._count, many])
         return self._like("_TakeDataset", lambda: islice(self._start(), many), total)
 
-    def skip(self, count: Any, name: str | None = None) -> Self:
+    def skip(self, count: IntLike, name: str | None = None) -> Self:
         """Skip the first elements.
 
         Args:
@@ -518,7 +524,7 @@ class Dataset(Pipeline):
         total = self._count if self._count < 0 else max(self._count - many, 0)
         return self._like("_SkipDataset", lambda: islice(self._start(), many, None), total)
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Self:
+    def shard(self, num_shards: IntLike, index: IntLike, name: str | None = None) -> Self:
         """Take every ``num_shards``-th element, starting at ``index``.
 
         Args:
@@ -546,7 +552,7 @@ class Dataset(Pipeline):
         total = self._count if self._count < 0 else len(range(at, self._count, parts))
         return self._like("_ShardDataset", lambda: islice(self._start(), at, None, parts), total)
 
-    def enumerate(self, start: Any = 0, name: str | None = None) -> Self:
+    def enumerate(self, start: IntLike = 0, name: str | None = None) -> Self:
         """Pair each element with a running index.
 
         Args:
@@ -648,7 +654,7 @@ class Dataset(Pipeline):
 
         return self._like("CacheDataset", start, self._count)
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Self:
+    def prefetch(self, buffer_size: object, name: str | None = None) -> Self:
         """Return the dataset unchanged: numtape does not prefetch in another thread.
 
         Args:
@@ -668,9 +674,9 @@ class Dataset(Pipeline):
 
     def batch(
         self,
-        batch_size: Any,
+        batch_size: IntLike,
         drop_remainder: bool = False,
-        num_parallel_calls: Any = None,
+        num_parallel_calls: object = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
@@ -698,7 +704,7 @@ class Dataset(Pipeline):
 
     def padded_batch(
         self,
-        batch_size: Any,
+        batch_size: IntLike,
         padded_shapes: Any = None,
         padding_values: Any = None,
         drop_remainder: bool = False,
@@ -732,7 +738,9 @@ class Dataset(Pipeline):
 
         return self._batch("_PaddedBatchDataset", batch_size, drop_remainder, join, False)
 
-    def _batch(self, kind: str, size: Any, drop: Any, join: Any, same: bool) -> Self:
+    def _batch(
+        self, kind: str, size: IntLike, drop: object, join: Callable[[list[Any]], Any], same: bool
+    ) -> Self:
         many, drop = check_int("batch_size", size), bool(drop)
         if many <= 0:
             raise InvalidArgumentError("Batch size must be greater than zero. [Op:BatchDataset]")
@@ -762,7 +770,7 @@ class Dataset(Pipeline):
         return None
 
     def rebatch(
-        self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
+        self, batch_size: IntLike, drop_remainder: bool = False, name: str | None = None
     ) -> Self:
         """Change the batch size of a dataset of batches.
 
@@ -804,9 +812,9 @@ class Dataset(Pipeline):
 
     def window(
         self,
-        size: Any,
-        shift: Any = None,
-        stride: Any = 1,
+        size: IntLike,
+        shift: IntLike | None = None,
+        stride: IntLike = 1,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Self:
@@ -864,10 +872,10 @@ class Dataset(Pipeline):
     def map(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
+        num_parallel_calls: object = None,
         deterministic: bool | None = None,
-        synchronous: Any = None,
-        use_unbounded_threadpool: Any = False,
+        synchronous: object = None,
+        use_unbounded_threadpool: object = False,
         name: str | None = None,
     ) -> Self:
         """Apply a function to each element.
@@ -980,9 +988,9 @@ class Dataset(Pipeline):
     def interleave(
         self,
         map_func: Callable[..., Pipeline],
-        cycle_length: Any = None,
-        block_length: Any = None,
-        num_parallel_calls: Any = None,
+        cycle_length: IntLike | None = None,
+        block_length: IntLike | None = None,
+        num_parallel_calls: object = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:

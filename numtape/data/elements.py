@@ -28,7 +28,7 @@ class Flow:
     """Marker base class of datasets, which are leaves of window elements."""
 
 
-def is_leaf(x: Any) -> bool:
+def is_leaf(x: object) -> bool:
     """Whether ``x`` is a leaf: anything but a tuple or dict."""
     return not isinstance(x, tuple | dict)
 

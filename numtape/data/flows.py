@@ -74,7 +74,7 @@ def taken_while(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
         yield element
 
 
-def _true(result: Any) -> bool:
+def _true(result: object) -> bool:
     """Convert a predicate's result to a bool.
 
     Raises:

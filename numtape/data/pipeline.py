@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator as Elements
 from itertools import count, islice
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..errors import InvalidArgumentError, OutOfRangeError
 from . import elements
 from .elements import as_element, as_tensors, map_leaves
 from .source import Source, element_of, isolate, read_in
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import IntLike
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = -1
@@ -188,7 +191,9 @@ class Pipeline(elements.Flow):
     def __repr__(self) -> str:
         return f"<{self._kind} element_spec={self.element_spec}>"
 
-    def reduce(self, initial_state: Any, reduce_func: Any, name: str | None = None) -> Any:
+    def reduce(
+        self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None
+    ) -> Any:
         """Reduce the elements to a state: ``state = reduce_func(state, element)``.
 
         Args:
@@ -287,32 +292,32 @@ class Pipeline(elements.Flow):
 class Draws:
     """The random generators of a dataset, one per iteration; optionally the same for all."""
 
-    def __init__(self, seed: Any, is_new: bool) -> None:
+    def __init__(self, seed: IntLike | None, varies: bool) -> None:
         local.log.refuse("it makes a dataset of random order or numbers")
-        provided = STATE.seed
+        seed_of_program = STATE.seed
         with STATE.lock:
-            if provided is not None and seed is None:
+            if seed_of_program is not None and seed is None:
                 STATE.draws += 1
             place = STATE.draws
         self.key: list[int] | None = None
         if seed is not None:
             self.key = [
-                0 if provided is None else provided % 2**64,
+                0 if seed_of_program is None else seed_of_program % 2**64,
                 1,
                 check_int("seed", seed) % 2**64,
             ]
-        elif provided is not None:
-            self.key = [provided % 2**64, 2, place]
-        if self.key is None and not is_new:
+        elif seed_of_program is not None:
+            self.key = [seed_of_program % 2**64, 2, place]
+        if self.key is None and not varies:
             self.key = [int(np.random.SeedSequence().generate_state(1)[0])]
-        self.anew = is_new
+        self.varies = varies
         self.iterations = count()
 
     def generator(self) -> np.random.Generator:
         """Return the generator of the next iteration."""
         if self.key is None:
             return np.random.Generator(np.random.Philox())
-        number = next(self.iterations) if self.anew else 0
+        number = next(self.iterations) if self.varies else 0
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([*self.key, number])))
 
 
@@ -323,7 +328,7 @@ def _as_numpy(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
 
 
-def check_int(name: str, value: Any) -> int:
+def check_int(name: str, value: IntLike) -> int:
     """Convert an integer of Python, NumPy or a tensor to an int.
 
     Raises:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import optree
 
@@ -16,30 +16,34 @@ from ..core.ops.random import STATE
 from ..core.values.tensor import Tensor, of_array
 from .elements import LEAVES, is_leaf, leaves
 
+if TYPE_CHECKING:
+    from ..core.log.variable import Variable
+    from ..core.values.annotations import TensorLike
 
-class Apart(Log):
+
+class IsolatedLog(Log):
     """The log in which elements are read ahead; no tape watches it.
 
     Attributes:
-      noted: Whether a variable was read.
+      has_reads: Whether a variable was read.
     """
 
-    noted = False
+    has_reads = False
 
     def successor(self) -> Log:
         """Return the next log."""
-        _threads.apart = Apart()
-        _threads.apart.noted = self.noted
-        return _threads.apart
+        _threads.log = IsolatedLog()
+        _threads.log.has_reads = self.has_reads
+        return _threads.log
 
-    def read(self, variable: Any, value: Any, codes: Any = None) -> int:
-        """Append a read of a variable, and set `noted`."""
-        self.noted = True
+    def read(self, variable: Variable, value: Any, codes: Any = None) -> int:
+        """Append a read of a variable, and set `has_reads`."""
+        self.has_reads = True
         return super().read(variable, value, codes)
 
-    def current_value(self, variable: Any) -> Tensor:
-        """Return the tensor of a variable's value, and set `noted`."""
-        self.noted = True
+    def current_value(self, variable: Variable) -> Tensor:
+        """Return the tensor of a variable's value, and set `has_reads`."""
+        self.has_reads = True
         return super().current_value(variable)
 
 
@@ -47,7 +51,7 @@ class _Threads(threading.local):
     """Each thread's log for reading ahead."""
 
     def __init__(self) -> None:
-        self.apart = Apart()
+        self.log = IsolatedLog()
 
 
 _threads = _Threads()
@@ -58,7 +62,7 @@ def isolate() -> Iterator[None]:
     """Run the block outside of the call being recorded, without tapes."""
     before = local.log
     try:
-        local.log = _threads.apart
+        local.log = _threads.log
         yield
     finally:
         last, local.log = local.log, before
@@ -142,7 +146,7 @@ class Source:
         before, journal = local.journal, dict[int, Any]()
         state = STATE.seed, STATE.draws
         try:
-            local.journal, _threads.apart.noted = journal, False
+            local.journal, _threads.log.has_reads = journal, False
             with isolate():
                 if not self._pulled:
                     self._pulled.extend(islice(self._elements, 1))  # one call of C
@@ -163,13 +167,13 @@ class Source:
             refused = "the elements of a dataset are made by random numbers"
         elif journal:
             refused = "a dataset assigns a variable"
-        elif _threads.apart.noted:
+        elif _threads.log.has_reads:
             refused = "a dataset reads a variable"
         element = structure.unflatten(values)
         return Entry(element, (structure, tuple(x._spec for x in values)), values, refused)
 
 
-def _value(x: Any) -> Tensor:
+def _value(x: TensorLike) -> Tensor:
     """Convert a leaf to a tensor that belongs to no log."""
     tensor = to_tensor(x, None)
     return of_array(tensor._stored_value(), tensor._spec)
@@ -189,7 +193,7 @@ def element_of(source: Source) -> Any:
     return source.read_ahead(number).kind[0].unflatten(leaves)
 
 
-def read_in(token: Any, source: Source) -> Iterator[Any]:
+def read_in(token: object, source: Source) -> Iterator[Any]:
     """Yield a dataset's elements in the call being recorded; after the call, take them directly."""
     while True:
         try:

@@ -1,9 +1,9 @@
-"""`tf.debugging`: assertions, and which op first gave NaN or infinity."""
+"""`tf.debugging`: assertions, and checks that find the op that first returned NaN or infinity."""
 
 from __future__ import annotations
 
 import typing as _typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from .assertions import (
     assert_shapes,
     assert_type,
 )
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
 
 __all__ = [
     "Assert",
@@ -84,8 +87,8 @@ if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """A tensor itself, unless there is NaN or infinity in it, or, later, in its gradient.
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
+    """Return a tensor unchanged; raise if it, or later its gradient, contains NaN or infinity.
 
     Args:
       tensor: A tensor of floats.
@@ -132,8 +135,8 @@ def _finite(x: Tensor, message: str) -> None:
         raise InvalidArgumentError(f"{message} : Tensor had {what} values [Op:CheckNumerics]")
 
 
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
-    """A tensor itself, unless there is NaN or infinity in it.
+def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
+    """Return a tensor unchanged; raise if it contains NaN or infinity.
 
     Args:
       x: A tensor of floats.
@@ -185,8 +188,8 @@ def disable_check_numerics() -> None:
     instrumentation.configure(checked=False)
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor of numbers.
+def is_numeric_tensor(tensor: object) -> bool:
+    """Whether an object is a tensor of numbers.
 
     Args:
       tensor: Anything.

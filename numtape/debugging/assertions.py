@@ -1,13 +1,13 @@
 """Assertions on the values of tensors: `tf.debugging.assert_equal` and the like.
 
-Checks look at values at the call. In a recorded function each is a guard: a replay in which one
-does not hold is run as Python again, which raises.
+A check reads values when it is called. In a recorded function each check is a guard: if it does
+not hold in a replay, the function runs as Python again, and the check raises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from ..core.values.spec import intern
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, IntLike, TensorLike
 
-def _format_data(x: Any, most: int) -> str:
-    """Data of a message: the first elements of a tensor."""
+
+def _format_data(x: object, most: int) -> str:
+    """Format a message's data: the first elements of a tensor."""
     if not isinstance(x, Tensor):
         return str(x)
     array = x.numpy()
@@ -33,12 +36,12 @@ def _format_data(x: Any, most: int) -> str:
     return str([*items, "..."] if len(items) < array.size else items)
 
 
-def _of(x: Any) -> str:
+def _describe(x: Tensor) -> str:
     return f"(shape={x.shape} dtype={x.dtype.name}) = "
 
 
 def prefix(message: str | None) -> str:
-    """The beginning of a message."""
+    """Return the start of an error message."""
     return f"{message}.  " if message else ""
 
 
@@ -60,16 +63,16 @@ def _difference(sign: str, x: Tensor, y: Tensor, test: Tensor, most: int) -> lis
     return data
 
 
-def _holds(test: Any) -> bool:
-    """Whether a tensor is true everywhere; in a recorded function, with a guard on that alone."""
+def _holds(test: TensorLike) -> bool:
+    """Whether a tensor is true everywhere. A recorded function gets a guard on this bool alone."""
     return every(as_tensor(test), lambda array: array, lambda x: x, "An assertion does not hold.")
 
 
 def _binary(
     sign: str,
     test: Callable[[Any, Any], Tensor],
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     message: str | None,
     summarize: int | None,
     data: Callable[[], list[Any]] | None = None,
@@ -86,10 +89,10 @@ def _binary(
     raise InvalidArgumentError("\n".join(_format_data(item, most) for item in lines))
 
 
-def _make_comparison(name: str, sign: str, words: str, test: Any) -> Any:
+def _make_comparison(name: str, sign: str, words: str, test: Callable[[Any, Any], Tensor]) -> Any:
     def check(
-        x: Any,
-        y: Any,
+        x: TensorLike,
+        y: TensorLike,
         message: str | None = None,
         summarize: int | None = None,
         name: str | None = None,
@@ -101,9 +104,9 @@ def _make_comparison(name: str, sign: str, words: str, test: Any) -> Any:
 
     Args:
       x: A tensor.
-      y: Another, of the same dtype, whose shape broadcasts with that of ``x``.
+      y: A tensor of the same dtype, whose shape broadcasts with that of ``x``.
       message: A prefix of the error message.
-      summarize: How many elements it shows of each (3).
+      summarize: The number of elements of each tensor in the message; default: 3.
       name: Not used.
 
     Raises:
@@ -137,8 +140,8 @@ assert_greater_equal = _make_comparison(
 
 
 def assert_none_equal(
-    x: Any,
-    y: Any,
+    x: TensorLike,
+    y: TensorLike,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -147,9 +150,9 @@ def assert_none_equal(
 
     Args:
       x: A tensor.
-      y: Another, of the same dtype, whose shape broadcasts with that of ``x``.
-      summarize: How many elements the error shows of each (3).
-      message: Its prefix.
+      y: A tensor of the same dtype, whose shape broadcasts with that of ``x``.
+      summarize: The number of elements of each tensor in the message; default: 3.
+      message: A prefix of the error message.
       name: Not used.
 
     Raises:
@@ -161,9 +164,14 @@ def assert_none_equal(
     _binary("!=", comparison.not_equal, x, y, message, summarize)
 
 
-def _make_sign_check(name: str, sign: str, words: str, test: Any, end: str = "") -> Any:
+def _make_sign_check(
+    name: str, sign: str, words: str, test: Callable[[Any, Any], Tensor], end: str = ""
+) -> Any:
     def check(
-        x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+        x: TensorLike,
+        message: str | None = None,
+        summarize: int | None = None,
+        name: str | None = None,
     ) -> None:
         x = as_tensor(x)
         _binary(sign, test, x, 0, None, summarize, lambda: _signs(x, sign, message, end))
@@ -174,7 +182,7 @@ def _make_sign_check(name: str, sign: str, words: str, test: Any, end: str = "")
     Args:
       x: A tensor of numbers.
       message: A prefix of the error message.
-      summarize: How many elements it shows (3).
+      summarize: The number of elements in the message; default: 3.
       name: Not used.
 
     Raises:
@@ -188,7 +196,7 @@ def _make_sign_check(name: str, sign: str, words: str, test: Any, end: str = "")
 
 def _signs(x: Tensor, sign: str, message: str | None, end: str) -> list[Any]:
     start, text = prefix(message), f"Condition x {sign} 0 did not hold element-wise:"
-    name_of_x = f"x {_of(x)}"
+    name_of_x = f"x {_describe(x)}"
     return [start, text + name_of_x, x] if end else [start, text, name_of_x, x]
 
 
@@ -203,14 +211,17 @@ assert_non_positive = _make_sign_check(
 
 
 def Assert(
-    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
+    condition: TensorLike,
+    data: Iterable[TensorLike],
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> None:
     """Raise unless a condition holds.
 
     Args:
       condition: A boolean scalar.
-      data: A list of tensors and strings that the error shows.
-      summarize: How many elements of each (3).
+      data: A list of tensors and strings for the error message.
+      summarize: The number of elements of each tensor in the message; default: 3.
       name: Not used.
 
     Raises:
@@ -224,7 +235,9 @@ def Assert(
     raise _assertion_error(condition, data, 3 if summarize is None else summarize)
 
 
-def _assertion_error(condition: Any, data: Any, most: int) -> InvalidArgumentError:
+def _assertion_error(
+    condition: TensorLike, data: Iterable[TensorLike], most: int
+) -> InvalidArgumentError:
     lines = []
     for item in data:
         if isinstance(item, str):
@@ -238,10 +251,10 @@ def _assertion_error(condition: Any, data: Any, most: int) -> InvalidArgumentErr
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
     message: str | None = None,
     summarize: int | None = None,
     name: str | None = None,
@@ -250,16 +263,16 @@ def assert_near(
 
     Args:
       x: A tensor of floats or complex numbers.
-      y: Another.
-      rtol: The relative tolerance; 10 times the dtype's resolution.
-      atol: The absolute tolerance; also.
+      y: A tensor of the same dtype, whose shape broadcasts with that of ``x``.
+      rtol: The relative tolerance; default: 10 times the dtype's machine epsilon.
+      atol: The absolute tolerance; default: 10 times the dtype's machine epsilon.
       message: A prefix of the error message.
-      summarize: How many elements it shows of each (3).
+      summarize: The number of elements of each tensor in the message; default: 3.
       name: Not used.
 
     Raises:
-      InvalidArgumentError: If they differ more.
-      ValueError: If they are integers or bools.
+      InvalidArgumentError: If an element differs more.
+      ValueError: If the tensors are integers or bools.
 
     Example:
       >>> tf.debugging.assert_near(tf.constant([1.0]), [1.0000001])
@@ -279,16 +292,16 @@ def assert_near(
             [
                 prefix(message),
                 f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
-                f"x {_of(x)}",
+                f"x {_describe(x)}",
                 x,
-                f"y {_of(y)}",
+                f"y {_describe(y)}",
                 y,
             ],
             3 if summarize is None else summarize,
         )
 
 
-def _rank_of(rank: Any) -> int:
+def _rank_of(rank: IntLike) -> int:
     value = np.asarray(rank.numpy() if isinstance(rank, Tensor) else rank)
     if value.dtype.kind not in "iu":
         name = {"f": "float32"}.get(value.dtype.kind, value.dtype.name)
@@ -298,7 +311,9 @@ def _rank_of(rank: Any) -> int:
     return int(value)
 
 
-def _check_rank(x: Any, message: str | None, holds: Callable[[int], bool], expected: str) -> None:
+def _check_rank(
+    x: TensorLike, message: str | None, holds: Callable[[int], bool], expected: str
+) -> None:
     x = as_tensor(x)
     if not holds(x.ndim):
         raise ValueError(
@@ -307,8 +322,10 @@ def _check_rank(x: Any, message: str | None, holds: Callable[[int], bool], expec
         )
 
 
-def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
-    """Raise unless a tensor has so many axes.
+def assert_rank(
+    x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
+) -> None:
+    """Raise unless a tensor has the given number of axes.
 
     Args:
       x: A tensor.
@@ -317,7 +334,7 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
       name: Not used.
 
     Raises:
-      ValueError: If it has another number of them, or ``rank`` is not a scalar.
+      ValueError: If the tensor has another number of axes, or ``rank`` is not a scalar.
       TypeError: If ``rank`` is not an integer.
 
     Example:
@@ -328,18 +345,18 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
 
 def assert_rank_at_least(
-    x: Any, rank: Any, message: str | None = None, name: str | None = None
+    x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor has at least so many axes.
+    """Raise unless a tensor has at least the given number of axes.
 
     Args:
       x: A tensor.
-      rank: The number of axes.
+      rank: The minimum number of axes.
       message: A prefix of the error message.
       name: Not used.
 
     Raises:
-      ValueError: If it has fewer, or ``rank`` is not a scalar.
+      ValueError: If the tensor has fewer axes, or ``rank`` is not a scalar.
       TypeError: If ``rank`` is not an integer.
 
     Example:
@@ -350,19 +367,19 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any, ranks: Iterable[Any], message: str | None = None, name: str | None = None
+    x: TensorLike, ranks: Iterable[Any], message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor's number of axes is one of some.
+    """Raise unless a tensor's number of axes is in a list.
 
     Args:
       x: A tensor.
-      ranks: The numbers of axes.
+      ranks: The accepted numbers of axes.
       message: A prefix of the error message.
       name: Not used.
 
     Raises:
-      ValueError: If it is none of them.
-      TypeError: If one of them is not an integer.
+      ValueError: If the tensor has another number of axes.
+      TypeError: If an element of ``ranks`` is not an integer.
 
     Example:
       >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
@@ -371,7 +388,9 @@ def assert_rank_in(
     _check_rank(x, message, lambda ndim: ndim in allowed, f"in {allowed}")
 
 
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+def assert_scalar(
+    tensor: TensorLike, message: str | None = None, name: str | None = None
+) -> Tensor:
     """Raise unless a tensor has no axes.
 
     Args:
@@ -383,7 +402,7 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
       The tensor.
 
     Raises:
-      ValueError: If it has any.
+      ValueError: If the tensor has axes.
 
     Example:
       >>> tf.debugging.assert_scalar(1.0).numpy()
@@ -395,8 +414,8 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
     return x
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
-    """Raise unless a tensor is of integers.
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
+    """Raise unless a tensor has an integer dtype.
 
     Args:
       x: A tensor.
@@ -404,7 +423,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
       name: Not used.
 
     Raises:
-      TypeError: If it is not.
+      TypeError: If the tensor has another dtype.
 
     Example:
       >>> tf.debugging.assert_integer([1, 2])
@@ -417,9 +436,9 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 def assert_type(
-    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raise unless a tensor is of a dtype.
+    """Raise unless a tensor has the given dtype.
 
     Args:
       tensor: A tensor.
@@ -428,7 +447,7 @@ def assert_type(
       name: Not used.
 
     Raises:
-      TypeError: If it is of another one.
+      TypeError: If the tensor has another dtype.
 
     Example:
       >>> tf.debugging.assert_type([1.0], tf.float32)
@@ -440,18 +459,20 @@ def assert_type(
         )
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
-    """Raise unless tensors are all of one dtype of floats.
+def assert_same_float_dtype(
+    tensors: Iterable[TensorLike] | None = None, dtype: DTypeLike | None = None
+) -> DType:
+    """Raise unless all tensors have the same floating-point dtype.
 
     Args:
       tensors: A list of tensors.
-      dtype: The dtype, if it is known.
+      dtype: The expected dtype; default: that of the first tensor.
 
     Returns:
       The dtype; float32 if there are neither tensors nor ``dtype``.
 
     Raises:
-      ValueError: If they are not.
+      ValueError: If dtypes differ or are not floating-point.
 
     Example:
       >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
@@ -473,14 +494,14 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     return common
 
 
-def assert_proper_iterable(values: Any) -> None:
-    """Raise unless something is a list, a tuple or the like: not a tensor, array or string.
+def assert_proper_iterable(values: object) -> None:
+    """Raise unless an object is an iterable other than a tensor, array or string.
 
     Args:
-      values: Anything.
+      values: Any object.
 
     Raises:
-      TypeError: If it is not.
+      TypeError: If the object is not iterable, or is a tensor, array or string.
 
     Example:
       >>> tf.debugging.assert_proper_iterable([1, 2])
@@ -495,25 +516,25 @@ def assert_proper_iterable(values: Any) -> None:
 
 def assert_shapes(
     shapes: Any,
-    data: Any = None,
+    data: object = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless tensors have shapes that fit each other.
+    """Raise unless the shapes of tensors match each other.
 
     Args:
-      shapes: Pairs of a tensor and its shape, in which a number is a size, a string or another
-        object stands for the same size wherever it is, and None or "." for any. Where the first
-        one is ``...`` or "*" there may be more axes before the others. A scalar has one axis of
-        size 1.
-      data: Accepted for TensorFlow's sake.
-      summarize: Also.
+      shapes: Pairs of a tensor and its shape. In a shape, a number is a size; a string or another
+        object is a symbol, which stands for the same size everywhere; None or "." accepts any
+        size. A shape that starts with ``...`` or "*" accepts further axes at the start. A scalar
+        counts as having one axis of size 1.
+      data: Not used; accepted for compatibility with TensorFlow.
+      summarize: Not used.
       message: A prefix of the error message.
       name: Not used.
 
     Raises:
-      ValueError: If a shape does not fit, or is not a sequence.
+      ValueError: If a shape does not match, or is not a sequence.
 
     Example:
       >>> x, y = tf.zeros((2, 3)), tf.zeros((2, 5))
@@ -567,8 +588,10 @@ def _integer(symbol: Any) -> int | None:
         return None
 
 
-def _shape_symbols(x: Tensor, shape: Any, start: str) -> tuple[Tensor, tuple[Any, ...], bool]:
-    """A tensor, the symbols of its last axes, and whether there may be others before."""
+def _shape_symbols(
+    x: Tensor, shape: Iterable[object], start: str
+) -> tuple[Tensor, tuple[Any, ...], bool]:
+    """Return a tensor, the symbols of its last axes, and whether further axes may precede them."""
     of = f"shape={x.shape} dtype={x.dtype.name}"
     if not hasattr(shape, "__iter__"):
         raise ValueError(

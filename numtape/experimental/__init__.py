@@ -15,21 +15,20 @@ __all__ = ["dlpack", "profile"]
 
 
 def profile() -> _Profile:
-    """Say where the time of a block goes, by line and op, and what can be mended.
+    """Measure the time of a block by line and op, and suggest improvements.
 
-    Values are computed one group of rows at a time, and lines of the program are noted, so the
-    block takes longer; what that takes is counted apart. A group is computed as a whole: its time
-    is divided by the elements of its rows. Python's time is that of the line that records the next
-    op. The thread alone is measured that enters the block. ``python -m numtape profile`` does the
-    same for a whole program.
+    A profile computes values one group of rows at a time and records lines of the program. This
+    overhead is counted separately. The time of a group is divided among its rows in proportion to
+    their elements. Python's time is attributed to the line that records the next op. Only the
+    thread that enters the block is measured. ``python -m numtape profile`` profiles a program.
 
     Returns:
-      A context manager. Printed, it is a table; in a notebook, a picture. ``report(top=20)`` is
-      the table as a string, ``save(path)`` writes a picture (``.svg``), all numbers (``.json``) or
-      the table, ``data()`` gives the numbers, ``advice()`` what can be mended.
+      A context manager, which prints as a table, or as a picture in a notebook. ``report(top=20)``
+      returns the table, ``save(path)`` writes a picture (``.svg``), all numbers (``.json``) or the
+      table, ``data()`` returns the numbers, and ``advice()`` the suggestions.
 
     Raises:
-      RuntimeError: On entering, if another profile runs, or this one is over.
+      RuntimeError: On entering, if another profile is running, or this one has ended.
       UnimplementedError: On entering, if the device is not the CPU.
 
     Example:

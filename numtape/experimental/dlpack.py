@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import interop as _core
 from ..core.log.as_tensor import as_tensor
 from ..core.values.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -15,22 +18,21 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def from_dlpack(dlcapsule: Any) -> Tensor:
-    """A tensor that shares the memory of another library's array.
+def from_dlpack(dlcapsule: object) -> Tensor:
+    """Return a tensor that shares the memory of another library's array.
 
     The owner of the array must not write to it afterwards: tensors are immutable, and numtape may
-    use the value now or later.
+    read the value now or later.
 
     Args:
-      dlcapsule: A DLPack capsule, as in TensorFlow; or any array that has one: of PyTorch, CuPy,
-        JAX, NumPy (``__dlpack__``). On a GPU also one that has ``__cuda_array_interface__``.
+      dlcapsule: A DLPack capsule, as in TensorFlow; or an array with the method ``__dlpack__``, as
+        in PyTorch, CuPy, JAX and NumPy. On a GPU also an array with ``__cuda_array_interface__``.
 
     Returns:
       A tensor of the array's shape and dtype.
 
     Raises:
-      InvalidArgumentError: If the elements do not lie in order and without gaps, or there is no
-        capsule, or it was used already.
+      InvalidArgumentError: If the array is not contiguous, or the capsule is missing or used.
       ValueError: If numtape does not have the dtype.
       DeviceError: If the array is on a GPU, and numtape computes on the CPU, or on another GPU.
 
@@ -41,11 +43,12 @@ def from_dlpack(dlcapsule: Any) -> Tensor:
     return _core.from_dlpack(dlcapsule)
 
 
-def to_dlpack(tf_tensor: Any) -> Any:
-    """A DLPack capsule of a tensor's or variable's value, which is computed when this returns.
+def to_dlpack(tf_tensor: TensorLike) -> Any:
+    """Compute a tensor's or variable's value, and return a DLPack capsule of it.
 
-    Nobody may write to the memory, which is shared. A capsule can be taken once. Libraries that
-    know ``__dlpack__`` need none: ``torch.from_dlpack(tensor)``, ``cupy.from_dlpack(tensor)``.
+    The memory is shared and must not be written to. A capsule can be used once. Libraries that
+    support ``__dlpack__`` need no capsule: ``torch.from_dlpack(tensor)``,
+    ``cupy.from_dlpack(tensor)``.
 
     Args:
       tf_tensor: A tensor or variable.

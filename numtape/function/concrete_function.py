@@ -26,7 +26,7 @@ class TracedFunction(Protocol):
 class ConcreteFunction:
     """A `function` for arguments of certain shapes and dtypes.
 
-    Python values among the arguments may be left out when it is called.
+    A call may omit arguments that are Python values.
 
     Example:
       >>> power = tf.function(lambda x, n: x**n)
@@ -58,14 +58,14 @@ class ConcreteFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with a `TensorSpec` in the place of each tensor."""
+        """The arguments, with a `TensorSpec` for each tensor."""
         return (tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
         Raises:
-          TypeError: If tensors are missing, or Python values are others.
+          TypeError: If tensors are missing, or Python values differ.
           InvalidArgumentError: If a tensor has another dtype.
         """
         names = [p.name for p in self._function._parameters._positional]

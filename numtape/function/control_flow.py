@@ -1,14 +1,14 @@
 """Control flow as functions: `cond`, `while_loop`, `map_fn`, `scan`.
 
-Python's own `if`, `while` and `for` do the same; these are for programs that were written with
-them. They record like everything else.
+Python's `if`, `while` and `for` do the same; these functions are for programs that use them
+already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import nest
 from ..core.derive.custom import stop_recording
@@ -23,21 +23,34 @@ from ..core.values.tensor import Reference, Tensor
 from ..debugging.assertions import Assert
 from ..errors import InvalidArgumentError, OutOfRangeError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
-def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
-    """``true_fn()`` if a boolean scalar is true, else ``false_fn()``. Only one of them is called.
+    from ..core.values.annotations import IntLike, TensorLike
+    from ..core.values.dtypes import DType
+
+T = TypeVar("T")
+
+
+def cond(
+    pred: TensorLike,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return ``true_fn()`` if a boolean scalar is true, else ``false_fn()``; call only one of them.
 
     Args:
       pred: A scalar; its value is read at the call.
-      true_fn: A function of no arguments.
-      false_fn: Another.
+      true_fn: A function without arguments.
+      false_fn: A function without arguments.
       name: Not used.
 
     Returns:
       The result of the function.
 
     Raises:
-      TypeError: If one of the functions cannot be called.
+      TypeError: If ``true_fn`` or ``false_fn`` is not callable.
       ValueError: If ``pred`` is not a scalar.
 
     Example:
@@ -48,11 +61,12 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
             raise TypeError(f"'{what}' must be callable.")
-    return true_fn() if _truth(pred) else false_fn()
+    chosen: Any = true_fn if _truth(pred) else false_fn
+    return chosen()
 
 
-def _truth(pred: Any) -> bool:
-    """Whether a scalar is true; of a list, a tensor's truth."""
+def _truth(pred: TensorLike) -> bool:
+    """Whether a scalar is true. A list is converted to a tensor first."""
     if isinstance(pred, bool | int | float | str):
         return bool(pred)
     tensor = as_tensor(pred)
@@ -68,32 +82,32 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
-    shape_invariants: Any = None,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: IntLike | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call ``body(*loop_vars)`` for new ``loop_vars`` while ``cond(*loop_vars)`` is true.
+    """Replace ``loop_vars`` by ``body(*loop_vars)`` while ``cond(*loop_vars)`` is true.
 
     Args:
-      cond: Gives a boolean scalar.
-      body: Gives a nest like ``loop_vars``.
+      cond: A function that returns a boolean scalar.
+      body: A function that returns a nest like ``loop_vars``.
       loop_vars: A list, tuple or dict, possibly nested.
-      shape_invariants: Accepted for TensorFlow's sake, like the following but the last.
+      shape_invariants: Not used.
       parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
-      maximum_iterations: The loop ends after so many, if given.
+      maximum_iterations: The maximum number of iterations; None for no limit.
       name: Not used.
 
     Returns:
       The last ``loop_vars``, as tensors.
 
     Raises:
-      TypeError: If ``cond`` or ``body`` cannot be called.
-      ValueError: If there are no loop variables, or ``body`` gives another structure.
+      TypeError: If ``cond`` or ``body`` is not callable.
+      ValueError: If there are no loop variables, or ``body`` returns another structure.
 
     Example:
       >>> i, total = tf.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
@@ -114,7 +128,7 @@ def while_loop(
         results = body(*loop_vars)
         if single and not isinstance(results, list | tuple | dict):
             results = [results]
-        # A list of them may become a tuple, and the other way round.
+        # A list may become a tuple, and vice versa.
         are_lists = type(loop_vars) in (list, tuple) and type(results) in (list, tuple)
         _same_structure(*map(list, (loop_vars, results)) if are_lists else (loop_vars, results))
         loop_vars = results
@@ -122,7 +136,7 @@ def while_loop(
     return nest.map_structure(as_tensor, loop_vars)
 
 
-def _same_structure(first: Any, second: Any) -> None:
+def _same_structure(first: object, second: object) -> None:
     if nest.structure(first) != nest.structure(second):
         raise ValueError(
             f"The two structures don't have the same nested structure.\n\nFirst structure: "
@@ -131,7 +145,7 @@ def _same_structure(first: Any, second: Any) -> None:
 
 
 def _axis(elems: Any) -> tuple[list[Tensor], int]:
-    """The tensors of a nest, and how many slices they have."""
+    """Return the tensors of a nest, and their number of slices."""
     tensors = [as_tensor(x) for x in nest.flatten(elems)]
     if not tensors:
         raise ValueError("elems must be a tensor or a nest of tensors, got none.")
@@ -153,25 +167,26 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """``fn`` of each slice of ``elems`` along the first axis, stacked.
+    """Apply ``fn`` to each slice of ``elems`` along the first axis, and stack the results.
 
     Args:
-      fn: Takes one slice, or a nest of slices.
+      fn: A function of one slice, or of a nest of slices.
       elems: A tensor of at least one axis, or a nest of them.
       dtype: The old name of ``fn_output_signature``.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following but the last.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       infer_shape: Not used.
       name: Not used.
-      fn_output_signature: The dtypes that ``fn`` gives, in its structure; default: as ``elems``.
+      fn_output_signature: The dtypes of the result of ``fn``, in its structure; default: those of
+        ``elems``.
 
     Returns:
       A tensor whose first axis is that of ``elems``, or a nest of them.
 
     Raises:
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      InvalidArgumentError: If ``fn`` gives another dtype than it should.
+      InvalidArgumentError: If ``fn`` returns another dtype.
 
     Example:
       >>> tf.map_fn(lambda row: tf.reduce_sum(row), tf.constant([[1, 2], [3, 4]])).numpy()
@@ -181,7 +196,7 @@ def map_fn(
     signature = dtype if fn_output_signature is None else fn_output_signature
     if signature is None:
         signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
-    # A class of NumPy's is a dtype, though it has an attribute of that name.
+    # A scalar type of NumPy is a dtype, although it has an attribute `dtype`.
     dtypes = [
         as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
         for x in nest.flatten(signature)
@@ -200,7 +215,7 @@ def map_fn(
     return nest.pack_sequence_as(signature, results)
 
 
-def _of_dtype(value: Any, dtype: Any) -> Tensor:
+def _of_dtype(value: TensorLike, dtype: DType) -> Tensor:
     tensor = value if isinstance(value, Tensor | Variable) else as_tensor(value)
     if tensor.dtype is not dtype:
         raise InvalidArgumentError(
@@ -220,17 +235,18 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """All ``a[k] = fn(a[k - 1], elems[k])``, stacked.
+    """Compute ``a[k] = fn(a[k - 1], elems[k])`` for all k, and stack the results.
 
     Args:
-      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      fn: A function of the last result and a slice, each a tensor or a nest, that returns the next
+        result.
       elems: A tensor of at least one axis, or a nest of them.
-      initializer: The result before the first; default: the first slice.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following but ``reverse``.
+      initializer: The initial result; default: the first slice.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       infer_shape: Not used.
-      reverse: Whether to go from the last slice to the first.
+      reverse: Whether to start from the last slice.
       name: Not used.
 
     Returns:
@@ -238,9 +254,9 @@ def scan(
       results.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
-      ValueError: If ``elems`` has scalars, first axes of different sizes, or no first element where
-        there is no ``initializer``; or if ``fn`` gives another structure.
+      TypeError: If ``fn`` is not callable.
+      ValueError: If ``elems`` has scalars, first axes of different sizes, or neither a first slice
+        nor an ``initializer``; or if ``fn`` returns another structure.
 
     Example:
       >>> tf.scan(lambda a, x: a * x, tf.constant([1, 2, 3, 4])).numpy()
@@ -277,25 +293,26 @@ def scan(
 
 
 def switch_case(
-    branch_index: Any,
-    branch_fns: Any,
+    branch_index: Tensor,
+    branch_fns: Sequence[Callable[[], Any] | tuple[int, Callable[[], Any]]]
+    | dict[int, Callable[[], Any]],
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
     """Call one of several functions and return its result.
 
     Args:
-      branch_index: A scalar tensor of integers: its number.
-      branch_fns: A list of functions of no arguments, or pairs of a number and a function, or a
-        dict of them; the numbers are all from 0 on.
-      default: The function for other numbers; without it, that of the largest.
+      branch_index: The number of the function: a scalar integer tensor.
+      branch_fns: A list of functions without arguments, or of pairs of a number and a function, or
+        a dict of functions by number. Numbers start at 0, without gaps.
+      default: The function for other numbers; default: the last function.
       name: Not used.
 
     Returns:
       The result of the function.
 
     Raises:
-      TypeError: If ``branch_index`` is not a tensor of integers, or functions cannot be called.
+      TypeError: If ``branch_index`` is not an integer tensor, or a function is not callable.
       ValueError: If there are no functions, or numbers are missing.
 
     Example:
@@ -346,10 +363,11 @@ def case(
     """Call the first function whose condition is true, and return its result.
 
     Args:
-      pred_fn_pairs: Pairs of a boolean scalar and a function of no arguments; a dict of them, by
-        references, only if ``exclusive``.
-      default: The function where no condition is true.
-      exclusive: Accepted for TensorFlow's sake: the first one counts.
+      pred_fn_pairs: Pairs of a boolean scalar and a function without arguments; if ``exclusive``,
+        also a dict of functions by references to conditions.
+      default: The function to call if no condition is true.
+      exclusive: Whether a dict is accepted. Exclusiveness is not checked: the first true condition
+        counts.
       strict: Not used.
       name: Not used.
 
@@ -358,8 +376,8 @@ def case(
 
     Raises:
       TypeError: If the elements are not pairs, a condition is not a boolean tensor, or a function
-        cannot be called.
-      ValueError: If there are no pairs, or they are a dict and ``exclusive`` is false.
+        is not callable.
+      ValueError: If there are no pairs, or they are a dict and ``exclusive`` is False.
       InvalidArgumentError: If no condition is true and there is no ``default``.
 
     Example:
@@ -404,7 +422,7 @@ def case(
     return None
 
 
-def _fold(fn: Any, elems: Any, initializer: Any, backward: bool) -> Any:
+def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backward: bool) -> Any:
     if not callable(fn):
         raise TypeError(f"{fn!r} is not a callable object.")
     tensors, count = _axis(elems)
@@ -430,13 +448,14 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last ``a = fn(a, elems[k])``, from the first slice to the last.
+    """Compute ``a = fn(a, elems[k])`` from the first slice to the last, and return the last ``a``.
 
     Args:
-      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      fn: A function of the last result and a slice, each a tensor or a nest, that returns the next
+        result.
       elems: A tensor of at least one axis, or a nest of them.
-      initializer: The result before the first; default: the first slice.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      initializer: The initial result; default: the first slice.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       name: Not used.
@@ -445,9 +464,9 @@ def foldl(
       The last result.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
+      TypeError: If ``fn`` is not callable.
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      OutOfRangeError: If there is neither a first element nor an ``initializer``.
+      OutOfRangeError: If there is neither a slice nor an ``initializer``.
 
     Example:
       >>> tf.foldl(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
@@ -465,13 +484,14 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last ``a = fn(a, elems[k])``, from the last slice to the first.
+    """Compute ``a = fn(a, elems[k])`` from the last slice to the first, and return the last ``a``.
 
     Args:
-      fn: Takes the last result and a slice, each a tensor or a nest; gives the next result.
+      fn: A function of the last result and a slice, each a tensor or a nest, that returns the next
+        result.
       elems: A tensor of at least one axis, or a nest of them.
-      initializer: The result before the first; default: the last slice.
-      parallel_iterations: Accepted for TensorFlow's sake, like the following.
+      initializer: The initial result; default: the last slice.
+      parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       name: Not used.
@@ -480,9 +500,9 @@ def foldr(
       The last result.
 
     Raises:
-      TypeError: If ``fn`` cannot be called.
+      TypeError: If ``fn`` is not callable.
       ValueError: If ``elems`` has scalars, or first axes of different sizes.
-      OutOfRangeError: If there is neither a first element nor an ``initializer``.
+      OutOfRangeError: If there is neither a slice nor an ``initializer``.
 
     Example:
       >>> tf.foldr(lambda a, x: a - x, tf.constant([1, 2, 3])).numpy()
@@ -505,12 +525,12 @@ def no_op(name: str | None = None) -> None:
     """
 
 
-def group(*inputs: Any, **kwargs: Any) -> None:
-    """Do nothing: the operations have run.
+def group(*inputs: object, **kwargs: object) -> None:
+    """Do nothing: operations run immediately.
 
     Args:
-      *inputs: Anything.
-      **kwargs: Also.
+      *inputs: Not used.
+      **kwargs: Not used.
 
     Example:
       >>> v = tf.Variable(1.0)
@@ -518,12 +538,12 @@ def group(*inputs: Any, **kwargs: Any) -> None:
     """
 
 
-def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
-    """The tensors themselves.
+def tuple_(tensors: T, control_inputs: object = None, name: str | None = None) -> T:
+    """Return the tensors unchanged.
 
     Args:
-      tensors: A list of them; None stays None.
-      control_inputs: Accepted for TensorFlow's sake.
+      tensors: A list of tensors.
+      control_inputs: Not used.
       name: Not used.
 
     Returns:
@@ -540,14 +560,14 @@ tuple_.__name__ = tuple_.__qualname__ = "tuple"
 
 
 @contextmanager
-def control_dependencies(control_inputs: Any) -> Iterator[None]:
-    """A block that changes nothing: operations run in the order of the program.
+def control_dependencies(control_inputs: Iterable[object] | None) -> Iterator[None]:
+    """Return a context manager that does nothing: operations run in the order of the program.
 
     Args:
-      control_inputs: A list of anything.
+      control_inputs: A list; not used otherwise.
 
     Raises:
-      TypeError: If it is not a list.
+      TypeError: If ``control_inputs`` is not a list.
 
     Example:
       >>> v = tf.Variable(1.0)
@@ -564,7 +584,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """A block in which no tape records.
+    """Return a context manager in which no tape records.
 
     Example:
       >>> v = tf.Variable(2.0)
@@ -579,7 +599,7 @@ def init_scope() -> Iterator[None]:
 
 
 def executing_eagerly() -> bool:
-    """Whether operations run at once: always, in functions too.
+    """Return True: operations always run immediately, also in functions.
 
     Returns:
       True.
@@ -592,13 +612,13 @@ def executing_eagerly() -> bool:
 
 
 class name_scope:
-    """A block in which names of variables begin with a name.
+    """A context manager that adds a prefix to the names of variables.
 
     Args:
-      name: A string. One that ends in "/" is the whole beginning; "" ends all others.
+      name: The prefix. A name that ends in "/" replaces outer prefixes; "" removes them.
 
     Raises:
-      ValueError: If it is not a string.
+      ValueError: If ``name`` is not a string.
 
     Example:
       >>> with tf.name_scope("layer") as scope:

@@ -35,12 +35,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: object = None,
+    experimental_compile: object = None,
+    experimental_follow_type_hints: object = None,
     freeze: bool = False,
 ) -> Recorded[P, R]: ...
 @overload
@@ -50,12 +50,12 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: object = None,
+    experimental_compile: object = None,
+    experimental_follow_type_hints: object = None,
     freeze: bool = False,
 ) -> Callable[[Callable[P, R]], Recorded[P, R]]: ...
 
@@ -66,23 +66,23 @@ def function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: Any = None,
-    experimental_compile: Any = None,
-    experimental_follow_type_hints: Any = None,
+    experimental_implements: object = None,
+    experimental_autograph_options: object = None,
+    experimental_attributes: object = None,
+    experimental_relax_shapes: object = None,
+    experimental_compile: object = None,
+    experimental_follow_type_hints: object = None,
     freeze: bool = False,
 ) -> Any:
-    """Record a function when it is called, and replay what was recorded when it is called again.
+    """Record a function when it is called, and replay the recording in later calls.
 
-    The first call with arguments of some shapes and dtypes runs as Python; what it computes,
-    gradients, optimizer steps, assigns and random draws included, is recorded. Later calls run no
-    Python: they compute the same rows from the new inputs.
+    The first call with arguments of given shapes and dtypes runs as Python, and its operations are
+    recorded, including gradients, optimizer steps, assignments and random draws. Later calls run no
+    Python code: they compute the same operations from the new inputs.
 
     A replay has the same results, gradients, assignments and random draws as running the function
     as Python. Where the function reads a tensor's value (``if x > 0``, ``float(x)``,
-    ``x.numpy()``), the recording has a guard. During recording, every read of Python state is
+    ``x.numpy()``), the recording has a guard. Every read of Python state during recording is
     observed: names, attributes, items, lengths, iterations. Before each replay they are compared.
     If one differs, another recording is replayed, or the function runs as Python and is recorded.
     NumPy arrays that it reads are inputs: a replay uses their current contents. Other effects of
@@ -91,19 +91,21 @@ def function(
     copies of lists and dicts among the arguments. If it changes them, the change is applied to the
     caller's objects, and the function runs as plain Python from then on.
 
-    A function runs as plain Python, and says so once, with the line that is the reason, if it
-    calls something written in C whose result may change (the time, files, Python's and NumPy's
-    random numbers), reads what it changes, deletes things, goes on with an iterator from outside
-    (those of `tf.data` are inputs, from which each call reads), starts threads, makes objects whose
-    end can be seen (a ``__del__``, a weak reference to them), keeps tensors or tapes that it does
-    not return, or after 64 recordings for one signature, or 1024 in all.
+    In some cases a function runs as plain Python, and logs the reason and its line once:
+
+    - it calls C code whose result may change (time, files, Python's and NumPy's random numbers),
+    - it reads state that it changes, deletes objects, or starts threads,
+    - it advances an iterator from outside (except those of `tf.data`, which are inputs),
+    - it creates objects whose end is observable (by a ``__del__`` or a weak reference),
+    - it keeps tensors or tapes that it does not return,
+    - it has been recorded 64 times for one signature, or 1024 times in total.
 
     A call assigns all variables, or, if it raises or is interrupted, none.
 
     Args:
-      func: The function. Without it a decorator is returned.
-      input_signature: A `TensorSpec` for each argument. Arguments are converted to tensors; if
-        one does not fit, TypeError is raised.
+      func: The function; None to return a decorator.
+      input_signature: A `TensorSpec` for each argument. Arguments are converted to tensors; one
+        that does not match raises a TypeError.
       autograph: Ignored: any Python code can be recorded.
       jit_compile: Whether to compile a recording immediately, instead of after frequent use.
       reduce_retracing: Ignored.
@@ -113,15 +115,15 @@ def function(
       experimental_relax_shapes: Ignored.
       experimental_compile: The old name of ``jit_compile``.
       experimental_follow_type_hints: Ignored.
-      freeze: Whether to behave as TensorFlow does: Python state keeps the value that it had during
-        recording, and is not compared. The state that was read is logged once.
+      freeze: Whether to behave like TensorFlow: Python state keeps its value from the recording,
+        and is not compared. The state that was read is logged once.
 
     Returns:
-      A `Function`; without ``func`` a decorator, which makes one.
+      A `Function`; without ``func``, a decorator that returns one.
 
     Raises:
-      TypeError: If ``func`` cannot be called, or ``input_signature`` is not a sequence of
-        `TensorSpec`; at a call, if the arguments do not fit. A call raises the function's errors.
+      TypeError: If ``func`` is not callable, or ``input_signature`` is not a sequence of
+        `TensorSpec`; at a call, if the arguments do not match. A call raises the function's errors.
 
     Example:
       >>> @tf.function
@@ -144,7 +146,7 @@ class Function:
     Attributes:
       python_function: The function itself.
       input_signature: A tuple of specs, or None.
-      name: Its name.
+      name: The function's name.
 
     Example:
       >>> double = tf.function(lambda x: 2.0 * x)
@@ -152,7 +154,7 @@ class Function:
       (np.float32(6.0), 6.0)
     """
 
-    # _repeated_call is what machine code needs to carry out a call like the last ones, or None.
+    # _repeated_call lets machine code carry out a call like the last ones, or is None.
     __slots__ = ("__dict__", "__weakref__", "_repeated_call")
 
     def __init__(
@@ -175,17 +177,17 @@ class Function:
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._jit_compile = jit_compile
         self._freeze = freeze
-        # Why nothing is recorded: reads of Python's state that matter could not be observed.
+        # Why nothing is recorded, if relevant reads of Python's state cannot be observed.
         self._unobserved = "" if freeze else unsupported_reason()
-        self._training: bool | None = None  # what the layer that calls it was told
-        self._trained: dict[bool, Function] = {}  # the function under layers that were told
-        self._attribute = ""  # its name in a class, which a class body tells
+        self._training: bool | None = None  # the `training` argument of the calling layer
+        self._trained: dict[bool, Function] = {}  # variants for each value of `_training`
+        self._attribute = ""  # its name in a class, set by `__set_name__`
         self._call: Any = python_function
         self._repeated_call: tuple[Any, ...] | None = None
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
-        self._plain: dict[Any, Any] = {}  # those with tensors alone, by their specs
+        self._plain: dict[Any, Any] = {}  # calls with only tensors, by their specs
         self._limit = RecordingLimit()
-        self._methods: OwnerMap[Function] = OwnerMap()  # one for each object of a class
+        self._methods: OwnerMap[Function] = OwnerMap()  # the function of each object of a class
         self._method_table = self._methods.table
         bound = python_function if instance is None else python_function.__get__(instance())
         self._parameters = Parameters(bound, self.input_signature)
@@ -194,11 +196,11 @@ class Function:
             self._call = weakly_bound(python_function, instance)
             self.__signature__ = self._parameters.signature  # without the object
 
-    def __set_name__(self, owner: Any, name: str) -> None:
+    def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = name
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Its own function for each object, as a method, for as long as the object lives."""
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Return the object's own function as a method; it lives as long as the object."""
         try:
             reference, function = self._method_table[id(instance)]
             if reference() is instance:
@@ -214,7 +216,7 @@ class Function:
         return method
 
     def _of(self, instance: Callable[[], Any]) -> Function:
-        """The function as a method of an object, which it does not keep alive."""
+        """Create the function of an object, to which it refers weakly."""
         from ..core.replay.guard_tree import RecordingLimit
 
         bound = Function(
@@ -225,7 +227,7 @@ class Function:
         return bound
 
     def _name_in(self, owner: type) -> str:
-        """The attribute of a class that this is, which may have been set after its body."""
+        """Return the name of the class attribute, which may have been set after the class body."""
         if not self._attribute:
             for kind in owner.__mro__:
                 for name, value in vars(kind).items():
@@ -238,18 +240,18 @@ class Function:
         """Replay the function, or run and record it."""
         log = local.log
         if log.nested or settings.eager:
-            # Called in this frame: functions that call themselves may be deep.
+            # Call it in this frame: recursive functions may be deep.
             with self._inside(args, kwargs) as (args, kwargs, as_returned):
                 return as_returned(self._call(*args, **kwargs))
         if local.training is not self._training:
             return self._under(bool(local.training))(*args, **kwargs)
         plain: tuple[Any, ...] = ()
-        if not kwargs:  # the most common case: tensors alone
+        if not kwargs:  # the most common case: only tensors
             plain = tuple([x._spec for x in args if type(x) is Tensor])
             if len(plain) == len(args) and plain in self._plain:
                 calls, defaults, is_ambiguous = self._plain[plain]
                 if (defaults is None or self._parameters.defaults() is defaults) and (
-                    not is_ambiguous or len(set(map(id, args))) == len(args)  # each another tensor
+                    not is_ambiguous or len(set(map(id, args))) == len(args)  # all tensors differ
                 ):
                     calls.python_calls += 1
                     if not calls.python_calls % OFTEN:
@@ -283,7 +285,7 @@ class Function:
         return calls(leaves)
 
     def _under(self, training: bool) -> Function:
-        """The function within a layer's call that was told whether it trains."""
+        """Return the variant for calls inside a layer that was called with ``training``."""
         variant = self._trained.get(training)
         if variant is None:
             variant = object.__new__(Function)
@@ -293,21 +295,21 @@ class Function:
         return variant
 
     def _forget(self) -> None:
-        """Forget signatures of which nothing was recorded: there may come ever new ones."""
-        # Copies: other threads may call it meanwhile.
+        """Drop signatures without recordings, whose number may grow without limit."""
+        # Copy first: other threads may add entries.
         known, plain = list(self._known.items()), list(self._plain.items())
         self._known = {key: calls for key, calls in known if calls.trees}
         self._plain = {key: entry for key, entry in plain if entry[0].trees}
 
     @contextmanager
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
-        """A call that is part of another one's recording, or wanted to run as Python."""
+        """Prepare a call that is part of another recording, or that runs as Python."""
         from ..core.replay.tracing import convert_result, undo_on_error
 
         n_args, names = len(args), set(kwargs)
         args, kwargs = self._parameters.complete(args, kwargs)
         for x in (*args[n_args:], *(x for name, x in kwargs.items() if name not in names)):
-            if isinstance(x, np.ndarray):  # of which it gets a copy
+            if isinstance(x, np.ndarray):  # the function gets a copy
                 local.log.on_default_copied(x)
         leaves = Arguments(args, kwargs, self._parameters.value_defaults)
         with undo_on_error():
@@ -349,8 +351,8 @@ class Function:
         tensors: Sequence[Tensor],
         leaves: Sequence[Tensor],
     ) -> tuple[Sequence[Any], dict[str, Any], ArgumentCopies | None]:
-        """The arguments with tensors in their places, and the copies of containers, if any."""
-        if type(leaves) is not Arguments:  # tensors alone, which no container holds
+        """Return the arguments with tensors inserted, and the copies of containers, if any."""
+        if type(leaves) is not Arguments:  # only tensors, outside of containers
             return [*map(ArgumentCopies(tensors).rebuild, values)], named, None
         if (
             tensors is leaves and not leaves.copies_containers
@@ -377,18 +379,16 @@ class Function:
     def _give_back(
         self, copies: ArgumentCopies | None, tensors: Sequence[Tensor], leaves: Any
     ) -> None:
-        """Do to the caller's containers what was done to their copies."""
+        """Apply changes of copied containers to the caller's containers."""
         if copies is not None and copies.write_back(leaves):
             log: Any = local.log
-            leaves.copies_containers = (
-                True  # if the call is repeated, it begins with what was there
-            )
+            leaves.copies_containers = True  # a repeated call starts from the original contents
             if tensors is not leaves and not self._freeze:
                 log.reason = log.reason or "it changes a container among its arguments"
                 self._limit.reason = self._limit.reason or log.reason
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the function was recorded.
+        """Return the number of recordings.
 
         Returns:
           An int.
@@ -403,17 +403,17 @@ class Function:
         return self._limit.recording_count
 
     def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The function for arguments like these, tensors or a `TensorSpec` in the place of one.
+        """Return the function for arguments like these; a `TensorSpec` may stand for a tensor.
 
         Args:
-          *args: The arguments.
-          **kwargs: Those that are given by name.
+          *args: The positional arguments.
+          **kwargs: The keyword arguments.
 
         Returns:
-          A `ConcreteFunction`, which takes such arguments only.
+          A `ConcreteFunction`, which accepts only arguments of these dtypes and values.
 
         Raises:
-          TypeError: If they do not fit the function's parameters.
+          TypeError: If the arguments do not match the function's parameters.
 
         Example:
           >>> add = tf.function(lambda x, y: x + y)
@@ -424,10 +424,10 @@ class Function:
         return ConcreteFunction(self, args, kwargs)
 
     def paths(self) -> Any:
-        """The recorded rows: guards with their lines, how often it was replayed, rows, time.
+        """Return the recorded paths, with their guards, numbers of replays, rows, and times.
 
         Returns:
-          A list of recorded paths, which prints as a table.
+          A list of paths, which prints as a table.
 
         Example:
           >>> relu = tf.function(lambda x: x if x > 0 else 0.0 * x)
@@ -441,7 +441,7 @@ class Function:
         local.log.refuse("it asks for recordings")
         return Paths(self._known.values(), self._unobserved)
 
-    def __deepcopy__(self, memo: Any) -> Function:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
         copy_ = Function(
             copy.deepcopy(self.python_function, memo),
             self.input_signature,
@@ -469,7 +469,7 @@ class Function:
 if TYPE_CHECKING:
 
     class Recorded(Function, Generic[P, R]):
-        """A function whose parameters and result are known."""
+        """A function whose parameter and result types are known."""
 
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
             """Replay the function, or run and record it."""
@@ -483,7 +483,7 @@ def _run(
     tensors: Sequence[Tensor],
     leaves: Sequence[Tensor],
 ) -> Any:
-    """Run a function that its calls refer to weakly: it is freed when the program drops it."""
+    """Run a function. Its calls refer to it weakly, so that it is freed with its last reference."""
     called = function()
     assert called is not None, "a function that is called is alive"
     return called._run(values, named, tensors, leaves)

@@ -1,9 +1,9 @@
-"""Functions of `tf.function` in pickles: by name, or, where cloudpickle asks, with their code.
+"""Pickling of `tf.function` objects: by name, or with their code for cloudpickle.
 
-A function at a module's level is pickled by its name, as Python's functions are. Under the name of
-a script's function another process would find nothing, so cloudpickle sends such functions, and
-lambdas, with their code. It does so for functions of Python's alone: a script's function is
-pickled as one, a stand-in that `pickle` finds by a name too, ``f._stand_in``.
+A function at module level is pickled by its name, like a Python function. Another process cannot
+import a script's function or a lambda, so cloudpickle sends these with their code. It does so only
+for Python functions: a script's `tf.function` is therefore pickled as a Python function, its
+stand-in, which `pickle` finds under the name ``f._stand_in``.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ _ENDING = "._stand_in"
 
 
 def stand_in(function: Callable[..., Any]) -> Any:
-    """A copy of a function whose name says that it stands in a `tf.function`."""
+    """Copy a function, with the name of the attribute ``_stand_in`` of its `tf.function`."""
     if not isinstance(function, types.FunctionType):
         return function
-    function_ = types.FunctionType(
+    copy = types.FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    function_.__kwdefaults__ = function.__kwdefaults__
-    function_.__module__, function_.__doc__ = function.__module__, function.__doc__
-    function_.__qualname__ = function.__qualname__ + _ENDING
-    return function_
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
+    copy.__qualname__ = function.__qualname__ + _ENDING
+    return copy
 
 
-def real_name(function: Any) -> str:
-    """The qualified name of a function, without what a stand-in's name ends in."""
+def real_name(function: Callable[..., Any]) -> str:
+    """Return a function's qualified name without the suffix of a stand-in's name."""
     name: str = function.__qualname__
     return name.removesuffix(_ENDING)
 
 
-def refuse_older(x: Any, state: dict[str, Any], key: str) -> None:
-    """Refuse the state of a pickle from before the private names of classes began with ``_nt_``.
+def refuse_older(x: object, state: dict[str, Any], key: str) -> None:
+    """Reject a pickle from before the private attributes of classes began with ``_nt_``.
 
     Args:
-      x: The object that gets the state.
+      x: The object that is unpickled.
       state: Its attributes.
-      key: The name of one that each object of its class has.
+      key: The name of an attribute that every object of its class has.
 
     Raises:
-      pickle.UnpicklingError: If the state has the older name and not this one.
+      pickle.UnpicklingError: If the state has only the older name of the attribute.
     """
     if key not in state and key.removeprefix("_nt") in state:
         raise pickle.UnpicklingError(
@@ -60,7 +60,7 @@ def refuse_older(x: Any, state: dict[str, Any], key: str) -> None:
 
 
 def at_module_level(function: Any) -> bool:
-    """Whether a `tf.function` or kernel is found by its module and name."""
+    """Whether a `tf.function` or kernel can be imported by its module and name."""
     inner = function.python_function
     if not isinstance(inner, types.FunctionType):
         return False
@@ -76,7 +76,7 @@ def _lookup(module: str | None, name: str) -> Any:
 
 
 def restore_function(kind: Any, function: Any, *options: Any, **named: Any) -> Any:
-    """The `tf.function` or kernel that a stand-in is of: the one that is there, or a new one."""
+    """Return the `tf.function` or kernel of a stand-in: the existing one, or a new one."""
     if isinstance(function, types.FunctionType) and function.__qualname__.endswith(_ENDING):
         name = real_name(function)
         known = _lookup(function.__module__, name)

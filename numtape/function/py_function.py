@@ -6,7 +6,7 @@ import pprint
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,30 +27,39 @@ from ..errors import (
 )
 from ..tensor_spec import TensorSpec
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from ..core.values.annotations import DTypeLike, TensorLike
+
 
 def numpy_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
-    Tout: Any = None,
+    inp: Iterable[TensorLike] | None = None,
+    Tout: DTypeLike | list[DTypeLike] | tuple[DTypeLike, ...] | None = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
     """Call a function of NumPy arrays and return its results as tensors, without a gradient.
 
-    `custom_gradient` gives it one. A `function` that calls it runs as plain Python.
+    Use `custom_gradient` to define a gradient. A `function` that calls it runs as plain Python.
 
     Args:
-      func: Takes an array for each tensor; gives an array or a number, or a list of them.
+      func: A function of an array for each tensor that returns an array, a number, or a list of
+        them.
       inp: A list of tensors.
-      Tout: Its dtype, or a list of them; an empty one for none.
-      stateful: Accepted for TensorFlow's sake.
+      Tout: Not used: results keep their dtypes.
+      stateful: Not used.
       name: Not used.
 
     Returns:
       A tensor, or a list of them. Without ``func``, a decorator.
 
     Raises:
-      TypeError: If ``inp`` does not fit the function. It raises what the function does.
+      TypeError: If ``inp`` does not match the function's parameters. Errors of the function
+        propagate.
 
     Example:
       >>> tf.numpy_function(np.sinc, [tf.constant([0.0, 0.5])], tf.float32).numpy()
@@ -78,8 +87,8 @@ _RAISED: list[tuple[type[BaseException] | tuple[type[BaseException], ...], type[
 
 def py_function(
     func: Callable[..., Any] | None = None,
-    inp: Any = None,
-    Tout: Any = None,
+    inp: Iterable[TensorLike] | None = None,
+    Tout: DTypeLike | list[DTypeLike] | tuple[DTypeLike, ...] | None = None,
     name: str | None = None,
 ) -> Any:
     """Call a function of tensors and return its results in given dtypes, with gradients.
@@ -87,18 +96,18 @@ def py_function(
     A `function` that calls it runs as plain Python.
 
     Args:
-      func: Takes tensors; gives a tensor, a list of them, or None.
+      func: A function of tensors that returns a tensor, a list of them, or None.
       inp: A list of tensors.
-      Tout: Its dtype, or a list of them; an empty one for none.
+      Tout: The dtype of the result, or a list of dtypes; an empty list for no result.
       name: Not used.
 
     Returns:
       A tensor, or a list of them. Without ``func``, a decorator.
 
     Raises:
-      InvalidArgumentError: If the function gives another dtype, or raises a TypeError or a
+      InvalidArgumentError: If the function returns another dtype, or raises a TypeError or a
         ValueError.
-      UnknownError: If it raises something else.
+      UnknownError: If the function raises another error.
 
     Example:
       >>> tf.py_function(lambda x: x if x > 0 else -x, [tf.constant(-2.0)], tf.float32).numpy()
@@ -127,7 +136,7 @@ def py_function(
     return tensors if isinstance(Tout, list | tuple) else tensors[0]
 
 
-def _as(value: Any, kind: Any) -> Tensor:
+def _as(value: TensorLike, kind: DTypeLike | None) -> Tensor:
     dtype = as_dtype(kind)
     tensor = to_tensor(value, dtype)
     return as_tensor(tensor)
@@ -137,11 +146,11 @@ def _as(value: Any, kind: Any) -> Tensor:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """A tensor's value.
+    """Return a tensor's value.
 
     Args:
-      tensor: A tensor; anything else is given back, of a variable None.
-      partial: Accepted for TensorFlow's sake.
+      tensor: A tensor. The result is None for a variable, and another object itself.
+      partial: Not used.
 
     Returns:
       An array, a NumPy scalar, or None.
@@ -155,11 +164,11 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return tensor.numpy() if isinstance(tensor, Tensor) else tensor
 
 
-def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor without a value: they do not exist.
+def is_symbolic_tensor(tensor: object) -> bool:
+    """Return False: all tensors have values.
 
     Args:
-      tensor: Anything.
+      tensor: Any object.
 
     Returns:
       False.
@@ -171,8 +180,8 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     return False
 
 
-def type_spec_from_value(value: Any) -> TensorSpec:
-    """The shape and dtype of a tensor, or of what could become one.
+def type_spec_from_value(value: object) -> TensorSpec:
+    """Return the spec of a tensor, or of a value that can be converted to one.
 
     Args:
       value: A tensor, a variable, an array or a number.
@@ -181,7 +190,7 @@ def type_spec_from_value(value: Any) -> TensorSpec:
       A `TensorSpec`.
 
     Raises:
-      TypeError: If it could not become a tensor.
+      TypeError: If ``value`` cannot be converted to a tensor.
 
     Example:
       >>> tf.type_spec_from_value(tf.constant([1.0]))
@@ -214,8 +223,8 @@ def timestamp(name: str | None = None) -> Tensor:
 # Printing.
 
 
-def _number(x: Any) -> str:
-    """As TensorFlow shows one: the fewer digits of two, if they say which number it is."""
+def _number(x: object) -> str:
+    """Format a number as TensorFlow does: with few digits if they identify it, else with more."""
     if isinstance(x, bool | np.bool_):
         return str(int(x))
     if not isinstance(x, float | np.floating):
@@ -225,8 +234,8 @@ def _number(x: Any) -> str:
     return short if type(x)(float(short)) == x else f"{float(x):.{many}g}"
 
 
-def _array(array: Any, most: int, depth: int = 0) -> str:
-    """An array, of each long axis only the ends."""
+def _array(array: NDArray[Any], most: int, depth: int = 0) -> str:
+    """Format an array; long axes are abbreviated to their ends."""
     if not array.ndim:
         return _number(array[()])
     between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
@@ -249,19 +258,20 @@ class _Shown:
         return self.text
 
 
-def print_(*inputs: Any, **kwargs: Any) -> None:
-    """Print tensors, and anything else.
+def print_(*inputs: object, **kwargs: Any) -> None:
+    """Print tensors and other objects.
 
-    A `function` that prints so runs as plain Python.
+    A `function` that calls it runs as plain Python.
 
     Args:
-      *inputs: Tensors, nests of them, strings, anything.
-      **kwargs: ``output_stream``: where to, a file or "file://" and a path (`sys.stderr`);
-        ``summarize``: how many of the first and last elements of each axis (3), -1: all; ``sep``:
-        between them (" "); ``end``: at the end (a new line); ``name``: not used.
+      *inputs: Tensors, nests of them, strings, or other objects.
+      **kwargs: ``output_stream``: a file, or "file://" and a path; default: `sys.stderr`.
+        ``summarize``: the number of elements at each end of an axis, -1 for all; default: 3.
+        ``sep``: the separator; default: " ". ``end``: the end; default: a newline. ``name``: not
+        used.
 
     Raises:
-      ValueError: If there are others, or the stream is none.
+      ValueError: If another keyword is passed, or the output stream is invalid.
 
     Example:
       >>> import sys

@@ -18,8 +18,8 @@ from .concrete_function import ConcreteFunction
 
 
 class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc__` is the function's
-    # A function of an object, with the object, which it keeps alive: what an attribute gives.
-    # Like bound methods these come and go. It is a `partial` because that is called in C.
+    # A function and its object: the value of a method attribute. Like bound methods, instances are
+    # created on access, and keep the object alive. It is a `partial` because calls of it run in C.
 
     __slots__ = ("__self__",)
     __self__: Any
@@ -36,10 +36,10 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
         return getattr(self.func, name)
 
     def get_concrete_function(self, /, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """As `Function.get_concrete_function`."""
+        """Return the concrete function: see `Function.get_concrete_function`."""
         return ConcreteFunction(self, args, kwargs)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -48,7 +48,7 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
     def __hash__(self) -> int:
         return hash(self.func)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         instance = memo.get(id(self.__self__), self.__self__)
         return getattr(instance, self.func._attribute)
 
@@ -60,7 +60,7 @@ class Method(functools.partial):  # type: ignore[type-arg]  # noqa: D101 `__doc_
 
 
 def weakly_bound(function: Any, reference: Callable[[], Any]) -> Callable[..., Any]:
-    """A method whose object is not kept alive."""
+    """Return a bound method that refers to its object weakly."""
 
     def bind(*args: Any, **kwargs: Any) -> Any:
         instance = reference()
@@ -75,11 +75,11 @@ PLAIN = (int, float, bool, str, bytes, type(None))
 
 
 class Parameters:
-    """The parameters of a function: all arguments in their order, defaults included."""
+    """The parameters of a function. It completes calls to all arguments in order, with defaults."""
 
     def __init__(self, call: Callable[..., Any], specs: tuple[Any, ...] | None) -> None:
         self.specs = specs
-        # A method's object is not kept alive.
+        # Keep the function only: the method's object must not be kept alive.
         self._method = isinstance(call, types.MethodType)
         self._of: Any = call
         if isinstance(call, types.MethodType):
@@ -87,7 +87,7 @@ class Parameters:
         elif isinstance(call, Method):
             self._of = call.func
         self._inner: Any = self._of
-        self._partial: list[dict[str, Any]] = []  # what partial functions give by name
+        self._partial: list[dict[str, Any]] = []  # the keyword arguments of partial functions
         while isinstance(self._inner, functools.partial) and type(self._inner) is not Method:
             self._partial.append(self._inner.keywords)
             self._inner = self._inner.func
@@ -96,16 +96,16 @@ class Parameters:
         self._inspect()
 
     def defaults(self) -> Any:
-        """The defaults that the function has now."""
+        """Return the function's current defaults."""
         return getattr(self._inner, "__defaults__", ())
 
     def _by_name(self) -> list[Any]:
-        """The defaults that are given by name, and their names."""
+        """Return the names and values of keyword defaults."""
         defaults = getattr(self._inner, "__kwdefaults__", None) or {}
         return [x for names in (defaults, *self._partial) for entry in names.items() for x in entry]
 
     def _has_changed(self) -> bool:
-        """Whether the function has got other defaults, or code, since they were looked at."""
+        """Whether the function's defaults or code have changed since `_inspect`."""
         defaults, code, by_name = self._known
         if self.defaults() is not defaults or getattr(self._inner, "__code__", None) is not code:
             return True
@@ -118,14 +118,14 @@ class Parameters:
         code = getattr(self._inner, "__code__", None)
         known: Any = self.defaults(), code, self._by_name()
         try:
-            # The wrapper is called, if there is one, not the function that it wraps.
+            # A call runs the wrapper, if there is one, not the function that it wraps.
             signature = inspect.signature(self._of, follow_wrapped=False)
             if self._method:
                 first, *rest = signature.parameters.values()
                 rest = [first, *rest] if first.kind is first.VAR_POSITIONAL else rest
                 signature = signature.replace(parameters=rest)
             self.signature: inspect.Signature | None = signature
-        except (TypeError, ValueError):  # some of C's
+        except (TypeError, ValueError):  # some C functions
             self.signature, self.value_defaults, self._known = None, {}, known
             return
         parameters = list(self.signature.parameters.values())
@@ -134,21 +134,21 @@ class Parameters:
         ]
         self._all_positional = len(self._positional) == len(parameters)
         self._defaults = [p.default for p in self._positional]
-        # Those that can change are the function's state: it gets them, and not copies.
+        # Mutable defaults are state of the function: it gets the objects themselves, not copies.
         self.value_defaults = {
             id(p.default): PassedObject(id(p.default), p.default)
             for p in parameters
             if isinstance(p.default, list | dict | tuple | set) and not is_immutable(p.default)
         }
-        self._known = known  # last: an interrupt may come
+        self._known = known  # set last: an interrupt may come
 
     def complete(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments as they are compared.
+        """Return the arguments of a call in order, with defaults.
 
         Raises:
-          TypeError: If they do not fit the parameters, or the input signature.
+          TypeError: If the arguments do not match the parameters, or the input signature.
         """
         if self.signature is None:
             return args, kwargs
@@ -165,14 +165,14 @@ class Parameters:
         bound.apply_defaults()
         return self._check(bound.args), bound.kwargs
 
-    def _misfit(self, why: str, args: Any, kwargs: Any) -> TypeError:
+    def _misfit(self, why: str, args: object, kwargs: object) -> TypeError:
         return TypeError(
             f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and "
             f"kwargs: {kwargs} for signature: {self.signature}."
         )
 
     def _check(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments' specs in the input signature."""
+        """Convert the arguments to the specs of the input signature."""
         if self.specs is None:
             return args
         count = len(self.specs)

@@ -21,7 +21,7 @@ Config: TypeAlias = Mapping[str, Any]
 ActivationLike: TypeAlias = str | Callable[..., Any] | None
 RegularizerLike: TypeAlias = str | Config | Callable[..., Any] | None
 ConstraintLike: TypeAlias = str | Config | Callable[..., Any] | None
-LossLike: TypeAlias = str | Config | Callable[..., Any] | None
+LossLike: TypeAlias = str | Callable[..., Any] | None
 MetricLike: TypeAlias = str | Config | Callable[..., Any]
 
 # The same, or an array of initial values.
@@ -31,6 +31,11 @@ InitializerLike: TypeAlias = (
 
 # The shape of one input or output, including the batch axis; None for an unknown size.
 InputShape: TypeAlias = Sequence[int | None]
+# Arguments of `compile`: one value, or a value for each output, in order or by the output's name.
+LossesLike: TypeAlias = LossLike | Sequence[LossLike] | Mapping[str, LossLike]
+LossWeights: TypeAlias = float | Sequence[float | None] | Mapping[str, float | None] | None
+_OutputMetrics: TypeAlias = MetricLike | Sequence[MetricLike] | None
+MetricsLike: TypeAlias = Sequence[_OutputMetrics] | Mapping[str, _OutputMetrics] | None
 
 # A number, a schedule (a function of the step) or a function without arguments.
 LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]

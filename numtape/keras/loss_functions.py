@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..compat.traceback_filter import warn
 from ..core.log.as_tensor import as_tensor
@@ -18,6 +18,9 @@ from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .activations import sigmoid
 from .docstrings import describe
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, IntLike, TensorLike
 
 __all__ = [
     "categorical_hinge",
@@ -46,25 +49,25 @@ EPSILON = 1e-7  # keeps logarithms and quotients finite
 ARGUMENTS = {
     "y_true": "The targets, of the shape of ``y_pred``.",
     "y_pred": "The predictions: a floating-point tensor.",
-    "axis": "The axis of what is compared: that of classes, or of a vector.",
-    "delta": "Where squares end and absolute values begin.",
+    "axis": "The axis of the classes or vector components.",
+    "delta": "The error at which the loss changes from quadratic to linear.",
     "from_logits": "Whether ``y_pred`` are logits, not probabilities.",
-    "label_smoothing": "How much of each label is shared by all classes, from 0 to 1.",
-    "ignore_class": "A class whose examples do not count; None for none.",
+    "label_smoothing": "The fraction of each label that is spread over all classes, from 0 to 1.",
+    "ignore_class": "A class whose examples are ignored; None for none.",
     "alpha": "A weight of the class, or of false positives.",
     "beta": "A weight of false negatives.",
-    "gamma": "The exponent of the modulating factor: the larger, the less easy examples count.",
+    "gamma": "The exponent of the modulating factor: a larger one down-weights easy examples more.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
 loss_function = describe(
     ARGUMENTS,
-    "A tensor without the last axis: a loss for each example.",
-    "InvalidArgumentError: If shapes do not go together.",
+    "A tensor without the last axis: the loss of each example.",
+    "InvalidArgumentError: If shapes are incompatible.",
 )
 
 
-def pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """Both as floats of the dtype of ``y_pred``."""
+def pair(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
+    """Convert both to the floating-point dtype of ``y_pred``, or float32 if that is not one."""
     y_pred = as_tensor(y_pred)
     if not y_pred.dtype.is_floating:
         y_pred = elementwise.cast(y_pred, float32)
@@ -72,7 +75,7 @@ def pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 
 def same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Both with as many axes: a last axis of size 1 more or less."""
+    """Add or remove a last axis of size 1 so that both have the same rank, if possible."""
     if x._spec.rank == y._spec.rank:
         return x, y
     if x.ndim == y.ndim + 1 and x.shape[-1] == 1:
@@ -82,91 +85,91 @@ def same_rank(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x, y
 
 
-def _alike(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def _pair_of_same_rank(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     return same_rank(*pair(y_true, y_pred))
 
 
-def _mean(x: Tensor, axis: Any = -1) -> Tensor:
+def _mean(x: Tensor, axis: AxisLike = -1) -> Tensor:
     return reduction.reduce_mean(x, axis)
 
 
-def _total(x: Tensor, axis: Any = -1) -> Tensor:
+def _sum(x: Tensor, axis: AxisLike = -1) -> Tensor:
     return reduction.reduce_sum(x, axis)
 
 
 @loss_function
-def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of squared differences, along the last axis.
 
     >>> tf.keras.losses.mean_squared_error([[0.0, 1.0]], [[1.0, 1.0]]).numpy()
     array([0.5], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
     return _mean(elementwise.square(y_true - y_pred))
 
 
 @loss_function
-def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of absolute differences, along the last axis.
 
     >>> tf.keras.losses.mean_absolute_error([[0.0, 1.0]], [[2.0, 1.0]]).numpy()
     array([1.], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
     return _mean(elementwise.abs_(y_true - y_pred))
 
 
 @loss_function
-def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of absolute differences relative to ``y_true``, in percent, along the last axis.
 
     >>> tf.keras.losses.mean_absolute_percentage_error([[4.0, 2.0]], [[5.0, 2.0]]).numpy()
     array([12.5], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
     size = elementwise.maximum(elementwise.abs_(y_true), EPSILON)
     return 100.0 * _mean(elementwise.abs_((y_true - y_pred) / size))
 
 
 @loss_function
-def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of squared differences of ``log(1 + y)``, along the last axis.
 
     >>> tf.keras.losses.mean_squared_logarithmic_error([[0.0, 1.0]], [[0.0, 3.0]]).numpy()
     array([0.24022643], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
     first = elementwise.log(elementwise.maximum(y_pred, EPSILON) + 1.0)
     second = elementwise.log(elementwise.maximum(y_true, EPSILON) + 1.0)
     return _mean(elementwise.square(first - second))
 
 
 @loss_function
-def cosine_similarity(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = -1) -> Tensor:
     """Minus the cosine of the angle between vectors: -1 where they point the same way.
 
     >>> tf.keras.losses.cosine_similarity([[0.0, 2.0]], [[3.0, 3.0]]).numpy()
     array([-0.7071067], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
 
     def unit(x: Tensor) -> Tensor:
         squares = reduction.reduce_sum(elementwise.square(x), axis, True)
         return x * elementwise.rsqrt(elementwise.maximum(squares, 1e-12))
 
-    return elementwise.negative(_total(unit(y_true) * unit(y_pred), axis))
+    return elementwise.negative(_sum(unit(y_true) * unit(y_pred), axis))
 
 
 @loss_function
-def huber(y_true: Any, y_pred: Any, delta: Any = 1.0) -> Tensor:
-    """Half the squared difference where it is small, else its absolute value; the mean of it.
+def huber(y_true: TensorLike, y_pred: TensorLike, delta: TensorLike = 1.0) -> Tensor:
+    """The mean of half the squared difference where it is small, else of its absolute value.
 
     Huber, "Robust Estimation of a Location Parameter", 1964.
 
     >>> tf.keras.losses.huber([[0.0, 0.0]], [[1.0, 3.0]]).numpy()
     array([1.5], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
     error = y_pred - y_true
     size = elementwise.abs_(error)
     delta = elementwise.cast(as_tensor(delta), y_pred.dtype)
@@ -180,25 +183,25 @@ def huber(y_true: Any, y_pred: Any, delta: Any = 1.0) -> Tensor:
 
 
 @loss_function
-def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
+def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of ``log(cosh(y_pred - y_true))``, along the last axis.
 
     >>> tf.keras.losses.log_cosh([[0.0, 0.0]], [[0.0, 1.0]]).numpy()
     array([0.21689034], dtype=float32)
     """
-    y_true, y_pred = _alike(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
     x = y_pred - y_true
     return _mean(x + activations.softplus(x * -2.0) - math.log(2.0))
 
 
 def _signs(y_true: Tensor) -> Tensor:
-    """Labels of 0 and 1 as -1 and 1; others stay."""
+    """Convert labels 0 and 1 to -1 and 1, and leave others unchanged."""
     binary = reduction.reduce_all(logical_or(equal(y_true, 0.0), equal(y_true, 1.0)))
     return elementwise.select(binary, 2.0 * y_true - 1.0, y_true)
 
 
 @loss_function
-def hinge(y_true: Any, y_pred: Any) -> Tensor:
+def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of ``max(1 - y_true * y_pred, 0)``, for labels -1 and 1; 0 counts as -1.
 
     >>> tf.keras.losses.hinge([[-1.0, 1.0]], [[0.5, 2.0]]).numpy()
@@ -209,7 +212,7 @@ def hinge(y_true: Any, y_pred: Any) -> Tensor:
 
 
 @loss_function
-def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of ``max(1 - y_true * y_pred, 0) ** 2``, for labels -1 and 1; 0 counts as -1.
 
     >>> tf.keras.losses.squared_hinge([[-1.0, 1.0]], [[0.5, 2.0]]).numpy()
@@ -220,21 +223,21 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
 
 
 @loss_function
-def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """How far the right class is from being 1 larger than all others, at least 0.
+def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The margin of 1 minus the lead of the right class over all others, at least 0.
 
     >>> tf.keras.losses.categorical_hinge([[0.0, 1.0]], [[0.6, 0.4]]).numpy()
     array([1.2], dtype=float32)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    right = _total(y_true * y_pred)
+    right = _sum(y_true * y_pred)
     wrong = reduction.reduce_max((1.0 - y_true) * y_pred, -1)
     return elementwise.maximum(wrong - right + 1.0, 0.0)
 
 
 @loss_function
-def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
-    """The divergence of Kullback and Leibler: the sum of ``y_true * log(y_true / y_pred)``.
+def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The Kullback-Leibler divergence: the sum of ``y_true * log(y_true / y_pred)``.
 
     >>> tf.keras.losses.kl_divergence([[0.5, 0.5]], [[0.25, 0.75]]).numpy()
     array([0.14384104], dtype=float32)
@@ -242,11 +245,11 @@ def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
     y_true, y_pred = pair(y_true, y_pred)
     y_true = elementwise.clip_by_value(y_true, EPSILON, 1.0)
     y_pred = elementwise.clip_by_value(y_pred, EPSILON, 1.0)
-    return _total(y_true * elementwise.log(y_true / y_pred))
+    return _sum(y_true * elementwise.log(y_true / y_pred))
 
 
 @loss_function
-def poisson(y_true: Any, y_pred: Any) -> Tensor:
+def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """The mean of ``y_pred - y_true * log(y_pred)``, along the last axis.
 
     >>> tf.keras.losses.poisson([[1.0, 2.0]], [[1.0, 1.0]]).numpy()
@@ -257,22 +260,26 @@ def poisson(y_true: Any, y_pred: Any) -> Tensor:
 
 
 @loss_function
-def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
-    """1 less twice what both have in common, over the sum of both (Dice's coefficient).
+def dice(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = None) -> Tensor:
+    """One minus Dice's coefficient: twice the overlap over the sum of both.
 
     >>> tf.keras.losses.dice([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.5)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    both = _total(y_true * y_pred, axis)
-    return 1.0 - divide_no_nan(2.0 * both, _total(y_true, axis) + _total(y_pred, axis) + EPSILON)
+    both = _sum(y_true * y_pred, axis)
+    return 1.0 - divide_no_nan(2.0 * both, _sum(y_true, axis) + _sum(y_pred, axis) + EPSILON)
 
 
 @loss_function
 def tversky(
-    y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    axis: AxisLike = None,
 ) -> Tensor:
-    """`dice` with weights for what is missing and what is too much.
+    """`dice` with weights for false negatives and false positives.
 
     Salehi et al., "Tversky loss function for image segmentation", 2017.
 
@@ -280,9 +287,9 @@ def tversky(
     np.float32(0.5000001)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    both = _total(y_true * y_pred, axis)
-    missing = _total((1.0 - y_pred) * y_true, axis)
-    extra = _total(y_pred * (1.0 - y_true), axis)
+    both = _sum(y_true * y_pred, axis)
+    missing = _sum((1.0 - y_pred) * y_true, axis)
+    extra = _sum(y_pred * (1.0 - y_true), axis)
     return 1.0 - divide_no_nan(both, both + missing * alpha + extra * beta + EPSILON)
 
 
@@ -295,7 +302,7 @@ __all__ = [
 ]
 
 
-def _fitting(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def _pair_of_same_shape(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Convert labels and outputs to floats, and check that their shapes are equal."""
     y_true, y_pred = pair(y_true, y_pred)
     if y_true.shape != y_pred.shape:
@@ -311,9 +318,9 @@ def _fitting(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     return y_true, y_pred
 
 
-def _of_classes(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
-    """`_fitting` for tensors with a class axis."""
-    y_true, y_pred = _fitting(y_true, y_pred)
+def _pair_with_classes(name: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
+    """Apply `_pair_of_same_shape`, and check the class axis."""
+    y_true, y_pred = _pair_of_same_shape(y_true, y_pred)
     if not y_true.ndim:
         raise ValueError(
             f"Arguments `target` and `output` must be at least rank 1. Received: "
@@ -329,13 +336,13 @@ def _of_classes(name: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
     return y_true, y_pred
 
 
-def _inside(x: Tensor) -> Tensor:
+def _clip(x: Tensor) -> Tensor:
     """Clip probabilities to ``[EPSILON, 1 - EPSILON]``."""
     return elementwise.clip_by_value(x, EPSILON, 1.0 - EPSILON)
 
 
 def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:
-    """The input of the activation behind ``y_pred``, else ``y_pred`` if it is logits, else None."""
+    """Return the logits of ``y_pred``; None if they are unknown."""
     result = logits_of(y_pred, op)
     if result is None:
         return y_pred if from_logits else None
@@ -360,34 +367,34 @@ def _smooth(y_true: Tensor, smoothing: float, classes: int | None = None) -> Ten
 
 @loss_function
 def categorical_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
-    axis: Any = -1,
+    axis: IntLike = -1,
 ) -> Tensor:
     """The cross-entropy of one-hot labels: minus the sum of ``y_true * log(y_pred)``.
 
     >>> tf.keras.losses.categorical_crossentropy([[0.0, 1.0]], [[0.25, 0.75]]).numpy()
     array([0.2876821], dtype=float32)
     """
-    y_true, y_pred = _of_classes("categorical_crossentropy", y_true, y_pred)
+    y_true, y_pred = _pair_with_classes("categorical_crossentropy", y_true, y_pred)
     y_true = _smooth(y_true, label_smoothing)
     logits = _logits(y_pred, "Softmax", from_logits)
     if logits is not None:
         result: Tensor = losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
         return result
-    y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
+    y_pred = _clip(y_pred / reduction.reduce_sum(y_pred, axis, True))
     return elementwise.negative(reduction.reduce_sum(y_true * elementwise.log(y_pred), axis))
 
 
 @loss_function
 def sparse_categorical_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     from_logits: bool = False,
     ignore_class: int | None = None,
-    axis: Any = -1,
+    axis: IntLike = -1,
 ) -> Tensor:
     """The cross-entropy of class indices: minus ``log(y_pred[y_true])``.
 
@@ -397,11 +404,11 @@ def sparse_categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_pred, y_true = as_tensor(y_pred), as_tensor(y_true)
-    provided, rank = (*y_pred._spec.shape,), y_pred._spec.rank
+    shape, rank = (*y_pred._spec.shape,), y_pred._spec.rank
     axis = to_axis("SparseCategoricalCrossentropy", axis, rank)
     if y_true._spec.rank == rank and y_true.shape[axis] == 1:
         y_true = movement.squeeze(y_true, axis)
-    if (*y_true._spec.shape,) != (*provided[:axis], *provided[axis + 1 :]):
+    if (*y_true._spec.shape,) != (*shape[:axis], *shape[axis + 1 :]):
         raise ValueError(
             f"Argument `target` must hold class indices and have the shape of `output` without "
             f"the class axis. Received: target.shape={y_true.shape}, output.shape={y_pred.shape}."
@@ -417,15 +424,15 @@ def sparse_categorical_crossentropy(
     if axis != rank - 1:
         order = [k for k in range(y_pred.ndim) if k != axis]
         y_pred = movement.transpose(y_pred, [*order, axis])
-    counted = None
+    counts = None
     if ignore_class is not None:
-        counted = not_equal(labels, ignore_class)
-        labels = where(counted, labels, elementwise.zeros_of(labels))
-        y_pred = where(movement.expand_dims(counted, -1), y_pred, elementwise.zeros_of(y_pred))
+        counts = not_equal(labels, ignore_class)
+        labels = where(counts, labels, elementwise.zeros_of(labels))
+        y_pred = where(movement.expand_dims(counts, -1), y_pred, elementwise.zeros_of(y_pred))
     if not from_logits:
-        y_pred = elementwise.log(_inside(y_pred))
+        y_pred = elementwise.log(_clip(y_pred))
     result = losses.sparse_softmax_cross_entropy_with_logits(labels, y_pred)
-    return result if counted is None else where(counted, result, elementwise.zeros_of(result))
+    return result if counts is None else where(counts, result, elementwise.zeros_of(result))
 
 
 def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
@@ -433,39 +440,39 @@ def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
     logits = _logits(y_pred, "Sigmoid", from_logits)
     if logits is not None:
         return losses.sigmoid_cross_entropy_with_logits(y_true, logits)
-    y_pred = _inside(y_pred)
+    y_pred = _clip(y_pred)
     result = y_true * elementwise.log(y_pred) + (1.0 - y_true) * elementwise.log(1.0 - y_pred)
     return elementwise.negative(result)
 
 
 @loss_function
 def binary_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
-    axis: Any = -1,
+    axis: IntLike = -1,
 ) -> Tensor:
     """The mean cross-entropy of labels 0 and 1.
 
     >>> tf.keras.losses.binary_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.6931472], dtype=float32)
     """
-    y_true, y_pred = _fitting(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_shape(y_true, y_pred)
     y_true = _smooth(y_true, label_smoothing, 2)
     return reduction.reduce_mean(_binary(y_true, y_pred, from_logits), axis)
 
 
 @loss_function
 def binary_focal_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     apply_class_balancing: bool = False,
     alpha: float = 0.25,
     gamma: float = 2.0,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
-    axis: Any = -1,
+    axis: IntLike = -1,
 ) -> Tensor:
     """`binary_crossentropy` that down-weights well-classified elements.
 
@@ -474,7 +481,7 @@ def binary_focal_crossentropy(
     >>> tf.keras.losses.binary_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.1732868], dtype=float32)
     """
-    y_true, y_pred = _fitting(y_true, y_pred)
+    y_true, y_pred = _pair_of_same_shape(y_true, y_pred)
     y_true = _smooth(y_true, label_smoothing, 2)
     if from_logits:
         y_pred = sigmoid(y_pred)
@@ -488,13 +495,13 @@ def binary_focal_crossentropy(
 
 @loss_function
 def categorical_focal_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     alpha: float = 0.25,
     gamma: float = 2.0,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
-    axis: Any = -1,
+    axis: IntLike = -1,
 ) -> Tensor:
     """`categorical_crossentropy` that down-weights well-classified examples.
 
@@ -503,10 +510,10 @@ def categorical_focal_crossentropy(
     >>> tf.keras.losses.categorical_focal_crossentropy([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     array([0.0433217], dtype=float32)
     """
-    y_true, y_pred = _of_classes("categorical_focal_crossentropy", y_true, y_pred)
+    y_true, y_pred = _pair_with_classes("categorical_focal_crossentropy", y_true, y_pred)
     y_true = _smooth(y_true, label_smoothing)
     if from_logits:
         y_pred = losses.softmax(y_pred, axis)
-    y_pred = _inside(y_pred / reduction.reduce_sum(y_pred, axis, True))
+    y_pred = _clip(y_pred / reduction.reduce_sum(y_pred, axis, True))
     weight = pow_(1.0 - y_pred, gamma) * alpha
     return reduction.reduce_sum(weight * (-y_true * elementwise.log(y_pred)), axis)

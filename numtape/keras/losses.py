@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing as _typing
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,29 +47,33 @@ from .loss_functions import (
 )
 from .registry import keras_dtype, nearest
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, DTypeLike, TensorLike
+    from .annotations import LossLike
+
 _REDUCTIONS = ("sum_over_batch_size", "sum", None, "none", "mean", "mean_with_sample_weight")
 
 
 def weight(
-    values: Tensor, weight: Any, reduction_: str | None, mask: Tensor | None = None
+    values: Tensor, weight: TensorLike | None, reduction_: str | None, mask: Tensor | None = None
 ) -> Tensor:
-    """Losses times their weights, added up.
+    """Multiply losses by weights and reduce them.
 
     Args:
-      values: The losses, of an example or element each.
-      weight: Weights whose shape broadcasts with theirs; None for 1.
-      reduction_: How they are added up; see `Loss`.
-      mask: Which of them count; None for all.
+      values: The losses, one for each example or element.
+      weight: Weights that broadcast to the shape of ``values``; None for 1.
+      reduction_: The reduction; see `Loss`.
+      mask: True for each loss that counts; None for all.
     """
     if mask is not None:
-        counted = elementwise.cast(mask, values.dtype)
+        counts = elementwise.cast(mask, values.dtype)
         if reduction_ in ("mean", "sum_over_batch_size"):
-            counted = counted * divide_no_nan(float(mask._spec.size), reduction.reduce_sum(counted))
+            counts = counts * divide_no_nan(float(mask._spec.size), reduction.reduce_sum(counts))
         if weight is None:
-            weight = counted
+            weight = counts
         else:
-            counted, weight = same_rank(counted, elementwise.cast(weight, values.dtype))
-            weight = weight * counted
+            counts, weight = same_rank(counts, elementwise.cast(weight, values.dtype))
+            weight = weight * counts
     if weight is not None:
         values, weight = same_rank(values, elementwise.cast(as_tensor(weight), values.dtype))
         values = values * weight
@@ -87,11 +91,11 @@ def weight(
 
 _MEANINGS = {
     **ARGUMENTS,
-    "name": "Its name; default: the class's in snake case.",
-    "reduction": 'How losses of examples become one: their mean (``"sum_over_batch_size"`` or '
+    "name": "The loss's name; default: the class name in snake case.",
+    "reduction": 'How losses of examples are reduced: to their mean (``"sum_over_batch_size"`` or '
     '``"mean"``), ``"sum"``, ``"mean_with_sample_weight"`` (divided by the sum '
     'of weights), or ``"none"``.',
-    "dtype": "The dtype it computes in: float32 without.",
+    "dtype": "The dtype of the computation; default: float32.",
 }
 loss_class = describe(_MEANINGS, "", "ValueError: If the reduction does not exist.")
 
@@ -111,7 +115,7 @@ class Loss:
         self,
         name: str | None = None,
         reduction: str | None = "sum_over_batch_size",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         if reduction not in _REDUCTIONS:
             raise ValueError(
@@ -128,10 +132,10 @@ class Loss:
 
     @property
     def dtype(self) -> str:
-        """The name of the dtype it computes in."""
+        """The name of the dtype of the computation."""
         return self._nt_dtype.name
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: TensorLike | None = None) -> Tensor:
         """The loss.
 
         Args:
@@ -142,33 +146,33 @@ class Loss:
         Returns:
           A tensor: a scalar, unless ``reduction`` is "none".
         """
-        known = None if _nest(y_pred) else mask_of(y_pred)
-        requested, value = self._nt_wanted, self._nt_found
-        y_true = map_structure(requested, y_true) if _nest(y_true) else requested(y_true)
-        y_pred = map_structure(value, y_pred) if _nest(y_pred) else value(y_pred)
+        mask = None if _is_nested(y_pred) else mask_of(y_pred)
+        targets, predictions = self._nt_convert_targets, self._nt_convert
+        y_true = map_structure(targets, y_true) if _is_nested(y_true) else targets(y_true)
+        y_pred = map_structure(predictions, y_pred) if _is_nested(y_pred) else predictions(y_pred)
         try:
             return weight(
-                self._nt_computed(self.call(y_true, y_pred)),
+                self._nt_check_result(self.call(y_true, y_pred)),
                 sample_weight,
                 self.reduction,
-                _both(self._nt_mask(y_true), known),
+                _intersect(self._nt_mask(y_true), mask),
             )
         except OpError as error:
             add_location(error, self, y_true, y_pred)
             raise
 
-    def _nt_found(self, x: Any) -> Tensor:
-        """Predicted values, as a tensor of the dtype that the loss computes in."""
+    def _nt_convert(self, x: TensorLike) -> Tensor:
+        """Convert predicted values to a tensor of the loss's dtype."""
         if type(x) is Tensor and x._spec.dtype is self._nt_dtype:
             return x
         return elementwise.cast(as_tensor(x), self._nt_dtype)
 
-    def _nt_wanted(self, x: Any) -> Tensor:
-        """The targets, converted like the outputs."""
-        return self._nt_found(x)
+    def _nt_convert_targets(self, x: TensorLike) -> Tensor:
+        """Convert targets: the same way, unless a subclass overrides it."""
+        return self._nt_convert(x)
 
-    def _nt_computed(self, value: Any) -> Tensor:
-        """The result of ``call`` as a tensor. None and NumPy arrays have no gradient."""
+    def _nt_check_result(self, value: TensorLike | None) -> Tensor:
+        """Return the result of ``call`` as a tensor. None and NumPy arrays have no gradient."""
         if type(value) is Tensor:
             return value
         if value is None:
@@ -200,7 +204,7 @@ class Loss:
         raise NotImplementedError(f"{type(self).__name__} has no method `call(y_true, y_pred)`.")
 
     def _nt_mask(self, y_true: Any) -> Tensor | None:
-        """Which losses count; None for all."""
+        """Return True for each loss that counts; None for all."""
         return None
 
     def get_config(self) -> dict[str, Any]:
@@ -217,7 +221,7 @@ class Loss:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Loss:
-        """The loss made with these arguments.
+        """Create a loss from its constructor arguments.
 
         Args:
           config: The result of `get_config`.
@@ -236,14 +240,14 @@ class Loss:
         return f"{type(self).__name__}({options})"
 
 
-def _both(mask: Any, other: Any) -> Any:
-    """The intersection of two masks, each of which may be None."""
+def _intersect(mask: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """Return the intersection of two masks, each of which may be None."""
     if mask is None or other is None:
         return other if mask is None else mask
     return logical_and(mask, other)
 
 
-def _nest(x: Any) -> bool:
+def _is_nested(x: object) -> bool:
     """Whether ``x`` is a nested structure of tensors, not a list of numbers."""
     return isinstance(x, dict) or (
         isinstance(x, list | tuple) and any(isinstance(part, Tensor | dict) for part in x)
@@ -251,14 +255,14 @@ def _nest(x: Any) -> bool:
 
 
 class LossFunction(Loss):
-    """A loss made of a function and arguments for it."""
+    """A loss that calls a function with fixed keyword arguments."""
 
     def __init__(
         self,
         function: Callable[..., Any],
         name: str | None,
         reduction: str | None,
-        dtype: Any,
+        dtype: DTypeLike | None,
         **arguments: Any,
     ) -> None:
         super().__init__(name, reduction, dtype)
@@ -375,7 +379,7 @@ class MeanSquaredError(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "mean_squared_error",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(mean_squared_error, name, reduction, dtype)
 
@@ -392,7 +396,7 @@ class MeanAbsoluteError(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "mean_absolute_error",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(mean_absolute_error, name, reduction, dtype)
 
@@ -409,7 +413,7 @@ class MeanAbsolutePercentageError(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "mean_absolute_percentage_error",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(mean_absolute_percentage_error, name, reduction, dtype)
 
@@ -426,7 +430,7 @@ class MeanSquaredLogarithmicError(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "mean_squared_logarithmic_error",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(mean_squared_logarithmic_error, name, reduction, dtype)
 
@@ -444,7 +448,7 @@ class CosineSimilarity(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "cosine_similarity",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(cosine_similarity, name, reduction, dtype, axis=axis)
 
@@ -462,7 +466,7 @@ class Huber(LossFunction):
         delta: float = 1.0,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "huber",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(huber, name, reduction, dtype, delta=delta)
 
@@ -479,7 +483,7 @@ class LogCosh(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "log_cosh",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(log_cosh, name, reduction, dtype)
 
@@ -496,7 +500,7 @@ class Hinge(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "hinge",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(hinge, name, reduction, dtype)
 
@@ -513,7 +517,7 @@ class SquaredHinge(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "squared_hinge",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(squared_hinge, name, reduction, dtype)
 
@@ -530,7 +534,7 @@ class CategoricalHinge(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "categorical_hinge",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(categorical_hinge, name, reduction, dtype)
 
@@ -547,7 +551,7 @@ class KLDivergence(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "kl_divergence",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(kl_divergence, name, reduction, dtype)
 
@@ -564,7 +568,7 @@ class Poisson(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "poisson",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(poisson, name, reduction, dtype)
 
@@ -584,7 +588,7 @@ class CategoricalCrossentropy(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             categorical_crossentropy,
@@ -612,7 +616,7 @@ class BinaryCrossentropy(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "binary_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             binary_crossentropy,
@@ -643,7 +647,7 @@ class BinaryFocalCrossentropy(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "binary_focal_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             binary_focal_crossentropy,
@@ -676,7 +680,7 @@ class CategoricalFocalCrossentropy(LossFunction):
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "categorical_focal_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             categorical_focal_crossentropy,
@@ -708,7 +712,7 @@ class SparseCategoricalCrossentropy(LossFunction):
         reduction: str | None = "sum_over_batch_size",
         axis: int = -1,
         name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             sparse_categorical_crossentropy,
@@ -720,22 +724,23 @@ class SparseCategoricalCrossentropy(LossFunction):
             axis=axis,
         )
 
-    def _nt_wanted(self, x: Any) -> Tensor:
+    def _nt_convert_targets(self, x: TensorLike) -> Tensor:
         labels = as_tensor(x)
-        own = type(self).call is LossFunction.call  # which takes ints: others may compute with them
-        return labels if own and labels._spec.dtype.is_integer else self._nt_found(labels)
+        # A user's `call` may compute with the labels, so it gets floats.
+        keeps_ints = type(self).call is LossFunction.call
+        return labels if keeps_ints and labels._spec.dtype.is_integer else self._nt_convert(labels)
 
     def _nt_mask(self, y_true: Any) -> Tensor | None:
         ignored = self._nt_arguments["ignore_class"]
         if ignored is None:
             return None
-        counted = not_equal(self._nt_found(y_true), float(ignored))
-        return counted[..., 0] if counted.ndim > 1 and counted.shape[-1] == 1 else counted
+        counts = not_equal(self._nt_convert(y_true), float(ignored))
+        return counts[..., 0] if counts.ndim > 1 and counts.shape[-1] == 1 else counts
 
 
 @loss_class
 class Dice(LossFunction):
-    """1 less Dice's coefficient of what both have in common; see `dice`.
+    """One minus Dice's coefficient; see `dice`.
 
     >>> tf.keras.losses.Dice()([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.5)
@@ -745,15 +750,15 @@ class Dice(LossFunction):
         self,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "dice",
-        axis: Any = None,
-        dtype: Any = None,
+        axis: AxisLike = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(dice, name, reduction, dtype, axis=axis)
 
 
 @loss_class
 class Tversky(LossFunction):
-    """`Dice` with weights for what is missing and what is too much; see `tversky`.
+    """`Dice` with weights for false negatives and false positives; see `tversky`.
 
     >>> tf.keras.losses.Tversky()([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.5000001)
@@ -765,24 +770,25 @@ class Tversky(LossFunction):
         beta: float = 0.5,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "tversky",
-        axis: Any = None,
-        dtype: Any = None,
+        axis: AxisLike = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(tversky, name, reduction, dtype, alpha=alpha, beta=beta, axis=axis)
 
 
-def get(identifier: Any) -> Any:
-    """A loss by its name.
+def get(identifier: LossLike) -> Any:
+    """Return a loss by name.
 
     Args:
-      identifier: A name of a function or class, such as ``"mse"`` or ``"Huber"``; a function, a
+      identifier: The name of a function or class, such as ``"mse"`` or ``"Huber"``; a function, a
         loss or its class, or None.
 
     Returns:
-      A loss made of a class or its name, the function of a function's; else what was given.
+      An instance for a class or its name, a function for a function's name; a function, a loss or
+      None is returned unchanged.
 
     Raises:
-      ValueError: If it does not exist of this name.
+      ValueError: If no loss has this name.
 
     Example:
       >>> tf.keras.losses.get("mse").__name__

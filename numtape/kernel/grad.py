@@ -1,4 +1,4 @@
-"""Derivatives of native loops: the gradient, with the value, and the Jacobian of a kernel."""
+"""Derivatives of kernels: gradient, value and gradient, and Jacobian."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def __dir__() -> list[str]:
 def value_and_grad(
     f: Callable[..., Any], argnums: int | Sequence[int] = 0
 ) -> Callable[..., tuple[Any, Any]]:
-    """The function that gives the value of a kernel and its gradient, in reverse mode.
+    """Return a function that computes the value of a kernel and its gradient, in reverse mode.
 
-    Arguments are numbers and NumPy arrays of one to three axes, of floats, ints or bools. None is
-    changed: what the kernel writes to is a copy.
+    Arguments are numbers and NumPy arrays of one to three axes, of floats, ints or bools. No
+    argument is changed: the kernel writes to copies.
 
     Args:
-      f: A kernel, a function that ``numba.njit`` made, or one of Python. It returns one float.
-      argnums: By which argument to differentiate, or by which.
+      f: A kernel, a function compiled by ``numba.njit``, or a Python function. It returns a float.
+      argnums: The number of the argument to differentiate by, or several.
 
     Returns:
       A function of the same arguments. It returns the value and the gradient, which has the shape
@@ -57,11 +57,13 @@ def value_and_grad(
 
 
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The function that gives the gradient of a kernel, in reverse mode; see `value_and_grad`.
+    """Return a function that computes the gradient of a kernel, in reverse mode.
+
+    See `value_and_grad` for the arguments of the function.
 
     Args:
-      f: A kernel, a function that ``numba.njit`` made, or one of Python. It returns one float.
-      argnums: By which argument to differentiate, or by which.
+      f: A kernel, a function compiled by ``numba.njit``, or a Python function. It returns a float.
+      argnums: The number of the argument to differentiate by, or several.
 
     Returns:
       A function of the same arguments, which returns the gradient; a tuple of gradients if
@@ -85,20 +87,20 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
 
 
 def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The function that gives the Jacobian of a kernel: one reverse sweep an element of its result.
+    """Return a function that computes the Jacobian of a kernel, with a reverse sweep per element.
 
-    The result may be a number, an array, or a tuple of them, of tuples, and so on. For functions of
-    tensors there is `GradientTape.jacobian`.
+    The result may be a number, an array, or a nested tuple of them. `GradientTape.jacobian`
+    differentiates functions of tensors.
 
     Args:
-      f: A kernel, a function that ``numba.njit`` made, or one of Python.
-      argnums: By which argument to differentiate, or by which.
+      f: A kernel, a function compiled by ``numba.njit``, or a Python function.
+      argnums: The number of the argument to differentiate by, or several.
 
     Returns:
-      A function of the same arguments. It returns, in the place of each number or array of the
-      result, its Jacobian: an array of the result's shape and then the argument's; a tuple of them
-      if ``argnums`` is a sequence. Results that are not
-      floats, or do not depend on the argument, have zeros.
+      A function of the same arguments. It returns the Jacobian of each number or array of the
+      result, in the structure of the result: an array whose shape is the result's followed by the
+      argument's; a tuple of arrays if ``argnums`` is a sequence. The Jacobian is zero for results
+      that are not floats or do not depend on the argument.
 
     Raises:
       TypeError: If ``f`` is not a function, or ``argnums`` are not ints.
@@ -116,11 +118,11 @@ def jacobian(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callabl
     return _Jacobian(f, argnums)
 
 
-class _Of:
-    """A derivative of a function. Pickled, it is what makes it, and the function."""
+class _KernelDerivative:
+    """A derivative of a function. It is pickled as the call that creates it."""
 
-    def __init__(self, f: Any, argnums: Any) -> None:
-        if isinstance(f, _Of):
+    def __init__(self, f: Callable[..., Any], argnums: int | Sequence[int]) -> None:
+        if isinstance(f, _KernelDerivative):
             raise KernelError(
                 f"a second derivative: {f!r} is one already",
                 way=("Take differences of the gradient, or write it with operations on tensors."),
@@ -140,7 +142,7 @@ class _Of:
         return f"<{self._what} of {self._kernel!r}>"
 
 
-class _Jacobian(_Of):
+class _Jacobian(_KernelDerivative):
     """The Jacobian of a kernel."""
 
     _make, _what = staticmethod(jacobian), "Jacobian"
@@ -150,10 +152,12 @@ class _Jacobian(_Of):
         return self._kernel._jacobian(args, self._argnums)(args)
 
 
-class _Derivative(_Of):
-    """The gradient of a kernel, with its value or alone; Numba knows it in other compiled code."""
+class _Derivative(_KernelDerivative):
+    """The gradient of a kernel, alone or with its value; compiled code can call it."""
 
-    def __init__(self, f: Any, argnums: Any, with_value: bool) -> None:
+    def __init__(
+        self, f: Callable[..., Any], argnums: int | Sequence[int], with_value: bool
+    ) -> None:
         super().__init__(f, argnums)
         self._with_value = with_value
         self._make = value_and_grad if with_value else grad
@@ -166,9 +170,9 @@ class _Derivative(_Of):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recent = self._recent
         if recent is not None and not kwargs and len(args) == self._count:
-            done = recent.quick(args)  # arguments are mostly of the kinds that the last ones had
-            if done is not None:
-                return done if self._with_value else done[1]
+            result = recent.quick(args)  # most calls have arguments of the same kinds as the last
+            if result is not None:
+                return result if self._with_value else result[1]
         args = self._kernel._bind_arguments(args, kwargs)
         gradient = self._kernel._gradient(args, self._argnums)
         result = gradient(args)

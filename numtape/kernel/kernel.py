@@ -1,4 +1,4 @@
-"""Native loops: functions of plain loops, compiled by Numba. Derivatives are in `kernel_grad`."""
+"""`Kernel`: functions of plain loops, compiled by Numba. `kernel.grad` has their derivatives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -21,6 +21,9 @@ from ..core.values.tensor import Tensor
 from ..errors import KernelError
 from ..function.pickling import stand_in
 from .pickling import locate, reduce_kernel
+
+if TYPE_CHECKING:
+    from ..core.loops.ir import Kinds
 
 __all__ = ["kernel"]
 
@@ -35,31 +38,31 @@ def __dir__() -> list[str]:
 class Kernel:
     """A function of plain loops that Numba compiles, and that `grad` differentiates.
 
-    Made by `kernel`. A call is one of the function as ``numba.njit`` compiles it, with writes to
-    the caller's arrays. Ctrl-C ends one that takes long, and then nothing is written; but one of
-    a kernel that cannot be differentiated, or that writes to an array and returns one, ends first,
-    as functions of Numba do. Objects can be pickled by their name;
-    cloudpickle sends those of a script or notebook with their code.
+    `kernel` creates it. A call runs the function as ``numba.njit`` compiles it, and writes to the
+    caller's arrays. Ctrl-C interrupts a long call before anything is written. As in Numba, it
+    does not interrupt a kernel that cannot be differentiated, or that writes to an array and
+    returns one. Kernels can be pickled by name; cloudpickle sends those of a script or notebook
+    with their code.
 
     Args:
-      function: A function of Python.
-      recompute: Whether, where another kernel or itself calls it, only the arguments of the call
-        are stored, and it is computed again in the reverse sweep: takes less memory and more time.
-      memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
+      function: A Python function.
+      recompute: Whether a call from a kernel stores only its arguments, and is computed again in
+        the reverse sweep. This takes less memory and more time.
+      memory_limit: The maximum size of a gradient's stack in bytes; None for half of the machine's
         memory.
-      error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
+      error_model: "numpy" if a division by 0 returns infinity or NaN; "python" if it raises.
       fastmath: Numba's option of this name, for calls and for the forward sweep.
-      boundscheck: Whether an index that is out of bounds raises IndexError. By default it does so
-        in derivatives and in calls with tensors, whose reverse sweep would write there otherwise,
-        and plain calls are Numba's: as ``NUMBA_BOUNDSCHECK`` says. Checks that can be proved, as of
-        ``x[i]`` in a loop over ``range(len(x))``, are left out.
+      boundscheck: Whether an index out of bounds raises an IndexError. By default it does in
+        derivatives and in calls with tensors, whose reverse sweep would write out of bounds; plain
+        calls follow ``NUMBA_BOUNDSCHECK``. Checks of provably valid indices, such as ``x[i]`` in a
+        loop over ``range(len(x))``, are omitted.
 
     Attributes:
       python_function: The function.
 
     Raises:
-      TypeError: If it is not a function.
-      ValueError: If the error model is unknown, or a limit is not positive.
+      TypeError: If ``function`` is not a function.
+      ValueError: If the error model is unknown, or the limit is not positive.
     """
 
     def __init__(
@@ -88,22 +91,22 @@ class Kernel:
         self._runs: dict[Any, Any] = {}
         self._call: Any = None
         self._watched: Any = None
-        self._most = -math.inf  # up to which size plain calls are short
+        self._most = -math.inf  # the largest size of arguments of short calls
         self._rule: FunctionType | None = None
-        self._key: str | None = None  # under which other processes know it
+        self._key: str | None = None  # identifies it in other processes
         self._sources: dict[str, tuple[str, list[str]]] | None = None  # until it is compiled
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function's result for numbers and NumPy arrays, computed by Numba.
+        """Call the function with numbers and NumPy arrays.
 
-        With a tensor or variable among the arguments it is a row of the log, through which tapes
-        find derivatives: see `kernel`.
+        A call with a tensor or variable is recorded in the log, so that tapes can differentiate
+        it: see `kernel`.
         """
         if kwargs:
             return self._call_other(self._bind_arguments(args, kwargs))
         most = self._most
-        for x in args:  # what is larger than all short calls may take long
+        for x in args:  # arguments larger than those of all short calls may take long
             kind = type(x)
             if kind is ndarray:
                 if x.size > most:
@@ -118,7 +121,7 @@ class Kernel:
         return self._call_other(args)
 
     def _call_other(self, args: tuple[Any, ...]) -> Any:
-        """The same, of tensors, or what may take long."""
+        """Call the function with tensors, or with arguments that may take long."""
         if any(isinstance(x, Tensor | Variable) for x in args):
             return rows.call(self, self._bind_arguments(args, {}))
         if self._watched is None:
@@ -132,9 +135,9 @@ class Kernel:
             self._most = self._watched.most
 
     def _written_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """Those arguments that a call may write to, or None if that is not known.
+        """Return the arguments that a call may write to, or None if that is unknown.
 
-        With a tensor among them they do not exist: such a call works on copies.
+        A call with a tensor works on copies, so the list is empty.
         """
         args = self._bind_arguments(args, kwargs)
         if any(isinstance(x, Tensor | Variable) for x in args):
@@ -144,8 +147,8 @@ class Kernel:
         written = effects.written_arguments(self.python_function, args)
         return None if written is None else [args[j] for j in written]
 
-    def _run(self, kinds: Any, argnums: tuple[int, ...], keeps_stack: bool) -> Any:
-        """The runtime of rows that call the kernel with arguments of these kinds."""
+    def _run(self, kinds: Kinds, argnums: tuple[int, ...], keeps_stack: bool) -> Any:
+        """Return the runtime of rows that call the kernel with arguments of these kinds."""
         try:
             return self._runs[kinds, argnums, keeps_stack]
         except KeyError:
@@ -168,7 +171,7 @@ class Kernel:
         return self._jit({})
 
     def _jit(self, kernels: dict[Any, Any]) -> Any:
-        """The same; ``kernels`` has those that are being made: they may call each other."""
+        """Compile the function; ``kernels`` has those in progress, which may call each other."""
         if self._call is None:
             locate(self)
             make = importlib.import_module("numtape.core.loops.runtime.jit").plain
@@ -189,23 +192,23 @@ class Kernel:
         return self.njit(*args)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the function its own rule for its derivative, in place of its reverse sweep.
+        """Define the derivative of the function by a rule, instead of its reverse sweep.
 
-        Derivatives call the rule, wherever the function is called: by itself, in other kernels, or
-        with tensors. It may hold what kernels may, and so may the function: both are compiled as
-        they are. Neither may write to its arguments, and the function returns one number or array.
+        Derivatives use the rule wherever the function is called: directly, in other kernels, or
+        with tensors. Rule and function may contain what kernels may contain. Neither may write to
+        its arguments, and the function must return one number or array.
 
         Args:
           rule: A function ``rule(g, y, *args)`` of the adjoint of the result, the result and the
-            arguments. It returns the adjoint of each argument, of the argument's shape; for an int,
-            and for what nothing depends on, None.
+            arguments. It returns the adjoint of each argument, in the argument's shape; None for an
+            int, and for an argument without influence on the result.
 
         Returns:
-          The rule, so that this can be a decorator.
+          The rule, so that `vjp` can be a decorator.
 
         Raises:
-          TypeError: If it is not a function of that many arguments.
-          ValueError: If derivatives of the function were taken before.
+          TypeError: If ``rule`` is not a function of that many arguments.
+          ValueError: If derivatives of the function were computed before.
 
         Example:
           >>> @tf.kernel
@@ -234,19 +237,19 @@ class Kernel:
         return rule
 
     def adjoint(self, *args: Any, argnums: int | Sequence[int] | None = None) -> Any:
-        """The derivative of the function for arguments of these kinds.
+        """Return the derivative of the function for arguments of these kinds.
 
         Args:
           *args: Arguments, as for a call.
-          argnums: Which of them are differentiated: a number, several, or None for all floats.
+          argnums: The arguments to differentiate by: a number, several, or None for all floats.
 
         Returns:
-          An object whose ``source`` is the text of the forward and the reverse sweep. ``stored``
-          says how many bytes of stack these arguments need, by line of the file, ``recomputed``
-          what the reverse sweep computes again for each line; printed it is a table of both.
+          An object whose ``source`` is the code of the forward and the reverse sweep. ``stored``
+          has the bytes of stack for these arguments by line of the file, and ``recomputed`` the
+          expressions that the reverse sweep recomputes for each line. It prints as a table of both.
 
         Raises:
-          KernelError: If the function holds what cannot be differentiated.
+          KernelError: If the function has a construct that cannot be differentiated.
 
         Example:
           >>> @tf.kernel
@@ -273,7 +276,7 @@ class Kernel:
         return self.njit._numba_type_
 
     def _bind_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Arguments in the order of the parameters, with those that were left out."""
+        """Return the arguments in the order of the parameters, with defaults."""
         code = self.python_function.__code__
         if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise KernelError(
@@ -288,7 +291,7 @@ class Kernel:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _program(self, kinds: Any, argnums: tuple[int, ...], several: bool = False) -> Any:
+    def _program(self, kinds: Kinds, argnums: tuple[int, ...], several: bool = False) -> Any:
         for j in argnums:
             if not kinds[j][0].startswith("float"):
                 raise KernelError(
@@ -307,12 +310,12 @@ class Kernel:
             rule=self._rule,
         )
 
-    def _gradient(self, args: tuple[Any, ...], argnums: Any) -> Any:
-        """The gradient for arguments of these kinds."""
+    def _gradient(self, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> Any:
+        """Return the gradient for arguments of these kinds."""
         return self._gradient_of(_call().kinds_of(args), argnums)
 
-    def _gradient_of(self, kinds: Any, argnums: Any) -> Any:
-        """The same for dtypes and axes of arguments."""
+    def _gradient_of(self, kinds: Kinds, argnums: int | tuple[int, ...]) -> Any:
+        """Return the gradient for dtypes and numbers of axes of arguments."""
         try:
             return self._gradients[kinds, argnums]
         except KeyError:
@@ -323,8 +326,8 @@ class Kernel:
             )
             return self._gradients.setdefault((kinds, argnums), gradient)
 
-    def _jacobian(self, args: tuple[Any, ...], argnums: Any) -> Any:
-        """The Jacobian for arguments of these kinds."""
+    def _jacobian(self, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> Any:
+        """Return the Jacobian for arguments of these kinds."""
         kinds = _call().kinds_of(args)
         try:
             return self._jacobians[kinds, argnums]
@@ -357,31 +360,31 @@ def kernel(
     fastmath: bool = False,
     boundscheck: bool | None = None,
 ) -> Any:
-    """Have Numba compile a function of plain loops, which `grad` can differentiate.
+    """Compile a function of plain loops with Numba, so that `grad` can differentiate it.
 
-    Global names and free variables are constants: what they are when it is compiled for arguments
-    of some dtypes. Numba is imported when the first kernel is called.
+    Global names and free variables are constants, with their values at compilation for arguments
+    of given dtypes. Numba is imported when the first kernel is called.
 
     If an argument is a tensor or a variable, the call is an op: its results are tensors, a
     `GradientTape` computes first derivatives through it, and `tf.function` records it. It is
-    computed immediately, so errors are raised by the call. It writes to copies of its arguments.
-    A scalar is a tensor of shape ``()``; numbers are float64, int64 or bool.
+    computed immediately, so the call itself raises errors, and it writes to copies of its
+    arguments. A scalar is a tensor of shape ``()``; numbers are float64, int64 or bool.
 
     Args:
-      function: The function; None to give options first.
-      recompute: Whether, where another kernel or itself calls it, only the arguments of the call
-        are stored, and it is computed again in the reverse sweep: takes less memory and more time.
-      memory_limit: How many bytes of stack a gradient may take; None for half of the machine's
+      function: The function; None to return a decorator with these options.
+      recompute: Whether a call from a kernel stores only its arguments, and is computed again in
+        the reverse sweep. This takes less memory and more time.
+      memory_limit: The maximum size of a gradient's stack in bytes; None for half of the machine's
         memory.
-      error_model: "numpy": a division by 0 is infinite or NaN; "python": it raises.
+      error_model: "numpy" if a division by 0 returns infinity or NaN; "python" if it raises.
       fastmath: Numba's option of this name, for calls and for the forward sweep.
-      boundscheck: Whether an index that is out of bounds raises IndexError. By default it does so
-        in derivatives and in calls with tensors, whose reverse sweep would write there otherwise,
-        and plain calls are Numba's: as ``NUMBA_BOUNDSCHECK`` says. Checks that can be proved, as of
-        ``x[i]`` in a loop over ``range(len(x))``, are left out.
+      boundscheck: Whether an index out of bounds raises an IndexError. By default it does in
+        derivatives and in calls with tensors, whose reverse sweep would write out of bounds; plain
+        calls follow ``NUMBA_BOUNDSCHECK``. Checks of provably valid indices, such as ``x[i]`` in a
+        loop over ``range(len(x))``, are omitted.
 
     Returns:
-      A `Kernel`; or without a function, a decorator that makes one.
+      A `Kernel`; without a function, a decorator that returns one.
 
     Raises:
       TypeError: If it is not a function.
@@ -416,15 +419,15 @@ def kernel(
     return Kernel(function, **options)
 
 
-def as_kernel(f: Any) -> Kernel:
-    """A kernel of a function."""
+def as_kernel(f: Callable[..., Any]) -> Kernel:
+    """Return a kernel as it is, and a function as a kernel."""
     if isinstance(f, Kernel):
         return f
     return Kernel(getattr(f, "py_func", f))
 
 
 def _call() -> Any:
-    """The module that calls sweeps, imported on first use."""
+    """Return the module that calls sweeps, imported on first use."""
     return importlib.import_module("numtape.core.loops.runtime.invoke")
 
 
@@ -432,7 +435,7 @@ _signature = functools.lru_cache(256)(inspect.signature)
 
 
 def as_argnums(argnums: Any) -> int | tuple[int, ...]:
-    """By which arguments to differentiate, as one int or a tuple of them."""
+    """Convert ``argnums`` to an int or a tuple of ints."""
     try:
         return operator.index(argnums)
     except TypeError:
@@ -447,7 +450,7 @@ def as_argnums(argnums: Any) -> int | tuple[int, ...]:
 
 
 def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], bool]:
-    """Numbers of arguments, and whether one was given and no sequence."""
+    """Return the argument numbers, and whether ``argnums`` is a single number."""
     requested = (argnums,) if isinstance(argnums, int) else argnums
     for j in requested:
         if not -count <= j < count:

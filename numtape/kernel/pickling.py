@@ -1,14 +1,14 @@
-"""Kernels in pickles: by name, or, where cloudpickle asks, with their code and its source.
+"""Pickling of kernels: by name, or with their code and its source for cloudpickle.
 
-As with functions of `tf.function` (see `numtape.function.pickling`), a script's kernels and those
-within functions are pickled with their code, because another process cannot import them by name.
-Compiling them needs their source, which only the notebook's process has, so it is pickled as well.
-A kernel that is unpickled repeatedly, with each of many tasks, is the same object, and is compiled
-once.
+As with `tf.function` objects (see `numtape.function.pickling`), a script's kernels and those
+inside functions are pickled with their code, because another process cannot import them by name.
+Compiling them needs their source, which only the original process has, so it is pickled as well.
+A kernel that is unpickled repeatedly, such as with each of many tasks, is one object, and is
+compiled once.
 
-cloudpickle 3.1.3 and later send code without the name of its file. So the source is sent by a key
-of the code itself, and the functions get the names of their files back before one is compiled:
-earlier, not all of them are there, as functions that call each other are unpickled in turns.
+cloudpickle 3.1.3 and later send code without its file name. So the source is sent by a key of the
+code itself, and the functions get their file names back before the first is compiled. They cannot
+get them earlier: functions that call each other are unpickled one after another.
 """
 
 from __future__ import annotations
@@ -18,22 +18,27 @@ import linecache
 import types
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..function.pickling import at_module_level, real_name, restore_function
 
-MOST = 128  # kernels that are known by their keys
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .kernel import Kernel
+
+MOST = 128  # maximum number of kernels that are found by their keys
 
 _known: dict[str, Any] = {}
 
 
-def alone(function: Any) -> bool:
-    """Whether no other process finds a function by its name."""
+def alone(function: Callable[..., Any]) -> bool:
+    """Whether other processes cannot import a function by its name."""
     return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
 
 
-def reduce_kernel(kernel: Any) -> Any:
-    """The pickled form of a kernel."""
+def reduce_kernel(kernel: Kernel) -> Any:
+    """Return the pickled form of a kernel."""
     inner, rule = kernel.python_function, kernel._rule
     if not alone(inner):
         return inner.__qualname__
@@ -59,14 +64,14 @@ def reduce_kernel(kernel: Any) -> Any:
 
 
 def restore_kernel(
-    kind: Any,
+    kind: type,
     function: Any,
     options: dict[str, Any],
-    rule: Any,
+    rule: Callable[..., Any] | None,
     key: str,
     sources: dict[str, tuple[str, list[str]]],
 ) -> Any:
-    """The kernel of a pickle: the one that is there, or a new one."""
+    """Return the kernel of a pickle: the existing one, or a new one."""
     kernel = _known.get(key)
     if kernel is None:
         kernel = restore_function(kind, function, **options)
@@ -76,8 +81,8 @@ def restore_kernel(
     return kernel
 
 
-def locate(kernel: Any) -> None:
-    """Give the functions of an unpickled kernel their names and files, and Python their source."""
+def locate(kernel: Kernel) -> None:
+    """Restore the names, file names and source of an unpickled kernel's functions."""
     if kernel._sources is None:
         return
     for function in _reachable_functions(kernel):
@@ -85,7 +90,9 @@ def locate(kernel: Any) -> None:
         file, lines = kernel._sources.get(_code_key(function.__code__), ("", []))
         if not lines:
             continue
-        if (present := linecache.getlines(file)) and present != lines:  # another state of the file
+        if (
+            present := linecache.getlines(file)
+        ) and present != lines:  # another version of the file
             file += f" ({hashlib.sha256(''.join(lines).encode()).hexdigest()[:16]})"
         if linecache.getlines(file) != lines:
             linecache.cache[file] = sum(map(len, lines)), None, lines, file
@@ -95,7 +102,7 @@ def locate(kernel: Any) -> None:
 
 
 def _relocate(code: types.CodeType, file: str) -> types.CodeType:
-    """Code as if it stood in a file, with the code within it."""
+    """Replace the file name of code, and of the code inside it."""
     constants = tuple(
         _relocate(x, file) if isinstance(x, types.CodeType) else x for x in code.co_consts
     )
@@ -103,11 +110,11 @@ def _relocate(code: types.CodeType, file: str) -> types.CodeType:
 
 
 def _code_key(code: types.CodeType) -> str:
-    """A digest of everything in code but the name of its file; the same in all processes."""
+    """Return a digest of code without its file name; it is the same in all processes."""
     return hashlib.sha256(repr(_contents(code)).encode()).hexdigest()
 
 
-def _contents(x: Any) -> Any:
+def _contents(x: object) -> Any:
     if isinstance(x, types.CodeType):
         return (
             x.co_name,
@@ -122,22 +129,23 @@ def _contents(x: Any) -> Any:
         )
     if isinstance(x, tuple):
         return [_contents(item) for item in x]
-    if isinstance(x, frozenset):  # its order is another in each process
+    if isinstance(x, frozenset):  # its order differs between processes
         return sorted(repr(_contents(item)) for item in x)
     return type(x).__name__, repr(x)
 
 
-def _keep(key: str, kernel: Any) -> None:
-    """Know a kernel by its key; of many those that were asked for last."""
+def _keep(key: str, kernel: Kernel) -> None:
+    """Remember a kernel by its key; the least recently used ones are dropped."""
     _known.pop(key, None)
     _known[key] = kernel
     for old in list(_known)[:-MOST]:
         _known.pop(old, None)
 
 
-def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
-    """A kernel's function and rule, and all they call that no other process finds by its name."""
-    waiting, visited = [kernel], set()
+def _reachable_functions(kernel: Kernel) -> Iterator[types.FunctionType]:
+    """Yield a kernel's function and rule, and the functions they call that cannot be imported."""
+    waiting: list[Any] = [kernel]
+    visited = set()
     while waiting:
         function = waiting.pop()
         if type(function) is type(kernel):
@@ -156,10 +164,10 @@ def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
         for cell in function.__closure__ or ():
             try:
                 values.append(cell.cell_contents)
-            except ValueError:  # it has none yet
+            except ValueError:  # the cell is empty
                 pass
         waiting += values
-        for value in values:  # functions that are attributes of a class or another object
+        for value in values:  # functions in attributes of a class or another object
             if not isinstance(value, types.ModuleType):
                 attributes = getattr(value, "__dict__", {})
                 attributes = [attributes[name] for name in names if name in attributes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,13 +15,18 @@ from ..core.values.dtypes import DType, repr_of
 from ..core.values.tensor import Tensor
 from .base import LinearOperator
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..core.values.annotations import IntLike, TensorLike
+
 
 def log_abs(diag: Tensor) -> Tensor:
     """Return the logarithm of the absolute value of the product over the last axis; real."""
     return reduction.reduce_sum(elementwise.log(elementwise.abs_(diag)), -1)
 
 
-def check_tensor(value: Any, rank: int, what: str, dtype: DType | None = None) -> Tensor:
+def check_tensor(value: TensorLike, rank: int, what: str, dtype: DType | None = None) -> Tensor:
     """Convert to a float or complex tensor of at least ``rank`` axes."""
     tensor: Tensor = to_tensor(value, dtype)
     if tensor.ndim < rank:
@@ -33,7 +38,7 @@ def check_tensor(value: Any, rank: int, what: str, dtype: DType | None = None) -
     return tensor
 
 
-def size_of(value: Any) -> int:
+def size_of(value: IntLike) -> int:
     """Check and return a number of rows or columns."""
     size = to_ints(value)
     if not isinstance(size, int) or size < 0:
@@ -41,7 +46,7 @@ def size_of(value: Any) -> int:
     return size
 
 
-def operators_of(values: Any) -> list[LinearOperator]:
+def operators_of(values: Sequence[LinearOperator]) -> list[LinearOperator]:
     """Check and return a non-empty list of operators with the same dtype."""
     if not isinstance(values, list | tuple) or not values:
         raise ValueError(f"Expected a non-empty list of operators. Found: {repr_of(values)}")
@@ -54,7 +59,7 @@ def operators_of(values: Any) -> list[LinearOperator]:
     return list(values)
 
 
-def common(operators: list[LinearOperator], *shapes: Any) -> tuple[int, ...]:
+def common(operators: list[LinearOperator], *shapes: Iterable[int]) -> tuple[int, ...]:
     """Broadcast the batch shapes of operators, and further shapes."""
     batches = [*(tuple(x.batch_shape) for x in operators), *map(tuple, shapes)]
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compat.missing_names import tell
 from ..core.log.as_tensor import to_tensor
@@ -17,6 +17,9 @@ from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, TensorLike
 
 
 class LinearOperator:
@@ -45,7 +48,7 @@ class LinearOperator:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         shape: tuple[int, ...],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -159,7 +162,7 @@ class LinearOperator:
         """The adjoint."""
         return self.adjoint()
 
-    def _operand(self, x: Any, adjoint: bool = False, rows: int | None = None) -> Tensor:
+    def _operand(self, x: TensorLike, adjoint: bool = False, rows: int | None = None) -> Tensor:
         """Convert an argument to a tensor, take its adjoint, and check its number of rows."""
         operand: Tensor = to_tensor(x, self._dtype)
         operand = adjoint_of(operand) if adjoint else operand
@@ -178,7 +181,9 @@ class LinearOperator:
         if not self._square:
             raise NotImplementedError(f"{what} requires a square matrix, got shape {self._shape}.")
 
-    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def matmul(
+        self, x: TensorLike | LinearOperator, adjoint: bool = False, adjoint_arg: bool = False
+    ) -> Any:
         """Multiply by matrices, or by another operator.
 
         Args:
@@ -211,7 +216,7 @@ class LinearOperator:
 
     __matmul__ = matmul
 
-    def matvec(self, x: Any, adjoint: bool = False) -> Tensor:
+    def matvec(self, x: TensorLike, adjoint: bool = False) -> Tensor:
         """Multiply by vectors.
 
         Args:
@@ -231,7 +236,9 @@ class LinearOperator:
         column = movement.expand_dims(self._operand(x), -1)
         return movement.squeeze(self.matmul(column, adjoint), -1)
 
-    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+    def solve(
+        self, rhs: TensorLike | LinearOperator, adjoint: bool = False, adjoint_arg: bool = False
+    ) -> Any:
         """Solve ``operator @ x = rhs`` for ``x``.
 
         Args:
@@ -260,7 +267,7 @@ class LinearOperator:
             )
         return self._solve(self._operand(rhs, adjoint_arg, self.range_dimension), bool(adjoint))
 
-    def solvevec(self, rhs: Any, adjoint: bool = False) -> Tensor:
+    def solvevec(self, rhs: TensorLike, adjoint: bool = False) -> Tensor:
         """Solve ``operator @ x = rhs`` for vectors.
 
         Args:
@@ -384,7 +391,7 @@ class LinearOperator:
         self._needs_square("log_abs_determinant")
         return self._log_abs_determinant()
 
-    def add_to_tensor(self, x: Any) -> Tensor:
+    def add_to_tensor(self, x: TensorLike) -> Tensor:
         """Add the matrices to a tensor.
 
         Args:

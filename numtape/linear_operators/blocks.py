@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.ops.joining import concat
 from ..core.ops.movement import reshape, transpose_if_needed
@@ -10,6 +10,9 @@ from ..core.ops.slicing import split
 from ..core.values.tensor import Tensor
 from .arguments import broadcast_batches, common, operators_of, product_of, sum_of
 from .base import LinearOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class LinearOperatorKronecker(LinearOperator):
@@ -38,7 +41,7 @@ class LinearOperatorKronecker(LinearOperator):
 
     def __init__(
         self,
-        operators: Any,
+        operators: Sequence[LinearOperator],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -102,7 +105,7 @@ def _swap_indices(x: Tensor, first: int, second: int) -> Tensor:
     return reshape(transpose_if_needed(x, (*range(n), n + 1, n, n + 2)), (*lead, second, first * k))
 
 
-def _size(shape: Any) -> int:
+def _size(shape: Iterable[int]) -> int:
     size = 1
     for dim in shape:
         size *= dim
@@ -152,7 +155,7 @@ class LinearOperatorBlockDiag(LinearOperator):
 
     def __init__(
         self,
-        operators: Any,
+        operators: Sequence[LinearOperator],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -234,7 +237,7 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
 
     def __init__(
         self,
-        operators: Any,
+        operators: Sequence[Sequence[LinearOperator]],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

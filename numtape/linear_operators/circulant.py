@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.ops import elementwise, movement, reduction
 from ..core.ops.complex import conj, real
@@ -12,6 +12,9 @@ from ..core.values.dtypes import as_dtype, complex64
 from ..core.values.tensor import Tensor
 from .arguments import check_tensor, log_abs
 from .base import LinearOperator
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, TensorLike
 
 _FORWARD, _BACK = (None, fft, fft2d, fft3d), (None, ifft, ifft2d, ifft3d)
 
@@ -49,8 +52,8 @@ class LinearOperatorCirculant(LinearOperator):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: TensorLike,
+        input_output_dtype: DTypeLike = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -188,8 +191,8 @@ class LinearOperatorCirculant2D(LinearOperatorCirculant):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: TensorLike,
+        input_output_dtype: DTypeLike = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -232,8 +235,8 @@ class LinearOperatorCirculant3D(LinearOperatorCirculant):
 
     def __init__(
         self,
-        spectrum: Any,
-        input_output_dtype: Any = complex64,
+        spectrum: TensorLike,
+        input_output_dtype: DTypeLike = complex64,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.ops.complex import conj
 from ..core.ops.diagonals import adjoint_of
 from ..core.values.tensor import Tensor
 from .arguments import common, hint, operators_of
 from .base import LinearOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class LinearOperatorAdjoint(LinearOperator):
@@ -175,7 +178,7 @@ class LinearOperatorComposition(LinearOperator):
 
     def __init__(
         self,
-        operators: Any,
+        operators: Sequence[LinearOperator],
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

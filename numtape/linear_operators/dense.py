@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.log.as_tensor import to_tensor
 from ..core.ops import reduction
@@ -12,6 +12,9 @@ from ..core.ops.lu_factors import as_square_matrix
 from ..core.values.tensor import Tensor
 from .arguments import check_tensor, log_abs
 from .base import LinearOperator
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
 
 
 class LinearOperatorFullMatrix(LinearOperator):
@@ -35,7 +38,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     def __init__(
         self,
-        matrix: Any,
+        matrix: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -92,7 +95,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     def __init__(
         self,
-        tril: Any,
+        tril: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

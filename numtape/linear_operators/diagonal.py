@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.ops import elementwise, movement, reduction
 from ..core.ops.complex import conj
@@ -13,6 +13,9 @@ from ..core.values.dtypes import as_dtype, float32
 from ..core.values.tensor import Tensor
 from .arguments import check_tensor, log_abs, size_of
 from .base import LinearOperator
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
 
 
 class LinearOperatorDiag(LinearOperator):
@@ -36,7 +39,7 @@ class LinearOperatorDiag(LinearOperator):
 
     def __init__(
         self,
-        diag: Any,
+        diag: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -124,8 +127,8 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
 
     def __init__(
         self,
-        num_rows: Any,
-        multiplier: Any,
+        num_rows: IntLike,
+        multiplier: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -179,9 +182,9 @@ class LinearOperatorIdentity(LinearOperatorDiag):
 
     def __init__(
         self,
-        num_rows: Any,
-        batch_shape: Any = None,
-        dtype: Any = None,
+        num_rows: IntLike,
+        batch_shape: ShapeLike | None = None,
+        dtype: DTypeLike | None = None,
         is_non_singular: bool | None = True,
         is_self_adjoint: bool | None = True,
         is_positive_definite: bool | None = True,
@@ -230,10 +233,10 @@ class LinearOperatorZeros(LinearOperator):
 
     def __init__(
         self,
-        num_rows: Any,
-        num_columns: Any = None,
-        batch_shape: Any = None,
-        dtype: Any = None,
+        num_rows: IntLike,
+        num_columns: IntLike | None = None,
+        batch_shape: ShapeLike | None = None,
+        dtype: DTypeLike | None = None,
         is_non_singular: bool | None = False,
         is_self_adjoint: bool | None = True,
         is_positive_definite: bool | None = False,

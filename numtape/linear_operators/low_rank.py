@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..core.ops import movement
 from ..core.ops.complex import conj
@@ -14,6 +14,9 @@ from ..core.values.tensor import Tensor
 from .arguments import check_tensor, common, operators_of
 from .base import LinearOperator
 from .diagonal import LinearOperatorDiag
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import TensorLike
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):
@@ -48,9 +51,9 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def __init__(
         self,
         base_operator: LinearOperator,
-        u: Any,
-        diag_update: Any = None,
-        v: Any = None,
+        u: TensorLike,
+        diag_update: TensorLike | None = None,
+        v: TensorLike | None = None,
         is_diag_update_positive: bool | None = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,

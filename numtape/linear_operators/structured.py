@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
 from .arguments import check_tensor
 from .base import LinearOperator
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, TensorLike
 
 
 class LinearOperatorToeplitz(LinearOperator):
@@ -50,8 +53,8 @@ class LinearOperatorToeplitz(LinearOperator):
 
     def __init__(
         self,
-        col: Any,
-        row: Any,
+        col: TensorLike,
+        row: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -121,7 +124,7 @@ class LinearOperatorTridiag(LinearOperator):
 
     def __init__(
         self,
-        diagonals: Any,
+        diagonals: TensorLike,
         diagonals_format: str = "compact",
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -198,8 +201,8 @@ class LinearOperatorPermutation(LinearOperator):
 
     def __init__(
         self,
-        perm: Any,
-        dtype: Any = float32,
+        perm: TensorLike,
+        dtype: DTypeLike = float32,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -273,7 +276,7 @@ class LinearOperatorHouseholder(LinearOperator):
 
     def __init__(
         self,
-        reflection_axis: Any,
+        reflection_axis: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,

@@ -11,7 +11,7 @@ from .rows import HOST
 
 OFTEN = 20  # repetitions that count as a loop
 LITTLE = 20_000  # elements per evaluation below which its overhead dominates
-PICKED = 100  # single elements taken from an array that count as a loop over it
+MANY_READS = 100  # single elements taken from an array that count as a loop over it
 SHARE = 0.05  # smallest share of the total time to report
 MANY = 2000  # eagerly recorded ops above which a function would help
 
@@ -82,7 +82,7 @@ def _evaluations(measurements: Measurements) -> Iterator[str]:
 
 def _indexing_advice(measurements: Measurements) -> Iterator[str]:
     for line, count in measurements.element_reads.items():
-        if count >= PICKED and measurements.array_sizes[line] >= PICKED:
+        if count >= MANY_READS and measurements.array_sizes[line] >= MANY_READS:
             yield (
                 f"{place(line)}: {count} elements taken one by one out of an array of "
                 f"{measurements.array_sizes[line]}: each is an op. Use an op on the whole array "
@@ -106,7 +106,7 @@ def _eager(measurements: Measurements) -> Iterator[str]:
         count.nanoseconds for key, count in clock.counts.items() if key.how == PYTHON and key.what
     )
     loop = any(count >= OFTEN for count in measurements.optimizer_steps.values())
-    if rows >= MANY and python > 0.3 * clock.whole and not loop:
+    if rows >= MANY and python > 0.3 * clock.total and not loop:
         line, count = measurements.eager_ops.most_common(1)[0]
         yield (
             f"{place(line)}: {rows} ops are recorded one by one, {count} of them here, and Python "
@@ -117,7 +117,7 @@ def _eager(measurements: Measurements) -> Iterator[str]:
 def _host(measurements: Measurements) -> Iterator[str]:
     counts = measurements.clock.counts
     for key, count in counts.items():
-        if key.how == HOST and count.nanoseconds >= SHARE * measurements.clock.whole:
+        if key.how == HOST and count.nanoseconds >= SHARE * measurements.clock.total:
             yield (
                 f"{place(key.line)}: {key.what} is computed by NumPy or SciPy, "
                 f"{count.calls} time{'s' * (count.calls != 1)}. Take it out of the loop if its "

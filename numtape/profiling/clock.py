@@ -45,13 +45,13 @@ class Clock:
     Attributes:
       counts: The counts, by key.
       own: Nanoseconds of overhead.
-      whole: Nanoseconds from start to end; 0 until `end`.
+      total: Nanoseconds from start to end; 0 until `end`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[Key, Count] = {}
         self.own = 0
-        self.whole = 0
+        self.total = 0
         self.begun: list[Key] = []  # open blocks, innermost last
         self._thread = threading.get_ident()
         self._any = False  # whether anything was counted
@@ -126,4 +126,4 @@ class Clock:
         """Stop the clock."""
         now = perf_counter_ns()
         self.count(Key("", "", PYTHON), now - self._last)
-        self.whole = now - self._start
+        self.total = now - self._start

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import settings
 from ..core.compile import cache
@@ -15,13 +15,16 @@ from ..core.cpu.sweeper import Sweeper
 from ..core.derive import instrumentation
 from ..core.derive.instrumentation import InstrumentedList, caller
 from ..core.log.log import Log, local
-from ..core.plan.plan import Planner
+from ..core.plan.plan import Plan, Planner
 from ..core.replay import dispatch
 from ..core.replay.recording import Recording
 from ..core.values.weakrefs import WeakObjectMap
 from ..keras.optimizers.optimizer import Optimizer
 from ..tape import GradientTape
 from .measurements import Measurements
+
+if TYPE_CHECKING:
+    from ..core.values.tensor import Tensor
 
 # Kinds of work besides the kinds of kernels.
 RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
@@ -79,11 +82,11 @@ class Hooks:
             tree.holds = tree.guards.holds
         instrumentation.configure(traceback=self.record_op)
 
-    def _put(self, owner: Any, name: str, value: Any) -> None:
+    def _put(self, owner: object, name: str, value: object) -> None:
         self.before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
-    def _time_calls(self, function: Any, how: str) -> Any:
+    def _time_calls(self, function: Callable[..., Any], how: str) -> Any:
         clock = self.measurements.clock
 
         @functools.wraps(function)
@@ -95,15 +98,15 @@ class Hooks:
 
         return time
 
-    def _heard(self, tensor: Any, line: str) -> None:
+    def _heard(self, tensor: Tensor, line: str) -> None:
         if self.measurements.clock.is_own_thread():
             self.measurements.record_row(tensor, line)
 
-    def _sweep(self, run: Any) -> Callable[[Any, Any, Any], None]:
+    def _sweep(self, run: Callable[..., Any]) -> Callable[[Any, Any, Any], None]:
         measurements, clock = self.measurements, self.measurements.clock
 
         @functools.wraps(run)
-        def sweep(sweeper: Any, log: Any, plan: Any) -> None:
+        def sweep(sweeper: Any, log: Log, plan: Plan) -> None:
             if not clock.is_own_thread():
                 return run(sweeper, log, plan)  # type: ignore[no-any-return]
             with clock.aside():
@@ -112,11 +115,11 @@ class Hooks:
 
         return sweep
 
-    def _look(self, look: Any) -> Any:
+    def _look(self, look: Callable[..., Any]) -> Any:
         measurements, clock = self.measurements, self.measurements.clock
 
         @functools.wraps(look)
-        def timed_look(log: Any, tensor: Any) -> Any:
+        def timed_look(log: Log, tensor: Tensor) -> Any:
             if not clock.is_own_thread():
                 return look(log, tensor)
             line, before = caller(), measurements.work
@@ -127,7 +130,7 @@ class Hooks:
 
         return timed_look
 
-    def _call(self, call: Any) -> Any:
+    def _call(self, call: Callable[..., Any]) -> Any:
         measurements, clock = self.measurements, self.measurements.clock
 
         @functools.wraps(call)
@@ -148,29 +151,29 @@ class Hooks:
 
         return call_cell
 
-    def _tape(self, make: Any) -> Any:
+    def _tape(self, make: Callable[..., Any]) -> Any:
         measurements = self.measurements
 
         @functools.wraps(make)
-        def make_tape(tape: Any, *args: Any, **kwargs: Any) -> None:
+        def make_tape(tape: GradientTape, *args: Any, **kwargs: Any) -> None:
             make(tape, *args, **kwargs)
             if tape._persistent and measurements.clock.is_own_thread():
                 measurements.record_persistent_tape(tape, caller())
 
         return make_tape
 
-    def _watch_gradient(self, gradient: Any) -> Any:
+    def _watch_gradient(self, gradient: Callable[..., Any]) -> Any:
         measurements = self.measurements
 
         @functools.wraps(gradient)
-        def request(tape: Any, *args: Any, **kwargs: Any) -> Any:
+        def request(tape: GradientTape, *args: Any, **kwargs: Any) -> Any:
             if measurements.clock.is_own_thread():
                 measurements.record_gradient(tape)
             return gradient(tape, *args, **kwargs)
 
         return request
 
-    def _watch_step(self, apply: Any) -> Any:
+    def _watch_step(self, apply: Callable[..., Any]) -> Any:
         measurements = self.measurements
 
         @functools.wraps(apply)

@@ -9,18 +9,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.derive.instrumentation import caller
 from ..core.derive.reachability import operands
 from ..core.log.log import Log
 from ..core.log.op import CODES
+from ..core.plan.plan import Plan
 from ..core.values.spec import SPECS
 from ..core.values.weakrefs import WeakObjectMap
 from .clock import Clock, Key
 from .rows import Row, groups_of
 
-ELEMENT_READS = {"SmallSlice", "StridedSlice", "GatherV2"}  # ops that can take single elements
+if TYPE_CHECKING:
+    from ..core.values.tensor import Tensor
+    from ..tape import GradientTape
+
+INDEXING_OPS = {"SmallSlice", "StridedSlice", "GatherV2"}  # ops that can take single elements
 EXAMPLES = 4  # signatures to keep as examples
 PLANS = 64  # plans whose rows are cached
 
@@ -101,12 +106,12 @@ class Measurements:
         """Drop the cached rows of plans."""
         self._plans.clear()
 
-    def record_op(self, op: str, log: Any, tensor: Any, line: str) -> None:
+    def record_op(self, op: str, log: Log, tensor: Tensor, line: str) -> None:
         """Count a recorded op."""
         if not log.nested:
             self.eager_ops[line] += 1
         spec = tensor._spec
-        if op in ELEMENT_READS and spec.size <= 1:
+        if op in INDEXING_OPS and spec.size <= 1:
             of = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].size
             if of > 1:
                 self.element_reads[line] += 1
@@ -151,12 +156,12 @@ class Measurements:
             if shapes not in value.shapes:
                 value.shapes.append(shapes)
 
-    def record_persistent_tape(self, tape: Any, line: str) -> None:
+    def record_persistent_tape(self, tape: GradientTape, line: str) -> None:
         """Count the creation of a persistent tape."""
         self.persistent_tapes[line] = self.persistent_tapes.get(line, 0) + 1
         self._tapes.put(tape, [line, 0])
 
-    def record_gradient(self, tape: Any) -> None:
+    def record_gradient(self, tape: GradientTape) -> None:
         """Count a gradient computation of a tape."""
         entry = self._tapes.get(tape)
         if entry is not None:
@@ -167,14 +172,14 @@ class Measurements:
         """Count an optimizer step outside of functions."""
         self.optimizer_steps[line] += 1
 
-    def record_row(self, tensor: Any, line: str) -> None:
+    def record_row(self, tensor: Tensor, line: str) -> None:
         """Count a recorded row."""
         log = tensor._home
         op = CODES.entries[log.code[tensor._row]][0]
         self.clock.reach(line, op.name)
         self.record_op(op.name, log, tensor, line)
 
-    def record_plan(self, log: Log, plan: Any, nanoseconds: list[int], line: str) -> None:
+    def record_plan(self, log: Log, plan: Plan, nanoseconds: list[int], line: str) -> None:
         """Count an executed plan, given the time of each of its groups."""
         self.clock.spent(sum(nanoseconds))
         self.work += plan.work
@@ -189,7 +194,7 @@ class Measurements:
             for key, part, calls, size in shares:
                 self.clock.count(key, round(part * took), calls, size)
 
-    def _shares(self, log: Log, plan: Any, line: str) -> list[list[tuple[Key, float, int, int]]]:
+    def _shares(self, log: Log, plan: Plan, line: str) -> list[list[tuple[Key, float, int, int]]]:
         """Return, for each group, its keys with their share of the time, rows and bytes."""
         lines = getattr(log.tensors, "lines", {})
         known = self._plans.get(id(plan))
@@ -213,7 +218,7 @@ class Measurements:
         return shares
 
 
-def _line(row: Any, lines: dict[int, str], ordered: list[int], line: str) -> str:
+def _line(row: Row, lines: dict[int, str], ordered: list[int], line: str) -> str:
     """Return a row's line, or that of the next row with one: gradients append many rows at once."""
     value = lines.get(row.row)
     if value is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ class Profile:
           RuntimeError: If another profile is running, or this one was used already.
           UnimplementedError: If the device is not the CPU.
         """
-        if _running or self.measurements.clock.whole:
+        if _running or self.measurements.clock.total:
             raise RuntimeError("A profile is running, or this one is over: create a new one.")
         if settings.device() != "cpu":
             raise UnimplementedError(
@@ -83,7 +84,7 @@ class Profile:
     def __repr__(self) -> str:
         return self.report()
 
-    def save(self, path: Any, top: int = 20) -> None:
+    def save(self, path: str | os.PathLike[str], top: int = 20) -> None:
         """Save a picture (``.svg``), all numbers (``.json``) or the table (any other name).
 
         Args:

@@ -70,7 +70,7 @@ def data(measurements: Measurements) -> dict[str, Any]:
     """Return all results as plain numbers and strings."""
     clock = measurements.clock
     return {
-        "seconds": (clock.whole - clock.own) / 1e9,
+        "seconds": (clock.total - clock.own) / 1e9,
         "profiler": clock.own / 1e9,
         "parts": {name: n / 1e9 for name, n in parts(measurements).items()},
         "lines": [
@@ -103,7 +103,7 @@ def data(measurements: Measurements) -> dict[str, Any]:
 def report(measurements: Measurements, top: int) -> str:
     """Return the results as a text table."""
     clock = measurements.clock
-    total = max(clock.whole - clock.own, 1)
+    total = max(clock.total - clock.own, 1)
     lines = [f"{seconds(total)} in total, plus {seconds(clock.own)} of overhead", ""]
     for name, spent in parts(measurements).items():
         if spent:
@@ -224,7 +224,7 @@ FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 def picture(measurements: Measurements, top: int) -> str:
     """Return the SVG of the ``top`` longest bars."""
     clock = measurements.clock
-    total = max(clock.whole - clock.own, 1)
+    total = max(clock.total - clock.own, 1)
     shown_bars = [bar for bar in bars(measurements)[:top] if bar.counted.nanoseconds > 0]
     most = max((bar.counted.nanoseconds for bar in shown_bars), default=1)
     width, height = SIDE + LONGEST + 250, 64 + HIGH * len(shown_bars)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.log.op import CODES
 from ..core.plan.plan import (
@@ -21,6 +21,9 @@ from ..core.plan.plan import (
 )
 from ..core.values.spec import SPECS
 from ..kernels.passes.layout import CALL
+
+if TYPE_CHECKING:
+    from ..core.log.log import Log
 
 LOOP, LANES, ARRAY, HOST, COPY = (
     "fused loop",
@@ -53,7 +56,7 @@ class Row(NamedTuple):
     dtype: str
 
 
-def groups_of(log: Any, plan: Plan) -> list[list[Row]]:
+def groups_of(log: Log, plan: Plan) -> list[list[Row]]:
     """Return the rows of each group of a plan.
 
     Only a group as a whole is timed. Its time is divided in proportion to the rows' elements, plus

@@ -16,13 +16,16 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.log.log import local
 from ..core.values.dtypes import bfloat16
 from ..errors import DataLossError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Array = np.ndarray[Any, Any]
 Entry = tuple[str, tuple[int, ...], int, int]  # an array's dtype, shape, start and end
@@ -51,7 +54,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _PAIRS = np.dtype(np.complex128)
 
 
-def pack(arrays: Mapping[str, Array], description: Any) -> bytes:
+def pack(arrays: Mapping[str, Array], description: object) -> bytes:
     """Serialize arrays and a description to the bytes of a file.
 
     Args:
@@ -131,7 +134,7 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
         raise lost("its description is damaged") from None
 
 
-def _checksum(entries: Any, text: str, data: Any) -> str:
+def _checksum(entries: object, text: str, data: bytes | memoryview) -> str:
     digest = hashlib.sha256(json.dumps([entries, text], sort_keys=True).encode())
     digest.update(data)
     return digest.hexdigest()
@@ -142,7 +145,7 @@ def _entry(dtype: str, shape: list[int], data_offsets: list[int]) -> Entry:
     return str(dtype), tuple(map(int, shape)), begin, end
 
 
-def _check_places(entries: dict[str, Entry], size: int, lost: Any) -> None:
+def _check_places(entries: dict[str, Entry], size: int, lost: Callable[[str], Exception]) -> None:
     """Check that the arrays are contiguous and fill the data exactly."""
     at = 0
     for name, (kind, shape, begin, end) in sorted(

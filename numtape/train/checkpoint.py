@@ -53,7 +53,7 @@ class Checkpoint:
     _root: Any = None
     _save_counter: Variable | None = None
 
-    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+    def __init__(self, root: object = None, **kwargs: object) -> None:
         roots = kwargs if root is None else {"root": root, **kwargs}
         for name, value in roots.items():
             _check_stored(name, value)
@@ -67,7 +67,7 @@ class Checkpoint:
         vars(self)["_root"] = root
         vars(self).update(kwargs)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         _check_stored(name, value)
         object.__setattr__(self, name, value)
         notify_changed(self)
@@ -95,7 +95,7 @@ class Checkpoint:
             self._save_counter = Variable(0, trainable=False, name="save_counter", dtype=int64)
         return self._save_counter
 
-    def write(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
+    def write(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
         """Write the values to a file.
 
         Args:
@@ -120,7 +120,7 @@ class Checkpoint:
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))
         return path
 
-    def save(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
+    def save(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
         """Write the values to a new, numbered file, and record it as the folder's latest.
 
         Args:
@@ -157,7 +157,9 @@ class Checkpoint:
             counter.assign(before)
             raise
 
-    def read(self, save_path: str | os.PathLike[str], options: Any = None) -> CheckpointLoadStatus:
+    def read(
+        self, save_path: str | os.PathLike[str], options: object = None
+    ) -> CheckpointLoadStatus:
         """Restore the variables from a file written by `write`; on an error, none changes.
 
         Args:
@@ -191,7 +193,7 @@ class Checkpoint:
         restoration.begin([self] if self._root is None else [self, self._root])
         return CheckpointLoadStatus(restoration, self)
 
-    def restore(self, save_path: str | os.PathLike[str] | None, options: Any = None) -> Any:
+    def restore(self, save_path: str | os.PathLike[str] | None, options: object = None) -> Any:
         """Restore the variables from a file written by `save`; on an error, none changes.
 
         Args:
@@ -222,7 +224,7 @@ class Checkpoint:
         return f"<Checkpoint of {json.dumps(sorted(parts(self)))}>"
 
 
-def _check_stored(name: str, value: Any) -> None:
+def _check_stored(name: str, value: object) -> None:
     """Reject objects that TensorFlow can store and numtape cannot.
 
     Raises:

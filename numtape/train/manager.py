@@ -6,13 +6,16 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.log.log import local
 from ..core.log.variable import Variable
 from .arrays import SUFFIX
 from .checkpoint import Checkpoint
 from .state import read_state, record_state
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import IntLike
 
 
 class CheckpointManager:
@@ -110,7 +113,10 @@ class CheckpointManager:
         return latest
 
     def save(
-        self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
+        self,
+        checkpoint_number: IntLike | None = None,
+        check_interval: bool = True,
+        options: object = None,
     ) -> str | None:
         """Save a checkpoint, and delete old ones.
 

@@ -12,48 +12,48 @@ from ..module import Module
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of values
 
 
-def is_trackable(thing: Any) -> bool:
+def is_trackable(obj: object) -> bool:
     """Whether an object is a variable or has parts."""
-    return isinstance(thing, Variable | Module) or hasattr(type(thing), "_nt_saved_parts")
+    return isinstance(obj, Variable | Module) or hasattr(type(obj), "_nt_saved_parts")
 
 
-def parts(thing: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
+def parts(obj: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
     """Return the direct parts of an object by name, including those in lists and dicts.
 
     Args:
-      thing: The object.
+      obj: The object.
       without: Classes whose instances are skipped.
     """
     children: dict[str, Any] = {}
-    if not isinstance(thing, Variable):
-        for name, value in thing._nt_saved_parts().items():
+    if not isinstance(obj, Variable):
+        for name, value in obj._nt_saved_parts().items():
             children.update((k, x) for k, x in _flat(name, value) if not isinstance(x, without))
     return children
 
 
 def named_parts(
-    thing: Any, number: Callable[[Variable], int | None], without: type | tuple[type, ...] = ()
+    obj: Any, number: Callable[[Variable], int | None], without: type | tuple[type, ...] = ()
 ) -> dict[str, Any]:
     """Return the direct parts of an object by their names in a graph.
 
     Args:
-      thing: The object.
+      obj: The object.
       number: A function from a variable to its node in the graph, or None. Slots of optimizers
         are named after these nodes.
       without: Classes whose instances are skipped.
     """
-    children = parts(thing, without)
-    names = alternative_names(thing, number)
+    children = parts(obj, without)
+    names = alternative_names(obj, number)
     return {names.get(name, name): part for name, part in children.items()} if names else children
 
 
-def alternative_names(thing: Any, number: Callable[[Variable], int | None]) -> dict[str, str]:
+def alternative_names(obj: object, number: Callable[[Variable], int | None]) -> dict[str, str]:
     """Return the names in the graph of the parts whose names differ there."""
-    names = getattr(thing, "_nt_saved_names", None)
+    names = getattr(obj, "_nt_saved_names", None)
     return {} if names is None else names(number)
 
 
-def _flat(name: Any, value: Any) -> Iterator[tuple[str, Any]]:
+def _flat(name: object, value: object) -> Iterator[tuple[str, Any]]:
     if is_trackable(value):
         yield str(name), original(value) if isinstance(value, Variable) else value
     elif isinstance(value, list | tuple):
@@ -85,24 +85,24 @@ class ObjectGraph:
     def __init__(self, root: Any, without: type | tuple[type, ...] = ()) -> None:
         self.nodes: list[Any] = []
         self.variables: dict[str, Variable] = {}
-        things, paths = [root], [""]
+        objects, paths = [root], [""]
         numbers = {id(root): 0}
-        for thing, path in zip(things, paths, strict=True):  # both grow in the loop
-            if isinstance(thing, Variable):
+        for obj, path in zip(objects, paths, strict=True):  # both grow in the loop
+            if isinstance(obj, Variable):
                 key = f"{path}{_VALUE}"
                 self.nodes.append(key)
-                self.variables[key] = thing
+                self.variables[key] = obj
                 continue
             own = {}
-            for name, part in parts(thing, without).items():
+            for name, part in parts(obj, without).items():
                 if id(part) not in numbers:
-                    numbers[id(part)] = len(things)
-                    things.append(part)
+                    numbers[id(part)] = len(objects)
+                    objects.append(part)
                     paths.append(f"{path}/{name}" if path else name)
                 own[name] = numbers[id(part)]
             self.nodes.append(own)
-        for thing, node in zip(things, self.nodes, strict=True):
-            names = alternative_names(thing, lambda v: numbers.get(id(v)))
+        for obj, node in zip(objects, self.nodes, strict=True):
+            names = alternative_names(obj, lambda v: numbers.get(id(v)))
             for old, new in names.items():
                 node[new] = node.pop(old)
 

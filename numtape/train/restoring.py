@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from ..core.values.weakrefs import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
 from .parts import ObjectGraph, alternative_names, named_parts, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .checkpoint import Checkpoint
 
 
 class Restoration:
@@ -41,7 +46,12 @@ class Restoration:
         self._bound: WeakObjectMap[int] = WeakObjectMap()  # an object's node
         self._keepers: WeakObjectMap[int] = WeakObjectMap()  # optimizers' nodes
 
-    def begin(self, roots: Iterable[Any], required: Any = None, skipped: Any = None) -> None:
+    def begin(
+        self,
+        roots: Iterable[Any],
+        required: Iterable[Variable] | None = None,
+        skipped: list[str] | None = None,
+    ) -> None:
         """Restore all variables inside the roots; if one does not match, none changes.
 
         Args:
@@ -59,8 +69,8 @@ class Restoration:
     def _bind(
         self,
         pairs: list[tuple[Any, int]],
-        before: Any = None,
-        required: Any = None,
+        before: Callable[[Any], None] | None = None,
+        required: Iterable[Variable] | None = None,
         skipped: list[str] | None = None,
     ) -> None:
         """Bind objects to their nodes, with all their parts, and restore their variables."""
@@ -69,27 +79,27 @@ class Restoration:
         self._walk(pairs, bound, matches, skipped)
         # Slots of optimizers are named after variables, which must be bound first.
         keepers = [
-            (thing, k)
-            for thing, k in [*bound.values(), *self._keepers]
-            if hasattr(thing, "_nt_saved_names")
+            (obj, k)
+            for obj, k in [*bound.values(), *self._keepers]
+            if hasattr(obj, "_nt_saved_names")
         ]
-        for thing, number in keepers:
-            own, node = self._parts(thing, number, bound), self.nodes[number]
-            kept = [(own[name], k) for name, k in node.items() if name in own]
-            self._walk(kept, bound, matches, skipped)
+        for obj, number in keepers:
+            own, node = self._parts(obj, number, bound), self.nodes[number]
+            children = [(own[name], k) for name, k in node.items() if name in own]
+            self._walk(children, bound, matches, skipped)
         if required is not None:
             self._check_complete(required, {id(v) for v, _ in matches}, {key for _, key in matches})
-        _give([v for v, _ in matches], [self.left[key] for _, key in matches])
+        _assign_values([v for v, _ in matches], [self.left[key] for _, key in matches])
         for _, key in matches:
             self.left.pop(key, None)
-        for thing, number in bound.values():
-            self._note(thing, number)
-        for thing, number in bound.values():
-            if not isinstance(thing, Variable):
+        for obj, number in bound.values():
+            self._remember(obj, number)
+        for obj, number in bound.values():
+            if not isinstance(obj, Variable):
                 if before is not None:
-                    before(thing)
-                if self._lacks(thing, number):
-                    wait(thing, self._on_new_parts)
+                    before(obj)
+                if self._lacks(obj, number):
+                    wait(obj, self._on_new_parts)
 
     def _walk(
         self,
@@ -99,33 +109,33 @@ class Restoration:
         skipped: list[str] | None,
     ) -> None:
         """Bind objects and all their parts to their nodes."""
-        for thing, number in pairs:  # grows in the loop
-            if id(thing) in bound or self._is_bound(thing):
+        for obj, number in pairs:  # grows in the loop
+            if id(obj) in bound or self._is_bound(obj):
                 continue
-            bound[id(thing)] = thing, number
+            bound[id(obj)] = obj, number
             node = self.nodes[number]
-            if isinstance(thing, Variable) != isinstance(node, str):
+            if isinstance(obj, Variable) != isinstance(node, str):
                 raise ValueError(
                     f"{self.where} has {'a value' if isinstance(node, str) else 'parts'} where the "
-                    f"program has {thing!r}."
+                    f"program has {obj!r}."
                 )
             if isinstance(node, str):
                 if node in self.left:
-                    wrong = self._wrong(thing, node)
+                    wrong = self._wrong(obj, node)
                     if wrong is None:
-                        matches.append((thing, node))
+                        matches.append((obj, node))
                     elif skipped is None:
                         raise wrong
                     else:
                         skipped.append(str(wrong))
                 else:  # another variable was restored from it
-                    del bound[id(thing)]
+                    del bound[id(obj)]
                 continue
-            own = self._parts(thing, number, bound)
+            own = self._parts(obj, number, bound)
             pairs.extend((own[name], k) for name, k in node.items() if name in own)
 
     def _parts(
-        self, thing: Any, number: int, bound: dict[int, tuple[Any, int]] | None = None
+        self, obj: object, number: int, bound: dict[int, tuple[Any, int]] | None = None
     ) -> dict[str, Any]:
         """Return the parts of an object by their names in the file."""
 
@@ -133,9 +143,9 @@ class Restoration:
             entry = (bound or {}).get(id(variable))
             return self._bound.get(variable) if entry is None else entry[1]
 
-        if not hasattr(thing, "_nt_saved_names"):
-            return parts(thing, self._without)
-        node, names = self.nodes[number], alternative_names(thing, number_of)
+        if not hasattr(obj, "_nt_saved_names"):
+            return parts(obj, self._without)
+        node, names = self.nodes[number], alternative_names(obj, number_of)
         if names.keys() & node.keys():
             raise UnimplementedError(
                 f"An earlier numtape wrote {self.where}, which does not record the variables of "
@@ -150,7 +160,7 @@ class Restoration:
                     f"that it trains, or their model, to the checkpoint: then their order does "
                     f"not matter."
                 )
-        return named_parts(thing, number_of, self._without)
+        return named_parts(obj, number_of, self._without)
 
     def _check_complete(
         self, required: Iterable[Variable], restored_ids: set[int], taken: set[str]
@@ -193,17 +203,17 @@ class Restoration:
             )
         return None
 
-    def _note(self, thing: Any, number: int) -> None:
-        self._bound.put(thing, number)
-        if hasattr(thing, "_nt_saved_names"):
-            self._keepers.put(thing, number)
+    def _remember(self, obj: object, number: int) -> None:
+        self._bound.put(obj, number)
+        if hasattr(obj, "_nt_saved_names"):
+            self._keepers.put(obj, number)
 
-    def _is_bound(self, thing: Any) -> bool:
-        return thing in self._bound
+    def _is_bound(self, obj: object) -> bool:
+        return obj in self._bound
 
-    def _lacks(self, thing: Any, number: int) -> bool:
+    def _lacks(self, obj: object, number: int) -> bool:
         """Whether values are left for parts that an object does not have yet."""
-        own = self._parts(thing, number)
+        own = self._parts(obj, number)
         return any(
             name not in own and self._holds(k, set()) for name, k in self.nodes[number].items()
         )
@@ -218,12 +228,12 @@ class Restoration:
         visited.add(number)
         return any(self._holds(k, visited) for k in node.values())
 
-    def _on_new_parts(self, thing: Any) -> bool:
+    def _on_new_parts(self, obj: object) -> bool:
         """Restore new parts of an object; return whether to keep listening for more."""
-        number = self._bound.get(thing)
+        number = self._bound.get(obj)
         if number is None:
             return False
-        own, node = self._parts(thing, number), self.nodes[number]
+        own, node = self._parts(obj, number), self.nodes[number]
         fresh = [
             (own[name], k)
             for name, k in node.items()
@@ -231,21 +241,21 @@ class Restoration:
         ]
         if fresh:
             self._bind(fresh)
-        return self._lacks(thing, number)
+        return self._lacks(obj, number)
 
     def complete(self) -> None:
         """Restore new parts of all bound objects that did not notify of their change."""
-        for thing, _ in self._bound:
-            if not isinstance(thing, Variable):
-                self._on_new_parts(thing)
+        for obj, _ in self._bound:
+            if not isinstance(obj, Variable):
+                self._on_new_parts(obj)
 
-    def unmatched(self, root: Any) -> list[Variable]:
+    def unmatched_variables(self, root: Any) -> list[Variable]:
         """Return the variables inside a root that were not restored."""
         graph = ObjectGraph(root, self._without)
         return [v for v in graph.variables.values() if not self._is_bound(v)]
 
 
-def _give(variables: list[Variable], arrays: list[Any]) -> None:
+def _assign_values(variables: list[Variable], arrays: list[Any]) -> None:
     """Assign values; for variables created by the call being recorded, set their initial value."""
     values = [of_array(x, v._spec) for v, x in zip(variables, arrays, strict=True)]
     created = local.log.created
@@ -269,7 +279,7 @@ class CheckpointLoadStatus:
       checkpoint: The checkpoint that is restored.
     """
 
-    def __init__(self, restoration: Restoration, checkpoint: Any) -> None:
+    def __init__(self, restoration: Restoration, checkpoint: Checkpoint) -> None:
         self._restoration, self._checkpoint = restoration, checkpoint
 
     def assert_consumed(self) -> CheckpointLoadStatus:
@@ -300,7 +310,9 @@ class CheckpointLoadStatus:
         """
         self._restoration.complete()
         counter = getattr(self._checkpoint, "_save_counter", None)
-        missing = [v for v in self._restoration.unmatched(self._checkpoint) if v is not counter]
+        missing = [
+            v for v in self._restoration.unmatched_variables(self._checkpoint) if v is not counter
+        ]
         if missing:
             raise AssertionError(
                 f"Found {len(missing)} Python objects that were not bound to checkpointed values, "
@@ -335,10 +347,10 @@ class CheckpointLoadStatus:
         """
         return self
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: object = None) -> None:
         """Do nothing: the values are restored already."""
 
-    def run_restore_ops(self, session: Any = None) -> None:
+    def run_restore_ops(self, session: object = None) -> None:
         """Do nothing: the values are restored already."""
 
 
@@ -358,9 +370,9 @@ class InitializationOnlyStatus:
         """
         return self
 
-    def initialize_or_restore(self, session: Any = None) -> None:
+    def initialize_or_restore(self, session: object = None) -> None:
         """Do nothing: the variables have their initial values."""
 
-    def run_restore_ops(self, session: Any = None) -> NoReturn:
+    def run_restore_ops(self, session: object = None) -> NoReturn:
         """Raise an AssertionError: there is no checkpoint to restore."""
         self._refuse()

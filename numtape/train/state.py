@@ -76,7 +76,7 @@ def read_state(folder: str, name: str = NAME) -> dict[str, Any] | None:
         ) from None
 
 
-def _inside(folder: str, name: Any) -> str:
+def _inside(folder: str, name: object) -> str:
     """Return a path inside the folder. Others are rejected, because a manager deletes files."""
     if not isinstance(name, str) or name in ("", ".", "..") or os.path.basename(name) != name:
         raise ValueError("the name must be that of a file in the folder")

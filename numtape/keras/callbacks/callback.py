@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Callback:
@@ -252,13 +255,13 @@ class LambdaCallback(Callback):
 
     def __init__(
         self,
-        on_epoch_begin: Any = None,
-        on_epoch_end: Any = None,
-        on_train_begin: Any = None,
-        on_train_end: Any = None,
-        on_train_batch_begin: Any = None,
-        on_train_batch_end: Any = None,
-        **kwargs: Any,
+        on_epoch_begin: Callable[..., Any] | None = None,
+        on_epoch_end: Callable[..., Any] | None = None,
+        on_train_begin: Callable[..., Any] | None = None,
+        on_train_end: Callable[..., Any] | None = None,
+        on_train_batch_begin: Callable[..., Any] | None = None,
+        on_train_batch_end: Callable[..., Any] | None = None,
+        **kwargs: object,
     ) -> None:
         vars(self).update(kwargs)
         provided = {

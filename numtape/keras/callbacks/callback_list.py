@@ -29,8 +29,8 @@ def as_numbers(logs: dict[str, Any] | None) -> dict[str, Any]:
     return result
 
 
-def _overrides(callback: Any, *names: str) -> bool:
-    """Whether a callback, of any class, overrides one of these methods."""
+def _overrides(callback: object, *names: str) -> bool:
+    """Whether a callback overrides one of these methods. It need not be a `Callback`."""
     if isinstance(callback, Callback):
         return callback.overrides(*names)
     return any(hasattr(callback, name) for name in names)
@@ -62,11 +62,11 @@ class CallbackList(Callback):
 
     def __init__(
         self,
-        callbacks: Any = None,
+        callbacks: object = None,
         add_history: bool = False,
         add_progbar: bool = False,
         model: Any = None,
-        **params: Any,
+        **params: object,
     ) -> None:
         if add_progbar:
             raise NotImplementedError(
@@ -85,7 +85,7 @@ class CallbackList(Callback):
             histories = [History()]
             self.callbacks.append(histories[0])
         self._nt_history = histories[-1] if histories else None
-        self._nt_wanted: dict[str, list[Any]] = {}
+        self._nt_cached_listeners: dict[str, list[Any]] = {}
         self.set_model(model)
         self.set_params(params)
 
@@ -115,26 +115,26 @@ class CallbackList(Callback):
         Returns:
           A bool.
         """
-        return bool(self._nt_wanting(name))
+        return bool(self._nt_listeners(name))
 
-    def _nt_wanting(self, name: str) -> list[Any]:
+    def _nt_listeners(self, name: str) -> list[Any]:
         """The callbacks that override a method, cached until the next ``on_*_begin``."""
-        result = self._nt_wanted.get(name)
+        result = self._nt_cached_listeners.get(name)
         if result is None:
             names = [name, *([_OLDER[name]] if name in _OLDER else [])]
             result = [one for one in self.callbacks if _overrides(one, *names)]
-            self._nt_wanted[name] = result
+            self._nt_cached_listeners[name] = result
         return result
 
     def _nt_call(self, name: str, *place: int, logs: dict[str, Any] | None) -> None:
-        wanting = self._nt_wanting(name)
-        if wanting:
+        listeners = self._nt_listeners(name)
+        if listeners:
             logs = as_numbers(logs)
-            for callback in wanting:
+            for callback in listeners:
                 getattr(callback, name)(*place, logs=logs)
 
     def _nt_begin(self, name: str, logs: dict[str, Any] | None) -> None:
-        self._nt_wanted.clear()  # the callbacks or their methods may have changed
+        self._nt_cached_listeners.clear()  # the callbacks or their methods may have changed
         self._nt_call(name, logs=logs)
 
     def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:

@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...compat.traceback_filter import warn
 from .callback import Callback
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import NumberLike
 
 
 def say(text: str) -> None:
@@ -58,7 +61,7 @@ class MonitorCallback(Callback):
         if direction == "down":
             self.min_delta *= -1
 
-    def _nt_is_improvement(self, value: Any, reference: Any) -> bool:
+    def _nt_is_improvement(self, value: NumberLike, reference: NumberLike | None) -> bool:
         if self.monitor_op is None:  # the model's metrics exist only after the first batch
             self._nt_set_monitor_op()
         if reference is None:
@@ -67,7 +70,7 @@ class MonitorCallback(Callback):
         return bool(self.monitor_op(value - self.min_delta, reference))
 
 
-def _direction(model: Any, name: str) -> str | None:
+def _direction(model: object, name: str) -> str | None:
     """Return "up" if a larger value of the metric is better, "down" if a smaller; else None."""
     for metric in getattr(model, "metrics", None) or []:
         for part in (metric, *(getattr(metric, "metrics", None) or [])):
@@ -263,7 +266,7 @@ class ModelCheckpoint(MonitorCallback):
 
     def _nt_save(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> None:
         path = self._nt_path(epoch, batch, logs)
-        save, best = self._nt_asked(epoch, logs, path)
+        save, best = self._nt_decide(epoch, logs, path)
         if not save:
             return
         if Path(path).is_dir():
@@ -280,7 +283,7 @@ class ModelCheckpoint(MonitorCallback):
         if self.verbose > 0:
             say(f"\nEpoch {epoch + 1}: finished saving model to {path}")
 
-    def _nt_asked(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
+    def _nt_decide(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
         """Return whether to save the model, and the best value after that."""
         begin = f"\nEpoch {epoch + 1}:"
         if not self.save_best_only:
@@ -297,15 +300,15 @@ class ModelCheckpoint(MonitorCallback):
                 f"{current}. Falling back to `save_best_only=False`."
             )
             return True, self.best
-        before = "None" if self.best is None else f"{self.best:.5f}"
+        best = "None" if self.best is None else f"{self.best:.5f}"
         better = self._nt_is_improvement(current, self.best)
         if self.verbose > 0 and better:
             say(
-                f"{begin} {self.monitor} improved from {before} to {current:.5f}, saving model to "
+                f"{begin} {self.monitor} improved from {best} to {current:.5f}, saving model to "
                 f"{path}"
             )
         elif self.verbose > 0:
-            say(f"{begin} {self.monitor} did not improve from {before}")
+            say(f"{begin} {self.monitor} did not improve from {best}")
         return better, current
 
     def _nt_path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
@@ -321,7 +324,7 @@ class ModelCheckpoint(MonitorCallback):
             ) from None
 
 
-def rate(optimizer: Any) -> float:
+def rate(optimizer: object) -> float:
     """Return an optimizer's learning rate."""
     if not hasattr(optimizer, "learning_rate"):
         raise ValueError('Optimizer must have a "learning_rate" attribute.')
@@ -414,7 +417,7 @@ class ReduceLROnPlateau(MonitorCallback):
         min_delta: float = 1e-4,
         cooldown: int = 0,
         min_lr: float = 0.0,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(monitor, mode, min_delta=min_delta)
         if factor >= 1.0:

@@ -52,7 +52,7 @@ class TerminateOnNaN(Callback):
         self.model.stop_training = True
 
 
-def _show(value: Any) -> Any:
+def _show(value: object) -> Any:
     """Format a value for the file; arrays and iterables become a quoted list."""
     single = isinstance(value, str) or (isinstance(value, np.ndarray) and not value.ndim)
     if single or not isinstance(value, Iterable):

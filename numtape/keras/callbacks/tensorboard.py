@@ -60,9 +60,9 @@ class TensorBoard(Callback):
         write_images: bool = False,
         write_steps_per_second: bool = False,
         update_freq: str | int = "epoch",
-        profile_batch: Any = 0,
+        profile_batch: object = 0,
         embeddings_freq: int = 0,
-        embeddings_metadata: Any = None,
+        embeddings_metadata: object = None,
     ) -> None:
         for name, value in (
             ("write_images", write_images),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.along_axis import argmax
@@ -19,6 +19,9 @@ from ..loss_functions import same_rank
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, IntLike, NumberLike, TensorLike
+
 _function = describe(
     MEANINGS,
     "A float32 tensor: 1 for each correct example, 0 for the others.",
@@ -26,7 +29,7 @@ _function = describe(
 )
 
 
-def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Return 1 where predictions equal the labels, else 0."""
     y_pred = as_tensor(y_pred)
     y_true, y_pred = same_rank(cast(as_tensor(y_true), y_pred.dtype), y_pred)
@@ -34,7 +37,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
 
 
 @_function
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
+def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: NumberLike = 0.5) -> Tensor:
     """Return 1 where thresholded predictions equal labels of 0 and 1.
 
     >>> tf.keras.metrics.binary_accuracy([[1.0], [0.0]], [[0.7], [0.6]]).numpy()
@@ -48,7 +51,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: Any = 0.5) -> Tensor:
     return cast(equal(y_true, cast(above, y_true.dtype)), float32)
 
 
-def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
+def _is_top_class(labels: Tensor, y_pred: Tensor) -> Tensor:
     """Return 1 where the largest prediction is the label's class, in the labels' shape."""
     shape = labels.shape
     if 0 < labels.ndim == y_pred.ndim and shape[-1] == 1:
@@ -58,7 +61,7 @@ def _right(labels: Tensor, y_pred: Tensor) -> Tensor:
 
 
 @_function
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Return 1 where the largest prediction is the class of the one-hot label.
 
     >>> tf.keras.metrics.categorical_accuracy([[0, 1], [1, 0]], [[0.1, 0.9], [0.2, 0.8]]).numpy()
@@ -70,22 +73,22 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
             f"One-hot labels must have a class axis, as predictions have. Received: "
             f"y_true.shape={as_tensor(y_true).shape}, y_pred.shape={y_pred.shape}."
         )
-    return _right(labels, y_pred)
+    return _is_top_class(labels, y_pred)
 
 
 @_function
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """Return 1 where the largest prediction is the class of the integer label.
 
     >>> tf.keras.metrics.sparse_categorical_accuracy([1, 0], [[0.1, 0.9], [0.2, 0.8]]).numpy()
     array([1., 0.], dtype=float32)
     """
     y_pred = as_tensor(y_pred)
-    result = _right(cast(as_tensor(y_true), y_pred.dtype), y_pred)
+    result = _is_top_class(cast(as_tensor(y_true), y_pred.dtype), y_pred)
     return squeeze(result, -1) if result.ndim > 1 and result.shape[-1] == 1 else result
 
 
-def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
+def _is_in_top_k(labels: Tensor, y_pred: Tensor, k: IntLike) -> Tensor:
     """Return 1 where the label is among the ``k`` largest predictions."""
     shape = labels.shape
     rows = reshape(cast(y_pred, float32), (-1, y_pred.shape[-1])) if y_pred.ndim > 2 else y_pred
@@ -94,18 +97,18 @@ def _among(labels: Tensor, y_pred: Tensor, k: Any) -> Tensor:
 
 
 @_function
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """Return 1 where the class of the one-hot label is among the ``k`` largest predictions.
 
     >>> tf.keras.metrics.top_k_categorical_accuracy([[0, 0, 1]], [[0.1, 0.6, 0.3]], k=2).numpy()
     array([1.], dtype=float32)
     """
-    return _among(argmax(y_true, -1), as_tensor(y_pred), k)
+    return _is_in_top_k(argmax(y_true, -1), as_tensor(y_pred), k)
 
 
 @_function
 def sparse_top_k_categorical_accuracy(
-    y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
+    y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:
     """Return 1 where the integer label is among the ``k`` largest predictions.
 
@@ -114,7 +117,7 @@ def sparse_top_k_categorical_accuracy(
     """
     y_true, y_pred = as_tensor(y_true), as_tensor(y_pred)
     if not from_sorted_ids:
-        return _among(y_true, y_pred, k)
+        return _is_in_top_k(y_true, y_pred, k)
     shape = y_true.shape
     labels = reshape(cast(y_true, y_pred.dtype), (-1,))
     rows = reshape(y_pred, (-1, y_pred.shape[-1]))[:, :k]
@@ -133,7 +136,7 @@ class Accuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "accuracy", dtype: DTypeLike | None = None) -> None:
         super().__init__(accuracy, name, dtype)
 
 
@@ -149,7 +152,10 @@ class BinaryAccuracy(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
+        self,
+        name: str | None = "binary_accuracy",
+        dtype: DTypeLike | None = None,
+        threshold: float = 0.5,
     ) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
 
@@ -165,7 +171,9 @@ class CategoricalAccuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "categorical_accuracy", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
 
@@ -180,7 +188,9 @@ class SparseCategoricalAccuracy(FunctionMetric):
 
     _direction = "up"
 
-    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "sparse_categorical_accuracy", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
@@ -196,7 +206,10 @@ class TopKCategoricalAccuracy(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+        self,
+        k: int = 5,
+        name: str | None = "top_k_categorical_accuracy",
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
@@ -216,7 +229,7 @@ class SparseTopKCategoricalAccuracy(FunctionMetric):
         self,
         k: int = 5,
         name: str | None = "sparse_top_k_categorical_accuracy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_sorted_ids: bool = False,
     ) -> None:
         super().__init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,20 @@ from ...core.ops.sorting import top_k as largest
 from ...core.values import dtypes
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON, same_rank
-from .metric import Metric, add_all, metric_class, the_only
+from .metric import Metric, add_all, metric_class, unwrap_single
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...core.values.annotations import DTypeLike, TensorLike
+
+    # None or a scalar stands for one threshold.
+    Thresholds: TypeAlias = float | list[float] | tuple[float, ...] | NDArray[Any] | None
 
 LOWEST = -1e10  # replaces predictions outside the top k
 
 
-def parse(thresholds: Any, default: float = 0.5) -> list[float]:
+def parse_thresholds(thresholds: Thresholds, default: float = 0.5) -> list[float]:
     """Return the thresholds as a list.
 
     Raises:
@@ -34,15 +42,17 @@ def parse(thresholds: Any, default: float = 0.5) -> list[float]:
     """
     if thresholds is None:
         return [default]
-    several = isinstance(thresholds, list | tuple | np.ndarray)
-    result = list(thresholds) if several else [thresholds]
+    if isinstance(thresholds, list | tuple | np.ndarray):
+        result = list(thresholds)
+    else:
+        result = [thresholds]
     wrong = [t for t in result if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
     if wrong or not result:
         raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong}")
     return result
 
 
-def evenly(thresholds: Sequence[float]) -> bool:
+def are_evenly_spaced(thresholds: Sequence[float]) -> bool:
     """Whether the thresholds are evenly spaced from 0 to 1."""
     count = len(thresholds)
     return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=EPSILON)
@@ -65,16 +75,22 @@ class Counter:
         top_k: int | None = None,
         class_id: int | None = None,
         multi_label: bool = False,
-        label_weights: Any = None,
+        label_weights: TensorLike | None = None,
     ) -> None:
         self.thresholds = np.array(thresholds, np.float32)
-        self.even = evenly(thresholds)
+        self.even = are_evenly_spaced(thresholds)
         self.top_k = top_k
         self.class_id = class_id
         self.multi_label = multi_label
         self.label_weights = label_weights
 
-    def __call__(self, names: Sequence[str], y_true: Any, y_pred: Any, weight: Any) -> list[Tensor]:
+    def __call__(
+        self,
+        names: Sequence[str],
+        y_true: TensorLike,
+        y_pred: TensorLike,
+        weight: TensorLike | None,
+    ) -> list[Tensor]:
         """Return the counts in ``names``: any of "tp", "fp", "tn", "fn".
 
         Raises:
@@ -89,8 +105,8 @@ class Counter:
             if weight.ndim == y_true.ndim + 1:
                 weight = squeeze(weight, -1)
         if self.top_k is not None:
-            chosen = one_hot(largest(y_pred, self.top_k).indices, y_pred.shape[-1])
-            y_pred = select(reduce_sum(chosen, -2) > 0.0, y_pred, LOWEST)
+            top = one_hot(largest(y_pred, self.top_k).indices, y_pred.shape[-1])
+            y_pred = select(reduce_sum(top, -2) > 0.0, y_pred, LOWEST)
         if self.class_id is not None:
             if y_pred.ndim == 1:
                 raise ValueError(
@@ -110,12 +126,12 @@ class Counter:
         if not self.multi_label:
             y_pred, positive, negative = (reshape(x, (-1,)) for x in (y_pred, positive, negative))
         above = self._above_even if self.even else self._above
-        entries = {}
+        counts = {}
         for part, true, false in ((positive, "tp", "fn"), (negative, "fp", "tn")):
             if true in names or false in names:
-                entries[true] = above(y_pred, part)
-                entries[false] = reduce_sum(part, 0) - entries[true]
-        return [entries[name] for name in names]
+                counts[true] = above(y_pred, part)
+                counts[false] = reduce_sum(part, 0) - counts[true]
+        return [counts[name] for name in names]
 
     def _above(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
         """Return, for each threshold, the sum of ``amounts`` where predictions exceed it."""
@@ -128,17 +144,17 @@ class Counter:
         It takes O(predictions + thresholds) steps; `_above` takes their product.
         """
         count = len(self.thresholds)
-        at = ceil(clip_by_value(y_pred, 0.0, 1.0) * (count - 1.0)) - 1.0
+        index = ceil(clip_by_value(y_pred, 0.0, 1.0) * (count - 1.0)) - 1.0
         if self.thresholds[0] < 0.0 or self.thresholds[-1] > 1.0:
-            at = relu(at)  # all predictions exceed the first threshold
-        place = cast(at, dtypes.int32)
+            index = relu(index)  # all predictions exceed the first threshold
+        bins = cast(index, dtypes.int32)
         if not self.multi_label:
-            return cumsum(unsorted_segment_sum(amounts, place, count), reverse=True)
+            return cumsum(unsorted_segment_sum(amounts, bins, count), reverse=True)
         columns = y_pred.shape[1]
         # The bins of a column are contiguous; predictions below the first threshold get bin -1.
         first = as_tensor(np.arange(columns, dtype=np.int32) * count)
-        place = select(place < 0, -1, place + first)
-        result = unsorted_segment_sum(amounts, place, count * columns)
+        bins = select(bins < 0, -1, bins + first)
+        result = unsorted_segment_sum(amounts, bins, count * columns)
         return cumsum(transpose(reshape(result, (columns, count))), reverse=True)
 
 
@@ -147,14 +163,18 @@ class _Count(Metric):
 
     _nt_kind: str
 
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(
+        self, thresholds: Thresholds = None, name: str | None = None, dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
-        self.thresholds = parse(thresholds)
+        self.thresholds = parse_thresholds(thresholds)
         self._nt_counter = Counter(self.thresholds)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -171,7 +191,7 @@ class _Count(Metric):
         Returns:
           A scalar, or a vector with an element for each threshold.
         """
-        return the_only(self.accumulator.read_value())
+        return unwrap_single(self.accumulator.read_value())
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -226,7 +246,7 @@ class FalseNegatives(_Count):
     _nt_kind = "fn"
 
 
-class _Share(Metric):
+class _Ratio(Metric):
     """Base class of ``true_positives / (true_positives + other)``; ``other`` is a count."""
 
     _direction = "up"
@@ -234,24 +254,26 @@ class _Share(Metric):
 
     def __init__(
         self,
-        thresholds: Any = None,
+        thresholds: Thresholds = None,
         top_k: int | None = None,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(dtype, name)
         self.init_thresholds = thresholds
         self.top_k = top_k
         self.class_id = class_id
-        self.thresholds = parse(thresholds, 0.5 if top_k is None else LOWEST)
+        self.thresholds = parse_thresholds(thresholds, 0.5 if top_k is None else LOWEST)
         self._nt_counter = Counter(self.thresholds, top_k, class_id)
         shape = (len(self.thresholds),)
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
         other = self.add_variable(shape, "zeros", name=self._nt_other[1])
         setattr(self, self._nt_other[1], other)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -269,7 +291,7 @@ class _Share(Metric):
           A scalar, or a vector with an element for each threshold.
         """
         right, wrong = self.true_positives.read_value(), getattr(self, self._nt_other[1])
-        return the_only(divide_no_nan(right, right + wrong))
+        return unwrap_single(divide_no_nan(right, right + wrong))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -286,7 +308,7 @@ class _Share(Metric):
 
 
 @metric_class
-class Precision(_Share):
+class Precision(_Ratio):
     """The fraction of positive predictions that are correct: ``tp / (tp + fp)``.
 
     >>> tf.keras.metrics.Precision()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()
@@ -297,7 +319,7 @@ class Precision(_Share):
 
 
 @metric_class
-class Recall(_Share):
+class Recall(_Ratio):
     """The fraction of positive examples that are predicted positive: ``tp / (tp + fn)``.
 
     >>> tf.keras.metrics.Recall()([0, 1, 1, 1], [1, 0, 1, 1]).numpy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.elementwise import cast, negative, sqrt, square
@@ -11,6 +11,9 @@ from .. import loss_functions
 from ..loss_functions import same_rank
 from .metric import metric_class
 from .reductions import FunctionMetric, Mean
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import AxisLike, DTypeLike, TensorLike
 
 
 @metric_class
@@ -21,7 +24,9 @@ class MeanSquaredError(FunctionMetric):
     np.float32(0.5)
     """
 
-    def __init__(self, name: str | None = "mean_squared_error", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "mean_squared_error", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(loss_functions.mean_squared_error, name, dtype)
 
 
@@ -35,11 +40,13 @@ class RootMeanSquaredError(Mean):
 
     _direction = "down"
 
-    def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "root_mean_squared_error", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(name, dtype)
 
     def update_state(  # type: ignore[override]
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:
         """Add the squared differences.
 
@@ -69,7 +76,9 @@ class MeanAbsoluteError(FunctionMetric):
     np.float32(1.0)
     """
 
-    def __init__(self, name: str | None = "mean_absolute_error", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "mean_absolute_error", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(loss_functions.mean_absolute_error, name, dtype)
 
 
@@ -82,7 +91,7 @@ class MeanAbsolutePercentageError(FunctionMetric):
     """
 
     def __init__(
-        self, name: str | None = "mean_absolute_percentage_error", dtype: Any = None
+        self, name: str | None = "mean_absolute_percentage_error", dtype: DTypeLike | None = None
     ) -> None:
         super().__init__(loss_functions.mean_absolute_percentage_error, name, dtype)
 
@@ -96,12 +105,12 @@ class MeanSquaredLogarithmicError(FunctionMetric):
     """
 
     def __init__(
-        self, name: str | None = "mean_squared_logarithmic_error", dtype: Any = None
+        self, name: str | None = "mean_squared_logarithmic_error", dtype: DTypeLike | None = None
     ) -> None:
         super().__init__(loss_functions.mean_squared_logarithmic_error, name, dtype)
 
 
-def _cosine(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+def _cosine(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = -1) -> Tensor:
     """The cosine of the angle between vectors: the negated loss of the same name."""
     return negative(loss_functions.cosine_similarity(y_true, y_pred, axis))
 
@@ -117,7 +126,7 @@ class CosineSimilarity(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, name: str | None = "cosine_similarity", dtype: Any = None, axis: int = -1
+        self, name: str | None = "cosine_similarity", dtype: DTypeLike | None = None, axis: int = -1
     ) -> None:
         super().__init__(_cosine, name, dtype, axis=axis)
 
@@ -130,7 +139,7 @@ class LogCoshError(FunctionMetric):
     np.float32(0.21689034)
     """
 
-    def __init__(self, name: str | None = "logcosh", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "logcosh", dtype: DTypeLike | None = None) -> None:
         super().__init__(loss_functions.log_cosh, name, dtype)
 
 
@@ -142,7 +151,7 @@ class Hinge(FunctionMetric):
     np.float32(0.75)
     """
 
-    def __init__(self, name: str | None = "hinge", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "hinge", dtype: DTypeLike | None = None) -> None:
         super().__init__(loss_functions.hinge, name, dtype)
 
 
@@ -154,7 +163,7 @@ class SquaredHinge(FunctionMetric):
     np.float32(1.125)
     """
 
-    def __init__(self, name: str | None = "squared_hinge", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "squared_hinge", dtype: DTypeLike | None = None) -> None:
         super().__init__(loss_functions.squared_hinge, name, dtype)
 
 
@@ -166,7 +175,9 @@ class CategoricalHinge(FunctionMetric):
     np.float32(1.2)
     """
 
-    def __init__(self, name: str | None = "categorical_hinge", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "categorical_hinge", dtype: DTypeLike | None = None
+    ) -> None:
         super().__init__(loss_functions.categorical_hinge, name, dtype)
 
 
@@ -178,7 +189,7 @@ class KLDivergence(FunctionMetric):
     np.float32(0.14384104)
     """
 
-    def __init__(self, name: str | None = "kl_divergence", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "kl_divergence", dtype: DTypeLike | None = None) -> None:
         super().__init__(loss_functions.kl_divergence, name, dtype)
 
 
@@ -190,7 +201,7 @@ class Poisson(FunctionMetric):
     np.float32(0.9999998)
     """
 
-    def __init__(self, name: str | None = "poisson", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "poisson", dtype: DTypeLike | None = None) -> None:
         super().__init__(loss_functions.poisson, name, dtype)
 
 
@@ -205,7 +216,7 @@ class BinaryCrossentropy(FunctionMetric):
     def __init__(
         self,
         name: str | None = "binary_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_logits: bool = False,
         label_smoothing: float = 0,
     ) -> None:
@@ -229,7 +240,7 @@ class CategoricalCrossentropy(FunctionMetric):
     def __init__(
         self,
         name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_logits: bool = False,
         label_smoothing: float = 0,
         axis: int = -1,
@@ -255,7 +266,7 @@ class SparseCategoricalCrossentropy(FunctionMetric):
     def __init__(
         self,
         name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         from_logits: bool = False,
         ignore_class: int | None = None,
         axis: int = -1,

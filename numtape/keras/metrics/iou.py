@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 from .metric import Metric, add_all, metric_class
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, TensorLike
 
 
 @metric_class
@@ -43,7 +46,7 @@ class IoU(Metric):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -51,8 +54,8 @@ class IoU(Metric):
     ) -> None:
         super().__init__(dtype or "int64", name)
         num_classes = to_int("num_classes", num_classes)
-        provided = to_list(target_class_ids, "target_class_ids")
-        target_class_ids = [to_int("target_class_ids", k) for k in provided]
+        ids = to_list(target_class_ids, "target_class_ids")
+        target_class_ids = [to_int("target_class_ids", k) for k in ids]
         if num_classes < 1 or not target_class_ids:
             raise ValueError(
                 f"num_classes must be positive and target_class_ids must not be empty, got "
@@ -73,7 +76,9 @@ class IoU(Metric):
             (num_classes, num_classes), "zeros", self._nt_dtype, name="total_confusion_matrix"
         )
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch to the confusion matrix.
 
         Elements whose label or prediction is out of range are ignored.
@@ -103,13 +108,13 @@ class IoU(Metric):
         weight = cast(weight, self._nt_dtype)
         weight = reshape(weight, (-1,)) if weight.ndim > 1 else weight
         weight = broadcast_to(weight, y_true.shape)
-        known = logical_and(
+        valid = logical_and(
             logical_and(y_true >= 0, y_true < self.num_classes),
             logical_and(y_pred >= 0, y_pred < self.num_classes),
         )
         if self.ignore_class is not None:
-            known = logical_and(known, not_equal(y_true, self.ignore_class))
-        y_true, y_pred, weight = (select(known, x, 0) for x in (y_true, y_pred, weight))
+            valid = logical_and(valid, not_equal(y_true, self.ignore_class))
+        y_true, y_pred, weight = (select(valid, x, 0) for x in (y_true, y_pred, weight))
         add_all(
             [self.total_cm],
             [confusion_matrix(y_true, y_pred, self.num_classes, weight, self._nt_dtype)],
@@ -126,9 +131,9 @@ class IoU(Metric):
         either = reduce_sum(counts, 0) + reduce_sum(counts, 1) - both
         targets = np.array(self.target_class_ids, np.int32)
         both, either = (cast(gather(x, targets), float32) for x in (both, either))
-        there = either > 1e-9
-        value = select(there, both / (either + EPSILON), 0.0)
-        mean: Tensor = reduce_sum(value) / (reduce_sum(cast(there, float32)) + EPSILON)
+        occurs = either > 1e-9
+        value = select(occurs, both / (either + EPSILON), 0.0)
+        mean: Tensor = reduce_sum(value) / (reduce_sum(cast(occurs, float32)) + EPSILON)
         return mean
 
     def get_config(self) -> dict[str, Any]:
@@ -147,7 +152,7 @@ class IoU(Metric):
             "axis": self.axis,
         }
 
-    def _nt_without(self, *names: str) -> dict[str, Any]:
+    def _nt_config_without(self, *names: str) -> dict[str, Any]:
         config = IoU.get_config(self)
         return {name: value for name, value in config.items() if name not in names}
 
@@ -166,12 +171,14 @@ class BinaryIoU(IoU):
         target_class_ids: Sequence[int] = (0, 1),
         threshold: float = 0.5,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(2, target_class_ids, name, dtype)
         self.threshold = threshold
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch to the confusion matrix. Predictions >= ``threshold`` count as 1.
 
         Args:
@@ -188,7 +195,7 @@ class BinaryIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        result = self._nt_without(
+        result = self._nt_config_without(
             "num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis"
         )
         return {**result, "threshold": self.threshold}
@@ -206,7 +213,7 @@ class MeanIoU(IoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -229,7 +236,7 @@ class MeanIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        return self._nt_without("target_class_ids")
+        return self._nt_config_without("target_class_ids")
 
 
 @metric_class
@@ -246,7 +253,7 @@ class OneHotIoU(IoU):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,
@@ -261,7 +268,7 @@ class OneHotIoU(IoU):
         Returns:
           A dict of arguments.
         """
-        return self._nt_without("sparse_y_true")
+        return self._nt_config_without("sparse_y_true")
 
 
 @metric_class
@@ -277,7 +284,7 @@ class OneHotMeanIoU(MeanIoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,
@@ -290,4 +297,4 @@ class OneHotMeanIoU(MeanIoU):
         Returns:
           A dict of arguments.
         """
-        return self._nt_without("target_class_ids", "sparse_y_true")
+        return self._nt_config_without("target_class_ids", "sparse_y_true")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..docstrings import describe
 from ..registry import Kind
 from . import accuracies, confusion, errors, iou, reductions, scores, threshold_curves
 from .metric import Metric
+
+if TYPE_CHECKING:
+    from ..annotations import Config, MetricLike
 
 CLASSES: list[type] = [
     Metric,
@@ -59,7 +62,7 @@ _named = describe(
 
 
 @_named
-def get(identifier: Any) -> Any:
+def get(identifier: MetricLike | None) -> Any:
     """Return a metric by name.
 
     >>> tf.keras.metrics.get("mse")
@@ -69,7 +72,7 @@ def get(identifier: Any) -> Any:
 
 
 @_named
-def serialize(metric: Any) -> Any:
+def serialize(metric: Callable[..., Any] | None) -> Any:
     """Return the class and arguments of a metric as a JSON-serializable dict.
 
     >>> tf.keras.metrics.serialize(tf.keras.metrics.Mean("loss"))["config"]
@@ -79,7 +82,9 @@ def serialize(metric: Any) -> Any:
 
 
 @_named
-def deserialize(config: Any, custom_objects: dict[str, Callable[..., Any]] | None = None) -> Any:
+def deserialize(
+    config: Config | None, custom_objects: dict[str, Callable[..., Any]] | None = None
+) -> Any:
     """Create a metric from the result of `serialize`.
 
     >>> config = tf.keras.metrics.serialize(tf.keras.metrics.Mean("loss"))

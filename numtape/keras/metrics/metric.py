@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from ...compat.missing_names import tell
 from ...core.log.variable import Variable, assign_all, original
@@ -17,6 +17,10 @@ from ..docstrings import describe
 from ..layer import LayerVariable
 from ..registry import keras_dtype
 from ..symbolic import auto_name
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, IntLike
+    from ..annotations import InitializerLike
 
 MEANINGS = {
     "y_true": "Ground-truth values.",
@@ -86,7 +90,7 @@ class Metric:
     # "up" if a larger value is better, "down" if a smaller one is: for callbacks.
     _direction: str | None = None
 
-    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+    def __init__(self, dtype: DTypeLike | None = None, name: str | None = None) -> None:
         self.name = name or auto_name(type(self).__name__)
         self._nt_dtype = keras_dtype(dtype or None)
         self._nt_variables: tuple[LayerVariable, ...] = ()
@@ -102,9 +106,9 @@ class Metric:
 
     def add_variable(
         self,
-        shape: Any,
-        initializer: Any,
-        dtype: Any = None,
+        shape: Iterable[IntLike],
+        initializer: InitializerLike,
+        dtype: DTypeLike | None = None,
         aggregation: str = "sum",
         name: str | None = None,
     ) -> LayerVariable:
@@ -150,7 +154,11 @@ class Metric:
         return dict(sorted(parts.items()))
 
     def add_weight(
-        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
+        self,
+        shape: Iterable[IntLike] = (),
+        initializer: InitializerLike = None,
+        dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> LayerVariable:
         """Create a variable: the older name of `add_variable`.
 
@@ -262,8 +270,8 @@ def add_all(variables: Sequence[Variable], amounts: Sequence[Any]) -> None:
     assign_all(state, [v + x for v, x in zip(state, amounts, strict=True)])
 
 
-def the_only(values: Tensor) -> Tensor:
-    """Return a vector of length 1 as a scalar, and longer ones unchanged."""
+def unwrap_single(values: Tensor) -> Tensor:
+    """Return the element of a vector of length 1, and a longer vector unchanged."""
     return values[0] if values.shape[0] == 1 else values
 
 

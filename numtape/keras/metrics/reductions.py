@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.layer_context import mask_of
@@ -18,10 +18,13 @@ from ..loss_functions import same_rank
 from ..losses import Loss
 from .metric import Metric, add_all, metric_class
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, TensorLike
+
 _LOSSES = [getattr(losses, name) for name in losses.__all__]  # the smaller, the better
 
 
-def _apply_mask(weight: Any, mask: Any, dtype: DType) -> Any:
+def _apply_mask(weight: TensorLike | None, mask: TensorLike | None, dtype: DType) -> Any:
     """Return the weights, set to 0 where ``mask`` is False."""
     if weight is not None:
         weight = cast(as_tensor(weight), dtype)
@@ -34,8 +37,8 @@ def _apply_mask(weight: Any, mask: Any, dtype: DType) -> Any:
     return counted * weight
 
 
-def _each_example(
-    values: Any, weight: Any, reduce: Callable[..., Tensor], dtype: DType
+def _values_of_examples(
+    values: TensorLike, weight: TensorLike | None, reduce: Callable[..., Tensor], dtype: DType
 ) -> tuple[Tensor, Tensor | None]:
     """Return one weighted value for each example, and the weights (None without weights).
 
@@ -67,18 +70,18 @@ class Sum(Metric):
     np.float32(9.0)
     """
 
-    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "sum", dtype: DTypeLike | None = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_variable((), "zeros", self._nt_dtype, name="total")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Add values to the sum.
 
         Args:
           values: A tensor of any shape.
           sample_weight: A weight for each example or element.
         """
-        values, _ = _each_example(values, sample_weight, reduce_sum, self._nt_dtype)
+        values, _ = _values_of_examples(values, sample_weight, reduce_sum, self._nt_dtype)
         add_all([self.total], [reduce_sum(values)])
 
     def result(self) -> Tensor:
@@ -101,19 +104,19 @@ class Mean(Metric):
     np.float32(3.0)
     """
 
-    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "mean", dtype: DTypeLike | None = None) -> None:
         super().__init__(dtype, name)
         self.total = self.add_variable((), "zeros", self._nt_dtype, name="total")
         self.count = self.add_variable((), "zeros", self._nt_dtype, name="count")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         """Add values to the total, and their weights (or number) to the count.
 
         Args:
           values: A tensor of any shape; each example contributes its mean.
           sample_weight: A weight for each example or element.
         """
-        values, weight = _each_example(values, sample_weight, reduce_mean, self._nt_dtype)
+        values, weight = _values_of_examples(values, sample_weight, reduce_mean, self._nt_dtype)
         if weight is None:
             count = cast(as_tensor(float(values.shape[0] if values.ndim else 1)), self._nt_dtype)
         else:
@@ -141,7 +144,11 @@ class MeanMetricWrapper(Mean):
     """
 
     def __init__(
-        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **kwargs: Any
+        self,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name, dtype)
         if not callable(fn):
@@ -153,7 +160,7 @@ class MeanMetricWrapper(Mean):
             self._direction = "down"
 
     def update_state(  # type: ignore[override]
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+        self, y_true: Any, y_pred: Any, sample_weight: TensorLike | None = None
     ) -> None:
         """Add the function's results for a batch.
 
@@ -178,7 +185,7 @@ class FunctionMetric(MeanMetricWrapper):
     """A `MeanMetricWrapper` of a built-in function, whose arguments become attributes."""
 
     def __init__(
-        self, fn: Callable[..., Any], name: str | None, dtype: Any, **arguments: Any
+        self, fn: Callable[..., Any], name: str | None, dtype: DTypeLike | None, **arguments: Any
     ) -> None:
         super().__init__(fn, name, dtype, **arguments)
         vars(self).update(arguments)

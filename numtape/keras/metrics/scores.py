@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...compat.traceback_filter import warn
 from ...core.log.as_tensor import as_tensor
@@ -16,18 +16,21 @@ from ..loss_functions import EPSILON, same_rank
 from .metric import MEANINGS, Metric, add_all, metric_class
 from .reductions import FunctionMetric
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, TensorLike
+
 _function = describe(
     MEANINGS, "A tensor without ``axis``.", "InvalidArgumentError: If shapes are incompatible."
 )
 
 
-def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def _pair(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     y_pred = as_tensor(y_pred)
     return same_rank(cast(as_tensor(y_true), y_pred.dtype), y_pred)
 
 
 @_function
-def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """Pearson's correlation coefficient, from -1 to 1.
 
     >>> y_true, y_pred = [[0.0, 1.0, 0.5], [1.0, 1.0, 0.2]], [[0.1, 0.9, 0.5], [1.0, 0.9, 0.2]]
@@ -45,7 +48,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
 
 
 @_function
-def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """Lin's concordance: Pearson's correlation, reduced by deviation from ``y = x``.
 
     Lin, "A Concordance Correlation Coefficient to Evaluate Reproducibility", 1989.
@@ -74,7 +77,10 @@ class PearsonCorrelation(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, name: str | None = "pearson_correlation", dtype: Any = None, axis: int = -1
+        self,
+        name: str | None = "pearson_correlation",
+        dtype: DTypeLike | None = None,
+        axis: int = -1,
     ) -> None:
         super().__init__(pearson_correlation, name, dtype, axis=axis)
 
@@ -91,7 +97,10 @@ class ConcordanceCorrelation(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, name: str | None = "concordance_correlation", dtype: Any = None, axis: int = -1
+        self,
+        name: str | None = "concordance_correlation",
+        dtype: DTypeLike | None = None,
+        axis: int = -1,
     ) -> None:
         super().__init__(concordance_correlation, name, dtype, axis=axis)
 
@@ -130,7 +139,7 @@ class FBetaScore(Metric):
         beta: float = 1.0,
         threshold: float | None = None,
         name: str | None = "fbeta_score",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(dtype, name)
         if average not in (None, "micro", "macro", "weighted"):
@@ -164,7 +173,9 @@ class FBetaScore(Metric):
             setattr(self, name, self.add_variable(shape, "zeros", self._nt_dtype, name=name))
         self._nt_built = True
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -244,7 +255,7 @@ class F1Score(FBetaScore):
         average: str | None = None,
         threshold: float | None = None,
         name: str | None = "f1_score",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(average, 1.0, threshold, name, dtype)
 
@@ -275,7 +286,7 @@ class R2Score(Metric):
         class_aggregation: str | None = "uniform_average",
         num_regressors: int = 0,
         name: str | None = "r2_score",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(dtype, name)
         known = (None, "uniform_average", "variance_weighted_average")
@@ -301,7 +312,9 @@ class R2Score(Metric):
         self.count = self.add_variable((outputs,), "zeros", name="count")
         self._nt_built = True
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add the sums of a batch.
 
         Args:

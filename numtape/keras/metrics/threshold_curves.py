@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,16 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.arguments import to_list
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
-from .confusion import Counter, parse
+from .confusion import Counter, parse_thresholds
 from .metric import Metric, add_all, metric_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from ...core.log.variable import Variable
+    from ...core.values.annotations import DTypeLike, TensorLike
 
 _KINDS = ("tp", "fp", "tn", "fn")
 
@@ -31,7 +39,7 @@ class _Counts(Metric):
     _direction = "up"
     _nt_counter: Counter
 
-    def _nt_make(self, shape: tuple[int, ...]) -> None:
+    def _nt_create_counts(self, shape: tuple[int, ...]) -> None:
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
         self.false_positives = self.add_variable(shape, "zeros", name="false_positives")
         self.true_negatives = self.add_variable(shape, "zeros", name="true_negatives")
@@ -46,7 +54,9 @@ class _Counts(Metric):
             self.false_negatives,
         ]
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -57,7 +67,7 @@ class _Counts(Metric):
         add_all(self._nt_counts, self._nt_counter(_KINDS, y_true, y_pred, sample_weight))
 
 
-class _Best(_Counts):
+class _RateAtConstraint(_Counts):
     """Base class: the maximum of one rate over thresholds where another is >= ``value``."""
 
     def __init__(
@@ -66,12 +76,13 @@ class _Best(_Counts):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
-        what = self._nt_asked()
+        constraint = self._nt_constraint_name()
         if not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
             raise ValueError(
-                f"Argument `{what}` must be in the range [0, 1]. Received: {what}={value!r}"
+                f"Argument `{constraint}` must be in the range [0, 1]. Received: "
+                f"{constraint}={value!r}"
             )
         if not isinstance(num_thresholds, int | np.integer) or num_thresholds <= 0:
             raise ValueError(
@@ -79,16 +90,16 @@ class _Best(_Counts):
                 f"num_thresholds={num_thresholds!r}"
             )
         super().__init__(dtype, name)
-        setattr(self, what, value)
+        setattr(self, constraint, value)
         self.value = value
         self.num_thresholds = num_thresholds
         self.class_id = class_id
         count = int(num_thresholds)
         self.thresholds = [0.5] if count == 1 else [0.0, *_between(count), 1.0]
         self._nt_counter = Counter(self.thresholds, class_id=class_id)
-        self._nt_make((len(self.thresholds),))
+        self._nt_create_counts((len(self.thresholds),))
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         """The constructor's name for ``value``."""
         raise NotImplementedError
 
@@ -96,20 +107,20 @@ class _Best(_Counts):
         """The constrained rate and the maximized rate."""
         raise NotImplementedError
 
-    def _nt_share(self, part: Any, rest: Any) -> Tensor:
+    def _nt_ratio(self, part: Variable, rest: Variable) -> Tensor:
         return divide_no_nan(part, part + rest)
 
     @property
     def _nt_sensitivity(self) -> Tensor:
-        return self._nt_share(self.true_positives, self.false_negatives)
+        return self._nt_ratio(self.true_positives, self.false_negatives)
 
     @property
     def _nt_specificity(self) -> Tensor:
-        return self._nt_share(self.true_negatives, self.false_positives)
+        return self._nt_ratio(self.true_negatives, self.false_positives)
 
     @property
     def _nt_precision(self) -> Tensor:
-        return self._nt_share(self.true_positives, self.false_positives)
+        return self._nt_ratio(self.true_positives, self.false_positives)
 
     def result(self) -> Tensor:
         """The best rate so far; 0 if no threshold satisfies the constraint.
@@ -117,8 +128,8 @@ class _Best(_Counts):
         Returns:
           A scalar.
         """
-        asked, requested = self._nt_rates()
-        return reduce_max(select(asked >= self.value, requested, 0.0))
+        constrained, maximized = self._nt_rates()
+        return reduce_max(select(constrained >= self.value, maximized, 0.0))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -129,13 +140,13 @@ class _Best(_Counts):
         return {
             **super().get_config(),
             "num_thresholds": self.num_thresholds,
-            self._nt_asked(): self.value,
+            self._nt_constraint_name(): self.value,
             "class_id": self.class_id,
         }
 
 
 @metric_class
-class SensitivityAtSpecificity(_Best):
+class SensitivityAtSpecificity(_RateAtConstraint):
     """The best sensitivity at a specificity of at least ``specificity``.
 
     >>> metric = tf.keras.metrics.SensitivityAtSpecificity(0.5)
@@ -149,11 +160,11 @@ class SensitivityAtSpecificity(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "specificity"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -161,7 +172,7 @@ class SensitivityAtSpecificity(_Best):
 
 
 @metric_class
-class SpecificityAtSensitivity(_Best):
+class SpecificityAtSensitivity(_RateAtConstraint):
     """The best specificity at a sensitivity of at least ``sensitivity``.
 
     >>> metric = tf.keras.metrics.SpecificityAtSensitivity(0.5)
@@ -175,11 +186,11 @@ class SpecificityAtSensitivity(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "sensitivity"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -187,7 +198,7 @@ class SpecificityAtSensitivity(_Best):
 
 
 @metric_class
-class PrecisionAtRecall(_Best):
+class PrecisionAtRecall(_RateAtConstraint):
     """The best precision at a recall of at least ``recall``.
 
     >>> metric = tf.keras.metrics.PrecisionAtRecall(0.5)
@@ -201,11 +212,11 @@ class PrecisionAtRecall(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "recall"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -213,7 +224,7 @@ class PrecisionAtRecall(_Best):
 
 
 @metric_class
-class RecallAtPrecision(_Best):
+class RecallAtPrecision(_RateAtConstraint):
     """The best recall at a precision of at least ``precision``.
 
     >>> metric = tf.keras.metrics.RecallAtPrecision(0.8)
@@ -227,11 +238,11 @@ class RecallAtPrecision(_Best):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(precision, num_thresholds, class_id, name, dtype)
 
-    def _nt_asked(self) -> str:
+    def _nt_constraint_name(self) -> str:
         return "precision"
 
     def _nt_rates(self) -> tuple[Tensor, Tensor]:
@@ -258,11 +269,11 @@ class AUC(_Counts):
         curve: str = "ROC",
         summation_method: str = "interpolation",
         name: str | None = None,
-        dtype: Any = None,
-        thresholds: Any = None,
+        dtype: DTypeLike | None = None,
+        thresholds: Iterable[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,
-        label_weights: Any = None,
+        label_weights: ArrayLike | None = None,
         from_logits: bool = False,
     ) -> None:
         self.curve = str(curve).upper()
@@ -284,7 +295,7 @@ class AUC(_Counts):
                 )
             inner = _between(int(num_thresholds))
         else:
-            inner = sorted(parse(to_list(thresholds, "thresholds")))
+            inner = sorted(parse_thresholds(to_list(thresholds, "thresholds")))
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
         super().__init__(dtype, name)
@@ -305,9 +316,11 @@ class AUC(_Counts):
         )
         self._nt_built = not multi_label or bool(num_labels)
         if self._nt_built:
-            self._nt_make((self.num_thresholds, *([num_labels] if num_labels else [])))
+            self._nt_create_counts((self.num_thresholds, *([num_labels] if num_labels else [])))
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Count the predictions of a batch.
 
         Args:
@@ -325,7 +338,7 @@ class AUC(_Counts):
                     "`y_pred` must have rank 2 when `multi_label=True`. Found rank "
                     f"{y_pred.ndim}. Full shape received for `y_pred`: {y_pred.shape}"
                 )
-            self._nt_make((self.num_thresholds, y_pred.shape[1]))
+            self._nt_create_counts((self.num_thresholds, y_pred.shape[1]))
             self._nt_built = True
         super().update_state(
             y_true, sigmoid(y_pred) if self._nt_from_logits else y_pred, sample_weight
@@ -337,7 +350,7 @@ class AUC(_Counts):
         Returns:
           A scalar.
         """
-        areas = reduce_sum(self._nt_areas(), 0)
+        areas = reduce_sum(self._nt_interval_areas(), 0)
         if not self.multi_label:
             return areas
         if self.label_weights is None:
@@ -345,11 +358,11 @@ class AUC(_Counts):
         weights = as_tensor(self.label_weights)
         return divide_no_nan(reduce_sum(areas * weights), reduce_sum(weights))
 
-    def _nt_areas(self) -> Tensor:
+    def _nt_interval_areas(self) -> Tensor:
         """The area between each pair of adjacent thresholds."""
         tp, fp, tn, fn = (variable.read_value() for variable in self._nt_counts)
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._nt_interpolated(tp, fp, fn)
+            return self._nt_interpolated_areas(tp, fp, fn)
         recall = divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
             x, y = divide_no_nan(fp, fp + tn), recall
@@ -369,7 +382,7 @@ class AUC(_Counts):
         result: Tensor = (x[:-1] - x[1:]) * heights
         return result
 
-    def _nt_interpolated(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
+    def _nt_interpolated_areas(self, tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
         """Areas under the PR curve, with true positives linear in predicted positives."""
         result = tp[:-1] - tp[1:]
         positives = tp + fp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ...core.ops.random import shuffle as shuffled
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
 
 RAN_OUT = (
     "Your input ran out of data; interrupting training. Make sure that your dataset or generator "
@@ -42,7 +45,7 @@ def unpack(data: Any) -> Batch:
     return x, y, weight
 
 
-def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
+def weights_of_classes(y: TensorLike, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
     """Return the weight of each example from the weight of its class."""
     classes = np.asarray(y)
     if classes.ndim > 1:
@@ -54,7 +57,7 @@ def weights_of_classes(y: Any, class_weight: dict[int, float]) -> np.ndarray[Any
     return result
 
 
-def array_of(x: Any) -> Any:
+def array_of(x: TensorLike) -> Any:
     """Convert data to an array; floats become float32."""
     if isinstance(x, Tensor | Variable):
         x = x.numpy()
@@ -93,8 +96,8 @@ class Batches:
     """
 
     steps: int | None
-    _wanted: int | None  # requested steps per epoch; None is all
-    _going: Iterator[Any] | None = None  # carried from one epoch to the next
+    _max_steps: int | None  # steps per epoch; None for all
+    _carried: Iterator[Any] | None = None  # an iterator that the next epoch continues
 
     def _begin(self) -> Iterator[Any]:
         """Iterate from the start; a generator continues where it stopped."""
@@ -115,9 +118,9 @@ class Batches:
         """Whether the source is exhausted and cannot restart; warns if so."""
         if self._repeats():
             return False
-        source = self._going or self._begin()
+        source = self._carried or self._begin()
         for element in source:
-            self._going = itertools.chain([element], source)
+            self._carried = itertools.chain([element], source)
             return False
         warn(RAN_OUT)
         return True
@@ -128,11 +131,11 @@ class Batches:
         With a requested number, an epoch continues where the last one stopped. If the source ends
         early, the epoch ends with a warning and the next one restarts the source.
         """
-        source, self._going = self._going or self._begin(), None
+        source, self._carried = self._carried or self._begin(), None
         count = 0
-        while self._wanted is None or count < self._wanted:
+        while self._max_steps is None or count < self._max_steps:
             element = next(source, _END)
-            if element is _END and self._wanted is not None and not count and self._repeats():
+            if element is _END and self._max_steps is not None and not count and self._repeats():
                 source = self._begin()  # the last epoch used up the source
                 element = next(source, _END)
             if element is _END:
@@ -140,9 +143,9 @@ class Batches:
             batch = self._prepare(element)
             count += 1
             yield batch
-        if self._wanted is not None and count == self._wanted:
-            self._going = source
-        elif self._wanted is not None and count:
+        if self._max_steps is not None and count == self._max_steps:
+            self._carried = source
+        elif self._max_steps is not None and count:
             warn(RAN_OUT)
         if self.steps is None and count:
             self.steps = count
@@ -180,7 +183,7 @@ class Arrays(Batches):
         self.examples = len(flatten(self._data[0])[0])
         self._size = 32 if batch_size is None else batch_size
         self._shuffle = shuffle
-        self._wanted = steps
+        self._max_steps = steps
         self.steps = steps or math.ceil(self.examples / self._size)
 
     def _prepare(self, element: Batch) -> Batch:
@@ -211,7 +214,7 @@ class Stream(Batches):
     def __init__(
         self, source: Any, steps: int | None, class_weight: dict[int, float] | None, shuffle: bool
     ) -> None:
-        self._source, self._wanted = source, steps
+        self._source, self._max_steps = source, steps
         self._class_weight, self._shuffle = class_weight, shuffle
         self.steps = steps
         self._sequence = (

@@ -6,7 +6,7 @@ The first batch resolves names such as "accuracy", which depend on shapes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import float32
@@ -16,8 +16,17 @@ from .. import losses, metrics
 from ..losses import Loss, LossFunction
 from ..metrics import Mean, MeanMetricWrapper, Metric
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def _by_shape(y_true: Any, y_pred: Any, choice: tuple[Any, Any, Any]) -> Any:
+    from ...core.log.variable import Variable
+    from ..annotations import LossesLike, LossLike, LossWeights, MetricLike, MetricsLike
+
+    # Targets or predictions of one output.
+    Values: TypeAlias = Tensor | Variable | NDArray[Any]
+
+
+def _by_shape(y_true: Values, y_pred: Values, choice: tuple[Any, Any, Any]) -> Any:
     """Choose among (binary, sparse, categorical) by the shapes of labels and predictions."""
     binary, sparse, categorical = choice
     if not y_pred.ndim or y_pred.shape[-1] == 1:
@@ -27,11 +36,11 @@ def _by_shape(y_true: Any, y_pred: Any, choice: tuple[Any, Any, Any]) -> Any:
     return categorical
 
 
-def _name(thing: Any) -> str:
-    return str(getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__))
+def _name(x: object) -> str:
+    return str(getattr(x, "name", None) or getattr(x, "__name__", type(x).__name__))
 
 
-def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
+def _loss_of(identifier: LossLike, y_true: Values, y_pred: Values) -> Any:
     if isinstance(identifier, Loss):
         return identifier
     if str(identifier).lower() in ("crossentropy", "ce"):
@@ -52,7 +61,7 @@ def _loss_of(identifier: Any, y_true: Any, y_pred: Any) -> Any:
     return LossFunction(function, name, "sum_over_batch_size", None)
 
 
-def metric_of(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
+def metric_of(identifier: MetricLike | None, y_true: Values, y_pred: Values) -> Metric:
     """Resolve an identifier passed to `compile`; "accuracy" depends on the shapes."""
     if identifier is None:
         raise ValueError("Expected metric, received `None`")
@@ -153,7 +162,9 @@ class Outputs:
 class CompiledLoss:
     """The weighted sum of the losses of all outputs."""
 
-    def __init__(self, loss: Any, weights: Any, output_names: list[str] | None) -> None:
+    def __init__(
+        self, loss: LossesLike, weights: LossWeights, output_names: list[str] | None
+    ) -> None:
         if weights is not None and not isinstance(weights, list | tuple | dict | float | int):
             raise ValueError(
                 f"Expected `loss_weights` argument to be a float (single output case) or a list, "
@@ -179,11 +190,11 @@ class CompiledLoss:
         outputs = Outputs(y_pred, names)
         requested = outputs.spread(loss, "loss", False)
         factors = outputs.spread(weights, "loss_weights", False)
-        truth, predicted = self._truth(outputs, requested, y_true), outputs.flat(y_pred)
+        targets, predicted = self._targets(outputs, requested, y_true), outputs.flat(y_pred)
         parts: list[tuple[int, Any, Any]] = []
         for k, identifier in enumerate(requested):
             if identifier is not None:
-                parts.append((k, _loss_of(identifier, truth[k], predicted[k]), factors[k]))
+                parts.append((k, _loss_of(identifier, targets[k], predicted[k]), factors[k]))
         if len(parts) > 1:
             self.metrics = [
                 Mean(f"{outputs.names[k] or function.name}_loss") for k, function, _ in parts
@@ -192,7 +203,7 @@ class CompiledLoss:
         return outputs
 
     @staticmethod
-    def _truth(outputs: Outputs, requested: list[Any], y_true: Any) -> list[Any]:
+    def _targets(outputs: Outputs, requested: list[Any], y_true: Any) -> list[Any]:
         provided = flatten(y_true)
         losing = [k for k, identifier in enumerate(requested) if identifier is not None]
         if not isinstance(y_true, dict) and len(provided) == len(losing) < outputs.count:
@@ -208,18 +219,18 @@ class CompiledLoss:
         requested: list[Any] = [None] * outputs.count
         for k, function, _ in self._parts:
             requested[k] = function
-        truth, predicted = self._truth(outputs, requested, y_true), outputs.flat(y_pred)
+        targets, predicted = self._targets(outputs, requested, y_true), outputs.flat(y_pred)
         example_weights: list[Any] = [None] * outputs.count
         if sample_weight is not None:
-            one = len(flatten(sample_weight)) == 1 and not isinstance(sample_weight, dict)
+            is_shared = len(flatten(sample_weight)) == 1 and not isinstance(sample_weight, dict)
             example_weights = (
                 flatten(sample_weight) * outputs.count
-                if one
+                if is_shared
                 else outputs.targets(sample_weight, "sample_weight")
             )
         total: Any = None
         for number, (k, function, factor) in enumerate(self._parts):
-            value = cast(function(truth[k], predicted[k], example_weights[k]), float32)
+            value = cast(function(targets[k], predicted[k], example_weights[k]), float32)
             if self.metrics:
                 self.metrics[number].update_state(value, float(predicted[k].shape[0]))
             if factor is not None:
@@ -239,7 +250,9 @@ class CompiledMetrics:
 
     name = "compile_metrics"
 
-    def __init__(self, plain: Any, weighted: Any, output_names: list[str] | None) -> None:
+    def __init__(
+        self, plain: MetricsLike, weighted: MetricsLike, output_names: list[str] | None
+    ) -> None:
         for kind, provided in (("metrics", plain), ("weighted_metrics", weighted)):
             if provided is not None and not isinstance(provided, list | tuple | dict):
                 raise ValueError(
@@ -257,20 +270,20 @@ class CompiledMetrics:
         plain, weighted, names = self._given
         outputs = Outputs(y_pred, names)
         predicted = outputs.flat(y_pred)
-        truth = self._truth(outputs, y_true)
+        targets = self._targets(outputs, y_true)
         groups: list[Group] = []
         for kind, provided in (("metrics", plain), ("weighted_metrics", weighted)):
             group: Group = []
             for k, its in enumerate(outputs.spread(provided, kind, True) if provided else []):
                 if its is not None:
                     listed = its if isinstance(its, list | tuple) else [its]
-                    group.append((k, [metric_of(m, truth[k], predicted[k]) for m in listed]))
+                    group.append((k, [metric_of(m, targets[k], predicted[k]) for m in listed]))
             groups.append(group)
         self._outputs, self._groups = outputs, (groups[0], groups[1])
         return outputs
 
     @staticmethod
-    def _truth(outputs: Outputs, y_true: Any) -> list[Any]:
+    def _targets(outputs: Outputs, y_true: Any) -> list[Any]:
         if len(flatten(y_true)) == 1 < outputs.count and not isinstance(y_true, dict):
             return flatten(y_true) * outputs.count
         return outputs.targets(y_true)
@@ -288,7 +301,7 @@ class CompiledMetrics:
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Update all metrics with a batch."""
         outputs = self._outputs or self._build(y_true, y_pred)
-        truth, predicted = self._truth(outputs, y_true), outputs.flat(y_pred)
+        targets, predicted = self._targets(outputs, y_true), outputs.flat(y_pred)
         weights: list[Any] = [None] * outputs.count
         if sample_weight is not None:
             provided = flatten(sample_weight)
@@ -299,10 +312,10 @@ class CompiledMetrics:
             )
         for k, its in self._groups[0]:
             for m in its:
-                m.update_state(truth[k], predicted[k])
+                m.update_state(targets[k], predicted[k])
         for k, its in self._groups[1]:
             for m in its:
-                m.update_state(truth[k], predicted[k], sample_weight=weights[k])
+                m.update_state(targets[k], predicted[k], sample_weight=weights[k])
 
     def reset_state(self) -> None:
         """Reset all metrics."""

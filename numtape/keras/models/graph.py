@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
 from ...core.log.layer_context import mask_of, set_mask
@@ -15,6 +15,9 @@ from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
 from ..input import InputLayer
 from ..symbolic import KerasTensor, Node
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
 
 
 class LayerGraph:
@@ -152,7 +155,7 @@ class LayerGraph:
             )
         return results
 
-    def _adjust(self, x: Any, symbol: KerasTensor) -> Any:
+    def _adjust(self, x: TensorLike, symbol: KerasTensor) -> Any:
         """Convert an input to its declared dtype and rank, and check its shape."""
         if type(x) is Tensor and x._spec.dtype.name == symbol.dtype:
             if self._fits((*x._spec.shape,), symbol.shape):
@@ -187,7 +190,7 @@ class LayerGraph:
                     return False
         return True
 
-    def run(self, inputs: Any, training: Any = None, masks: Any = None) -> Any:
+    def run(self, inputs: Any, training: bool | None = None, masks: Any = None) -> Any:
         """Compute the outputs for inputs."""
         provided = (
             [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)

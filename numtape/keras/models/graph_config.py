@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from ...nest import flatten, map_structure
 from ..layers.base import deserialize, serialize
 from ..symbolic import OPERATIONS, KerasTensor, Operation
 from .graph import LayerGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Places = dict[int, tuple[str, int, int]]  # tensor id -> operation name, call index, output index
 
@@ -78,7 +81,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _encode(value: Any, places: Places) -> Any:
+def _encode(value: object, places: Places) -> Any:
     if isinstance(value, KerasTensor):
         history = list(places[id(value)])
         config = {"shape": list(value.shape), "dtype": value.dtype, "keras_history": history}
@@ -105,7 +108,9 @@ def _encode(value: Any, places: Places) -> Any:
     )
 
 
-def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, Any]:
+def graph_of(
+    config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+) -> tuple[Any, Any]:
     """Rebuild a graph from a config, and return its symbolic inputs and outputs.
 
     Args:
@@ -147,7 +152,7 @@ def graph_of(config: dict[str, Any], custom_objects: Any = None) -> tuple[Any, A
     return _ends(config["input_layers"], entries), _ends(config["output_layers"], entries)
 
 
-def _needed_layers(value: Any) -> set[tuple[str, int]]:
+def _needed_layers(value: object) -> set[tuple[str, int]]:
     if isinstance(value, list | tuple):
         return set().union(*map(_needed_layers, value))
     if not isinstance(value, dict):
@@ -158,7 +163,7 @@ def _needed_layers(value: Any) -> set[tuple[str, int]]:
     return _needed_layers(list(value.values()))
 
 
-def _decode(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
+def _decode(value: object, result: dict[tuple[str, int], list[Any]]) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_decode(x, result) for x in value)
     if not isinstance(value, dict):
@@ -178,7 +183,7 @@ def _decode(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
     return {key: _decode(x, result) for key, x in value.items()}
 
 
-def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
+def _ends(value: object, result: dict[tuple[str, int], list[Any]]) -> Any:
     """Decode the inputs or outputs of a graph: a structure of tensor origins."""
     if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str):
         return _at(value, result)
@@ -189,7 +194,7 @@ def _ends(value: Any, result: dict[tuple[str, int], list[Any]]) -> Any:
     return _decode(value, result)
 
 
-def _at(place: Any, value: dict[tuple[str, int], list[Any]]) -> Any:
+def _at(place: Sequence[Any], value: dict[tuple[str, int], list[Any]]) -> Any:
     name, call, output = place
     if (name, call) not in value:
         raise ValueError(f"The config has no layer {name!r}, or too few calls of the layer.")

@@ -397,7 +397,9 @@ class Model(Trainer):
         summary(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """Create a model from the result of `get_config`.
 
         Args:
@@ -452,7 +454,9 @@ class Functional(Model):
         return {"name": self.name, "trainable": self.trainable, **to_config(self._nt_graph)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """Create a model with the same layers and connections, and new variables.
 
         Args:

@@ -13,7 +13,7 @@ _WIDTH = 20  # of the bar
 _PAUSE = 0.05  # minimum seconds between two updates
 
 
-def _is_live(stream: Any) -> bool:
+def _is_live(stream: object) -> bool:
     """Whether the stream can overwrite a line: terminals and notebooks can."""
     notebook = type(stream).__module__.startswith("ipykernel.")
     return notebook or bool(hasattr(stream, "isatty") and stream.isatty())
@@ -113,7 +113,7 @@ class Progress:
             )
             sys.stdout.flush()
 
-    def broken(self) -> None:
+    def abort(self) -> None:
         """End the current line after an error."""
         if self._length:
             sys.stdout.write("\n")

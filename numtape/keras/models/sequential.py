@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...core.log.layer_context import mask_of
 from ...core.log.parameters import signature_of
@@ -14,6 +14,8 @@ from ..registry import config_errors
 from ..symbolic import KerasTensor
 from .graph import LayerGraph, chain
 from .model import Model
+
+Part: TypeAlias = Layer | KerasTensor  # an `Input` is a symbolic tensor
 
 
 class Sequential(Model):
@@ -40,7 +42,12 @@ class Sequential(Model):
       (TensorShape([2, 1]), 19)
     """
 
-    def __init__(self, layers: Any = None, trainable: bool = True, name: str | None = None) -> None:
+    def __init__(
+        self,
+        layers: Part | list[Part] | tuple[Part, ...] | None = None,
+        trainable: bool = True,
+        name: str | None = None,
+    ) -> None:
         super().__init__(trainable=trainable, name=name)
         self._nt_stack: list[Layer] = []
         if layers is not None:
@@ -48,7 +55,7 @@ class Sequential(Model):
                 self.add(layer, rebuild=False)
             self._nt_rebuild()
 
-    def add(self, layer: Any, rebuild: bool = True) -> None:
+    def add(self, layer: Part, rebuild: bool = True) -> None:
         """Append a layer.
 
         Args:
@@ -70,7 +77,8 @@ class Sequential(Model):
         if not self._nt_stack and shape is not None:
             self.add(InputLayer(shape), rebuild=False)
         if isinstance(layer, KerasTensor) and layer._node is not None:
-            layer = layer._node.operation
+            operation: Any = layer._node.operation
+            layer = operation
         if not isinstance(layer, Layer):
             hint = f". It is a class: write {layer.__name__}()." if isinstance(layer, type) else ""
             raise ValueError(
@@ -213,7 +221,9 @@ class Sequential(Model):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> Any:
         """Create a model with the same layers and new variables.
 
         Args:

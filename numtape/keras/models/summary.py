@@ -6,11 +6,16 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import original
 from ...nest import flatten, map_structure
 from ..layer import Layer
+
+if TYPE_CHECKING:
+    from ..symbolic import Operation
+    from .graph import LayerGraph
+    from .model import Model
 
 # Horizontal lines of a table: top, below the header, between rows, bottom.
 _LINES = "┏━┳┓", "┡━╇┩", "├─┼┤", "└─┴┘"
@@ -18,7 +23,7 @@ _ALIGNED = {"Param #": str.rjust, "Trainable": str.center}
 
 
 def summary(
-    model: Any,
+    model: Model,
     line_length: int | None,
     positions: list[float] | None,
     print_fn: Callable[[str], Any] | None,
@@ -47,7 +52,7 @@ def summary(
     for layer in _in_range(displayed, layer_range):
         for prefix, inner in _nest(layer, expand_nested):
             row = [f"{prefix}{inner.name} ({_kind(inner)})", _shape(inner), _params(inner)]
-            if not is_chain:
+            if graph is not None and not is_chain:
                 row.append(_connections(inner, graph))
             if show_trainable:
                 row.append(_trainable(inner))
@@ -60,12 +65,12 @@ def summary(
         print_fn(text)
 
 
-def _is_drawn(model: Any) -> bool:
+def _is_drawn(model: Model) -> bool:
     """Whether the user defined the graph; `Sequential` derives its own."""
     return not hasattr(model, "_nt_stack")
 
 
-def _kind(operation: Any) -> str:
+def _kind(operation: Layer | Operation) -> str:
     return str(getattr(operation, "kind", type(operation).__name__))
 
 
@@ -84,7 +89,7 @@ def _widths(length: int, ends: list[float]) -> list[int]:
     return widths
 
 
-def _nest(layer: Any, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
+def _nest(layer: Layer | Operation, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
     results = [("   " * level + "└ " if level else "", layer)]
     if inside:
         for inner in getattr(layer, "layers", ()):
@@ -119,24 +124,25 @@ def _shape(operation: Any) -> str:
     return str(result[0]) if len(result) == 1 else str(structure).replace("'", "")
 
 
-def _params(operation: Any) -> str:
+def _params(operation: Layer | Operation) -> str:
     if not isinstance(operation, Layer):
         return "0"
     return f"{operation.count_params():,}" if operation.built else "0 (unbuilt)"
 
 
-def _trainable(operation: Any) -> str:
+def _trainable(operation: Layer | Operation) -> str:
     if not isinstance(operation, Layer) or not operation.weights:
         return "-"
     return "Y" if operation.trainable else "N"
 
 
-def _connections(operation: Any, graph: Any) -> str:
+def _connections(operation: Layer | Operation, graph: LayerGraph) -> str:
     nodes = [node for node in graph.nodes if node.operation is operation]
     connections = []
     for node in nodes:
         for x in node.inputs:
             before = graph.source(x)
+            assert before is not None
             place = before.operation._nt_inbound_nodes.index(before)
             output = next(
                 k for k, other in enumerate(before.outputs) if other is x or x in graph.inputs
@@ -177,7 +183,7 @@ def _table(names: list[str], rows: list[list[str]], widths: list[int]) -> list[s
     return [*items, edge(_LINES[3])]
 
 
-def _totals(model: Any) -> list[str]:
+def _totals(model: Model) -> list[str]:
     groups = {"Trainable": model.trainable_weights, "Non-trainable": model.non_trainable_weights}
     optimizer = model.optimizer
     if optimizer is not None and getattr(optimizer, "_nt_trained", None) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,12 @@ from .batches import (
 )
 from .compile_config import CompiledLoss, CompiledMetrics
 from .progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from ..annotations import Config, LossesLike, LossWeights, MetricsLike
+    from ..optimizers.optimizer import Optimizer
 
 Step = Callable[..., Any]
 
@@ -74,6 +80,7 @@ class Trainer(Layer):
     )
 
     optimizer: Any
+    loss: LossesLike
     output_names: Any
     _nt_compile_loss: CompiledLoss | None
     _nt_compile_metrics: CompiledMetrics | None
@@ -95,14 +102,14 @@ class Trainer(Layer):
 
     def compile(
         self,
-        optimizer: Any = "rmsprop",
-        loss: Any = None,
-        loss_weights: Any = None,
-        metrics: Any = None,
-        weighted_metrics: Any = None,
+        optimizer: str | Config | Optimizer | None = "rmsprop",
+        loss: LossesLike = None,
+        loss_weights: LossWeights = None,
+        metrics: MetricsLike = None,
+        weighted_metrics: MetricsLike = None,
         run_eagerly: bool = False,
         steps_per_execution: int = 1,
-        jit_compile: Any = "auto",
+        jit_compile: bool | str = "auto",
         auto_scale_loss: bool = True,
     ) -> None:
         """Configure the model for training.
@@ -378,14 +385,14 @@ class Trainer(Layer):
         result: Step | None = self._nt_functions.get(name)
         if result is None:
             self._nt_prepare(kind, batch)
-            there = [x is not None for x in flatten(batch)]
-            result = self._nt_made_step(kind, batch, there, count)
+            is_present = [x is not None for x in flatten(batch)]
+            result = self._nt_create_step(kind, batch, is_present, count)
             self._nt_functions[name] = result
         return result
 
-    def _nt_made_step(self, kind: str, batch: Batch, there: list[bool], count: int) -> Step:
+    def _nt_create_step(self, kind: str, batch: Batch, is_present: list[bool], count: int) -> Step:
         method = getattr(self, f"{kind}_step")
-        numbers = iter(range(len(there)))
+        numbers = iter(range(len(is_present)))
         places = map_structure(lambda x: next(numbers) if x is not None else None, batch)
         order = [k for k in flatten(places) if k is not None]
         simple = places in ((0, None, None), (0, 1, None), (0, 1, 2))
@@ -402,14 +409,14 @@ class Trainer(Layer):
             results = [step(*tensors[k * size : (k + 1) * size]) for k in range(count)]
             return results[-1]
 
-        taken = step if count == 1 else steps
-        taken.__name__ = f"{kind}_step"
-        taken.__qualname__ = f"{type(self).__name__}.{kind}_step"
+        run = step if count == 1 else steps
+        run.__name__ = f"{kind}_step"
+        run.__qualname__ = f"{type(self).__name__}.{kind}_step"
         if self.run_eagerly:
-            return taken
-        return Function(taken, jit_compile=self.jit_compile is True)
+            return run
+        return Function(run, jit_compile=self.jit_compile is True)
 
-    def _nt_taken(self, kind: str, batch: Batch) -> Any:
+    def _nt_run_step(self, kind: str, batch: Batch) -> Any:
         """Run a step on a batch and return its result."""
         x, y, weight = batch
         if type(x) is Tensor and type(y) is Tensor and weight is None:
@@ -420,13 +427,13 @@ class Trainer(Layer):
         step = self._nt_step(kind, batch)
         return step(*(leaf for leaf in flatten(batch) if leaf is not None))
 
-    def _nt_execution(self, kind: str, group: list[Batch]) -> Any:
+    def _nt_run_steps(self, kind: str, group: list[Batch]) -> Any:
         """Run several steps and return the last result; batches of equal shapes run as one."""
         result: Any = None
         size = 1 if self.run_eagerly else even_part(self.steps_per_execution, _RECORDED)
         for block in blocks(group, size):
             if len(block) == 1:
-                result = self._nt_taken(kind, block[0])
+                result = self._nt_run_step(kind, block[0])
             else:
                 leaves = [leaf for leaf in flatten(block) if leaf is not None]
                 result = self._nt_step(kind, block[0], len(block))(*leaves)
@@ -442,8 +449,8 @@ class Trainer(Layer):
         y: Any = None,
         batch_size: int | None = None,
         epochs: int = 1,
-        verbose: Any = "auto",
-        callbacks: Any = None,
+        verbose: int | str = "auto",
+        callbacks: object = None,
         validation_split: float = 0.0,
         validation_data: Any = None,
         shuffle: bool = True,
@@ -453,7 +460,7 @@ class Trainer(Layer):
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
-        validation_freq: Any = 1,
+        validation_freq: int | Container[int] = 1,
     ) -> Any:
         """Train the model.
 
@@ -503,7 +510,7 @@ class Trainer(Layer):
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         verbose = _verbosity(verbose)
         data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
-        stored: Batches | None = None
+        validation: Batches | None = None
         if validation_data is not None:
             vx, vy, weight = (
                 (validation_data, None, None)
@@ -520,26 +527,30 @@ class Trainer(Layer):
             ):
                 raise ValueError("`validation_data` must have targets: pass a pair (x, y).")
             size = validation_batch_size or (batch_size if _is_arrays(vx) else None)
-            stored = batches(vx, vy, weight, size, validation_steps, False)
-        requested = self._nt_told(callbacks, verbose, data.steps, epochs, add_history=True)
+            validation = batches(vx, vy, weight, size, validation_steps, False)
+        callback_list = self._nt_callback_list(
+            callbacks, verbose, data.steps, epochs, add_history=True
+        )
         self.stop_training = False
-        requested.on_train_begin()
+        callback_list.on_train_begin()
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
             if epoch > initial_epoch and data.is_spent():
                 break
-            logs = self._nt_epoch(epoch, epochs, data, stored, requested, verbose, validation_freq)
+            logs = self._nt_epoch(
+                epoch, epochs, data, validation, callback_list, verbose, validation_freq
+            )
             if self.stop_training:
                 break
         finalize = getattr(self.optimizer, "finalize_variable_values", None)
         if finalize is not None and epochs > initial_epoch:
             finalize(self.trainable_weights)
-        requested.on_train_end(logs)
+        callback_list.on_train_end(logs)
         return self.history
 
-    def _nt_told(
+    def _nt_callback_list(
         self,
-        callbacks: Any,
+        callbacks: object,
         verbose: int,
         steps: int | None,
         epochs: int = 1,
@@ -562,52 +573,60 @@ class Trainer(Layer):
         epoch: int,
         epochs: int,
         data: Batches,
-        stored: Batches | None,
-        requested: CallbackList,
+        validation: Batches | None,
+        callback_list: CallbackList,
         verbose: int,
-        validation_freq: Any,
+        validation_freq: int | Container[int],
     ) -> dict[str, Any]:
         self.reset_metrics()
-        requested.on_epoch_begin(epoch)
+        callback_list.on_epoch_begin(epoch)
         if verbose:
             _write(f"Epoch {epoch + 1}/{epochs}\n")
         progress = Progress(data.steps, verbose)
         try:
-            last, count = self._nt_steps("train", data, requested, progress)
+            last, count = self._nt_steps("train", data, callback_list, progress)
             logs = numbers(self._nt_result(last))
-            if stored is not None and _is_due(epoch, validation_freq) and not stored.is_spent():
-                value = self._nt_evaluated(stored, requested)
+            if (
+                validation is not None
+                and _is_due(epoch, validation_freq)
+                and not validation.is_spent()
+            ):
+                value = self._nt_evaluate(validation, callback_list)
                 logs.update((f"val_{name}", value) for name, value in value.items())
             progress.end(count, logs)
         except BaseException:
-            progress.broken()
+            progress.abort()
             raise
-        requested.on_epoch_end(epoch, logs)
+        callback_list.on_epoch_end(epoch, logs)
         return logs
 
     def _nt_steps(
         self,
         kind: str,
         data: Batches,
-        requested: CallbackList,
+        callback_list: CallbackList,
         progress: Progress | None,
     ) -> tuple[Any, int]:
         """Run the steps of an epoch; return the last result and the number of steps."""
         result: Any = None
         count, size = 0, self.steps_per_execution
-        begin, end = (getattr(requested, f"on_{kind}_batch_{when}") for when in ("begin", "end"))
-        heard = any(requested.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end"))
+        begin, end = (
+            getattr(callback_list, f"on_{kind}_batch_{when}") for when in ("begin", "end")
+        )
+        has_listeners = any(
+            callback_list.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end")
+        )
         stop = {"train": "stop_training", "test": "stop_evaluating"}[kind]
         for group in together(data.epoch(), size):
             first = count
-            if heard:
+            if has_listeners:
                 begin(first)
             if size == 1:
-                result = self._nt_taken(kind, group[0])
+                result = self._nt_run_step(kind, group[0])
             else:
-                result = self._nt_execution(kind, group)
+                result = self._nt_run_steps(kind, group)
             count += len(group)
-            if heard:
+            if has_listeners:
                 end(first + size - 1, result)
             if progress is not None and progress.due(count):
                 progress.show(count, numbers(result))
@@ -617,7 +636,7 @@ class Trainer(Layer):
             raise ValueError(_NO_BATCHES)
         return result, count
 
-    def _nt_result(self, logs: Any) -> dict[str, Any]:
+    def _nt_result(self, logs: object) -> dict[str, Any]:
         """Check that a step's result is a dict, and return it."""
         if not isinstance(logs, dict):
             raise ValueError(f"A step must return a dict of values by name, got {logs!r}.")
@@ -628,10 +647,10 @@ class Trainer(Layer):
         x: Any = None,
         y: Any = None,
         batch_size: int | None = None,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         sample_weight: Any = None,
         steps: int | None = None,
-        callbacks: Any = None,
+        callbacks: object = None,
         return_dict: bool = False,
     ) -> Any:
         """Compute the loss and the metrics of data.
@@ -662,26 +681,26 @@ class Trainer(Layer):
         self._nt_check_compiled("evaluate")
         verbose = _verbosity(verbose)
         data = batches(x, y, sample_weight, batch_size, steps, False)
-        requested = self._nt_told(callbacks, verbose, data.steps)
+        callback_list = self._nt_callback_list(callbacks, verbose, data.steps)
         progress = Progress(data.steps, verbose)
         try:
-            logs = self._nt_evaluated(data, requested, progress)
+            logs = self._nt_evaluate(data, callback_list, progress)
         except BaseException:
-            progress.broken()
+            progress.abort()
             raise
         return logs if return_dict else self._nt_in_order(logs)
 
-    def _nt_evaluated(
-        self, data: Batches, requested: CallbackList, progress: Progress | None = None
+    def _nt_evaluate(
+        self, data: Batches, callback_list: CallbackList, progress: Progress | None = None
     ) -> dict[str, Any]:
         self.stop_evaluating = False
-        requested.on_test_begin()
+        callback_list.on_test_begin()
         self.reset_metrics()
-        last, count = self._nt_steps("test", data, requested, progress)
+        last, count = self._nt_steps("test", data, callback_list, progress)
         logs = numbers(self._nt_result(last))
         if progress is not None:
             progress.end(count, logs)
-        requested.on_test_end(logs)
+        callback_list.on_test_end(logs)
         return logs
 
     def _nt_in_order(self, logs: dict[str, Any]) -> Any:
@@ -698,9 +717,9 @@ class Trainer(Layer):
         self,
         x: Any,
         batch_size: int | None = None,
-        verbose: Any = "auto",
+        verbose: int | str = "auto",
         steps: int | None = None,
-        callbacks: Any = None,
+        callbacks: object = None,
     ) -> Any:
         """Compute the model's outputs for data.
 
@@ -725,19 +744,19 @@ class Trainer(Layer):
         """
         verbose = _verbosity(verbose)
         data = batches(x, None, None, batch_size, steps, False)
-        requested = self._nt_told(callbacks, verbose, data.steps)
+        callback_list = self._nt_callback_list(callbacks, verbose, data.steps)
         progress = Progress(data.steps, verbose)
         self.stop_predicting = False
-        requested.on_predict_begin()
+        callback_list.on_predict_begin()
         outputs: list[Any] = []
         count, size = 0, self.steps_per_execution
         for group in together(data.epoch(), size):
             first = count
-            requested.on_predict_batch_begin(first)
-            taken = [self._nt_taken("predict", (batch[0], None, None)) for batch in group]
-            outputs.append(map_structure(_join, *(map_structure(_as_array, t) for t in taken)))
+            callback_list.on_predict_batch_begin(first)
+            results = [self._nt_run_step("predict", (batch[0], None, None)) for batch in group]
+            outputs.append(map_structure(_join, *(map_structure(_as_array, t) for t in results)))
             count += len(group)
-            requested.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
+            callback_list.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
             if progress.due(count):
                 progress.show(count, {})
             if self.stop_predicting:
@@ -745,7 +764,7 @@ class Trainer(Layer):
         if not outputs:
             raise ValueError(_NO_BATCHES)
         progress.end(count, {})
-        requested.on_predict_end()
+        callback_list.on_predict_end()
         return map_structure(_join, *outputs)
 
     # --- One batch ---------------------------------------------------------------------------
@@ -812,7 +831,7 @@ class Trainer(Layer):
     def _nt_on_batch(self, kind: str, x: Any, y: Any, weight: Any, return_dict: bool) -> Any:
         batch = batch_of(x), batch_of(y), batch_of(weight)
         self.reset_metrics()
-        logs = numbers(self._nt_result(self._nt_taken(kind, batch)))
+        logs = numbers(self._nt_result(self._nt_run_step(kind, batch)))
         return logs if return_dict else self._nt_in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -824,23 +843,23 @@ class Trainer(Layer):
         Returns:
           A NumPy array, or a structure of them.
         """
-        return map_structure(_as_array, self._nt_taken("predict", (batch_of(x), None, None)))
+        return map_structure(_as_array, self._nt_run_step("predict", (batch_of(x), None, None)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_nt_functions": {}}
 
 
-def _is_arrays(x: Any) -> bool:
+def _is_arrays(x: object) -> bool:
     return isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
 
 
-def _is_due(epoch: int, frequency: Any) -> bool:
+def _is_due(epoch: int, frequency: int | Container[int]) -> bool:
     if isinstance(frequency, int):
         return (epoch + 1) % frequency == 0
     return epoch + 1 in frequency
 
 
-def _verbosity(verbose: Any) -> int:
+def _verbosity(verbose: int | str) -> int:
     if verbose == "auto":
         return 1
     if verbose not in (0, 1, 2):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import typing as _typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...compat.names import getter as _getter
-from ...core.values.dtypes import repr_of as _shown
+from ...core.values.dtypes import repr_of as _repr_of
 from ..registry import Kind as _Kind, nearest as _nearest
 from . import schedules
-from .adagrad import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .adam import Adam, Adamax, AdamW, Nadam
+from .adaptive import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .optimizer import Optimizer
 from .sgd import SGD, Lion
+
+if TYPE_CHECKING:
+    from ..annotations import Config
 
 __all__ = [
     "SGD",
@@ -75,7 +78,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
       ('SGD', 0.5)
     """
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"{_shown(optimizer)} must be an optimizer.")
+        raise TypeError(f"{_repr_of(optimizer)} must be an optimizer.")
     return _KIND.describe(optimizer)
 
 
@@ -104,7 +107,7 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
     return result
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: str | Config | Optimizer | None) -> Any:
     """Return an optimizer from a name, a config or an optimizer.
 
     Args:
@@ -134,7 +137,7 @@ def get(identifier: Any) -> Any:
             f"optimizer must be an instance: write {name}()."
         )
     raise ValueError(
-        f"Could not interpret optimizer identifier: {_shown(identifier)}."
+        f"Could not interpret optimizer identifier: {_repr_of(identifier)}."
         f"{_nearest(identifier, _KIND.known)} Names are "
         f"{', '.join(repr(kind.__name__.lower()) for kind in _CLASSES)}."
     )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import Variable
 from ...core.ops.elementwise import abs_, cast, maximum, pow_float, sqrt, square
 from ...core.values.tensor import Tensor
 from .optimizer import Changes, Groups, Operand, Optimizer, optimizer_class, real
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ..annotations import LearningRate
 
-def powers(base: float, step: Any, rate: Operand) -> Tensor:
+
+def powers(base: float, step: TensorLike, rate: Operand) -> Tensor:
     """Return ``base**step`` in the dtype of the learning rate."""
     return pow_float(base, cast(step, rate.dtype))
 
@@ -34,7 +38,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -80,7 +84,7 @@ class Adam(Optimizer):
         return rate * root / (1.0 - pow_float(self.beta_1, step))
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self, variable: Operand, gradient: Tensor, shared: Tensor, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         momentum, velocity, *largest = slots
         m = momentum + (gradient - momentum) * (1 - self.beta_1)
@@ -117,7 +121,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         weight_decay: float = 0.004,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
@@ -170,7 +174,7 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -210,7 +214,11 @@ class Adamax(Optimizer):
         return rate, 1.0 - powers(self.beta_1, self._nt_count() + 1, rate)
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self,
+        variable: Operand,
+        gradient: Tensor,
+        shared: tuple[Operand, Tensor],
+        slots: Sequence[Operand],
     ) -> tuple[Tensor, list[Tensor]]:
         rate, correction = shared
         m = slots[0] + (gradient - slots[0]) * (1 - self.beta_1)
@@ -244,7 +252,7 @@ class Nadam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
@@ -299,7 +307,11 @@ class Nadam(Optimizer):
         return rate, then, old, 1.0 - now, new, 1.0 - powers(self.beta_2, step, rate)
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self,
+        variable: Operand,
+        gradient: Tensor,
+        shared: tuple[Operand, Tensor, Tensor, Tensor, Tensor, Tensor],
+        slots: Sequence[Operand],
     ) -> tuple[Tensor, list[Tensor]]:
         rate, then, old, now, new, correction = shared
         m = slots[0] + (gradient - slots[0]) * (1 - self.beta_1)

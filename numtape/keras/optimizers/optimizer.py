@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from functools import wraps
 from numbers import Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...compat.missing_names import tell
 from ...compat.traceback_filter import warn
@@ -36,6 +36,11 @@ from ..error_context import OPTIMIZER
 from ..layer import LayerVariable
 from ..registry import keras_dtype
 from .schedules import LearningRateSchedule, deserialize, serialize
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, IntLike, TensorLike
+    from ...core.values.operator_types import Operators
+    from ..annotations import InitializerLike, LearningRate
 
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -98,7 +103,7 @@ def optimizer_class(kind: _Kind) -> _Kind:
     return _described(kind)
 
 
-def real(**arguments: Any) -> None:
+def real(**arguments: object) -> None:
     """Raise a ValueError for arguments that are not real numbers."""
     for name, value in arguments.items():
         if not isinstance(value, Real):
@@ -173,7 +178,7 @@ class Changes:
             assign_all(*zip(*self.new.values(), strict=True))
 
 
-def dense(gradient: Any, variable: Operand) -> Tensor:
+def dense(gradient: TensorLike, variable: Operand) -> Tensor:
     """Convert a gradient to a dense tensor of its variable's shape and dtype."""
     spec = variable._spec
     if type(gradient) is Tensor and gradient._spec is spec:
@@ -196,17 +201,17 @@ _USUAL = frozenset({Tensor, IndexedSlices, type(None)})  # types of gradients
 class _Lr(MissingAttribute):
     """The old name of ``learning_rate``: setting it on a built-in optimizer is an error."""
 
-    def __get__(self, thing: Any, kind: type) -> Any:
+    def __get__(self, instance: object, kind: type) -> Any:
         return (
-            vars(thing)["lr"]
-            if thing is not None and "lr" in vars(thing)
-            else (super().__get__(thing, kind))
+            vars(instance)["lr"]
+            if instance is not None and "lr" in vars(instance)
+            else (super().__get__(instance, kind))
         )
 
-    def __set__(self, thing: Any, value: Any) -> None:
-        if type(thing).__module__.startswith("numtape."):
-            super().__get__(thing, type(thing))
-        vars(thing)["lr"] = value  # a user's class may have an attribute of this name
+    def __set__(self, instance: object, value: object) -> None:
+        if type(instance).__module__.startswith("numtape."):
+            super().__get__(instance, type(instance))
+        vars(instance)["lr"] = value  # a user's class may have an attribute of this name
 
 
 @optimizer_class
@@ -228,7 +233,7 @@ class Optimizer:
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: LearningRate,
         weight_decay: float | None = None,
         clipnorm: float | None = None,
         clipvalue: float | None = None,
@@ -442,7 +447,7 @@ class Optimizer:
     gradient_accumulation_steps: int | None = None
 
     def _nt_own(
-        self, value: Any, name: str, dtype: Any, trained: Variable | None = None
+        self, value: TensorLike, name: str, dtype: DTypeLike, trained: Variable | None = None
     ) -> Variable:
         """Create a variable of the optimizer, or a slot if ``trained`` is given."""
         full = name if trained is None else name_of(trained, name)
@@ -486,7 +491,7 @@ class Optimizer:
         return rate() if callable(rate) else rate
 
     @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
+    def learning_rate(self, value: LearningRate) -> None:
         current = self._nt_learning_rate
         if callable(value):
             self._nt_learning_rate = value
@@ -582,11 +587,11 @@ class Optimizer:
 
     def add_variable(
         self,
-        shape: Any,
-        initializer: Any = "zeros",
-        dtype: Any = None,
+        shape: Iterable[IntLike],
+        initializer: InitializerLike = "zeros",
+        dtype: DTypeLike | None = None,
         aggregation: str = "none",
-        layout: Any = None,
+        layout: object = None,
         name: str | None = None,
     ) -> Variable:
         """Create a variable of the optimizer, for custom optimizers.
@@ -607,7 +612,10 @@ class Optimizer:
         return self._nt_named[-1]
 
     def add_variable_from_reference(
-        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+        self,
+        reference_variable: Variable,
+        name: str | None = None,
+        initializer: InitializerLike = "zeros",
     ) -> Variable:
         """Create a variable of the optimizer with the shape and dtype of another.
 
@@ -622,12 +630,19 @@ class Optimizer:
         self._nt_like(original(reference_variable), name or "var", initializer)
         return self._nt_named[-1]
 
-    def _nt_like(self, trained: Variable, name: str, initializer: Any = "zeros") -> Variable:
+    def _nt_like(
+        self, trained: Variable, name: str, initializer: InitializerLike = "zeros"
+    ) -> Variable:
         result = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
         return self._nt_own(result, name, trained.dtype, trained)
 
     def add_optimizer_variables(
-        self, trainable_variables: Iterable[Variable], name: Any, initializer: Any = "zeros"
+        self,
+        trainable_variables: Iterable[Variable],
+        name: str | Iterable[str],
+        initializer: InitializerLike
+        | list[InitializerLike]
+        | tuple[InitializerLike, ...] = "zeros",
     ) -> Any:
         """Create one or more slots for each trained variable.
 
@@ -858,7 +873,7 @@ class Optimizer:
         self._nt_change([dense(gradient, variable)], [variable], shared, changes)
         changes.assign()
 
-    def assign(self, variable: Variable, value: Any) -> None:
+    def assign(self, variable: Variable, value: TensorLike) -> None:
         """Assign a value to a variable, in `update_step`.
 
         Args:
@@ -867,7 +882,7 @@ class Optimizer:
         """
         variable.assign(value)
 
-    def assign_add(self, variable: Variable, value: Any) -> None:
+    def assign_add(self, variable: Variable, value: TensorLike) -> None:
         """Add a value to a variable, in `update_step`.
 
         Args:
@@ -876,7 +891,7 @@ class Optimizer:
         """
         variable.assign_add(value)
 
-    def assign_sub(self, variable: Variable, value: Any) -> None:
+    def assign_sub(self, variable: Variable, value: TensorLike) -> None:
         """Subtract a value from a variable, in `update_step`.
 
         Args:
@@ -1014,7 +1029,7 @@ class Optimizer:
             with undo_on_error():
                 self._nt_apply(pairs)
 
-    def scale_loss(self, loss: Any) -> Any:
+    def scale_loss(self, loss: Operators) -> Any:
         """Multiply the loss by ``loss_scale_factor``, if it is set.
 
         Args:

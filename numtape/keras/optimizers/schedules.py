@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import typing as _typing
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...compat.names import getter as _getter
 from ...core.log.as_tensor import as_tensor
@@ -16,6 +16,9 @@ from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
 from ..docstrings import describe
 from ..registry import Kind
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import NumberLike, TensorLike
 
 
 class LearningRateSchedule:
@@ -106,14 +109,14 @@ schedule_class = describe(
 )
 
 
-def positive(**steps: Any) -> None:
+def positive(**steps: NumberLike) -> None:
     """Raise a ValueError for numbers of steps that are not positive."""
     for name, count in steps.items():
         if count <= 0:
             raise ValueError(f"Argument `{name}` must be > 0. Received: {name}={count}")
 
 
-def rate_of(x: Any) -> Tensor:
+def rate_of(x: TensorLike) -> Tensor:
     """Convert a learning rate to a tensor; non-float values become float32."""
     x = as_tensor(x)
     return x if x.dtype.is_floating else cast(x, float32)
@@ -150,9 +153,9 @@ class ExponentialDecay(LearningRateSchedule):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
+        initial_learning_rate: NumberLike,
+        decay_steps: NumberLike,
+        decay_rate: NumberLike,
         staircase: bool = False,
         name: str | None = "ExponentialDecay",
     ) -> None:
@@ -163,7 +166,7 @@ class ExponentialDecay(LearningRateSchedule):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
         first = rate_of(self.initial_learning_rate)
         part = cast(step, first.dtype) / self.decay_steps
@@ -207,7 +210,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         self.values = values
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
         step = as_tensor(step)
         result = rate_of(self.values[-1])
@@ -232,10 +235,10 @@ class PolynomialDecay(LearningRateSchedule):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        end_learning_rate: Any = 0.0001,
-        power: Any = 1.0,
+        initial_learning_rate: NumberLike,
+        decay_steps: NumberLike,
+        end_learning_rate: NumberLike = 0.0001,
+        power: NumberLike = 1.0,
         cycle: bool = False,
         name: str | None = "PolynomialDecay",
     ) -> None:
@@ -247,7 +250,7 @@ class PolynomialDecay(LearningRateSchedule):
         self.cycle = cycle
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
         first = rate_of(self.initial_learning_rate)
         last = as_tensor(self.end_learning_rate, first._spec)
@@ -280,9 +283,9 @@ class InverseTimeDecay(LearningRateSchedule):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
+        initial_learning_rate: NumberLike,
+        decay_steps: NumberLike,
+        decay_rate: NumberLike,
         staircase: bool = False,
         name: str | None = "InverseTimeDecay",
     ) -> None:
@@ -293,7 +296,7 @@ class InverseTimeDecay(LearningRateSchedule):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
         first = rate_of(self.initial_learning_rate)
         part = cast(step, first.dtype) / self.decay_steps
@@ -329,12 +332,12 @@ class CosineDecay(LearningRateSchedule):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        alpha: Any = 0.0,
+        initial_learning_rate: NumberLike,
+        decay_steps: NumberLike,
+        alpha: NumberLike = 0.0,
         name: str | None = "CosineDecay",
-        warmup_target: Any = None,
-        warmup_steps: Any = 0,
+        warmup_target: NumberLike | None = None,
+        warmup_steps: NumberLike = 0,
     ) -> None:
         positive(decay_steps=decay_steps)
         self.initial_learning_rate = initial_learning_rate
@@ -344,10 +347,11 @@ class CosineDecay(LearningRateSchedule):
         self.warmup_steps = warmup_steps
         self.warmup_target = warmup_target
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
         first = top = rate_of(self.initial_learning_rate)
-        step, rise = cast(step, first.dtype), 0
+        rise: NumberLike = 0
+        step = cast(step, first.dtype)
         if self.warmup_target is not None:
             top, rise = cast(self.warmup_target, first.dtype), self.warmup_steps
         step = minimum(step, float(self.decay_steps + rise))
@@ -384,11 +388,11 @@ class CosineDecayRestarts(LearningRateSchedule):
 
     def __init__(
         self,
-        initial_learning_rate: Any,
-        first_decay_steps: Any,
-        t_mul: Any = 2.0,
-        m_mul: Any = 1.0,
-        alpha: Any = 0.0,
+        initial_learning_rate: NumberLike,
+        first_decay_steps: NumberLike,
+        t_mul: NumberLike = 2.0,
+        m_mul: NumberLike = 1.0,
+        alpha: NumberLike = 0.0,
         name: str | None = "SGDRDecay",
     ) -> None:
         positive(first_decay_steps=first_decay_steps)
@@ -399,7 +403,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         self.alpha = alpha
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
         first = rate_of(self.initial_learning_rate)
         part = cast(step, first.dtype) / self.first_decay_steps

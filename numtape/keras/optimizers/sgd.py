@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import Variable
 from ...core.ops.elementwise import sign
@@ -12,6 +12,9 @@ from ...core.values.dtypes import repr_of
 from ...core.values.indexed_slices import IndexedSlices
 from ...core.values.tensor import Tensor
 from .optimizer import Groups, Operand, Optimizer, dense, optimizer_class, real
+
+if TYPE_CHECKING:
+    from ..annotations import LearningRate
 
 
 @optimizer_class
@@ -32,7 +35,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.01,
+        learning_rate: LearningRate = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
         weight_decay: float | None = None,
@@ -79,7 +82,11 @@ class SGD(Optimizer):
         return not any(changed)
 
     def _nt_update(
-        self, variable: Operand, gradient: Any, shared: Any, slots: Sequence[Operand]
+        self,
+        variable: Operand,
+        gradient: Tensor | IndexedSlices,
+        shared: Operand,
+        slots: Sequence[Operand],
     ) -> tuple[Tensor, list[Tensor]]:
         if isinstance(gradient, IndexedSlices):
             if isinstance(variable, Variable):  # update only these rows
@@ -114,7 +121,7 @@ class Lion(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.99,
         weight_decay: float | None = None,
@@ -154,7 +161,7 @@ class Lion(Optimizer):
         return [[("momentum", 0.0)]]
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         (momentum,) = slots
         direction = sign(momentum * self.beta_1 + gradient * (1.0 - self.beta_1))

@@ -56,14 +56,14 @@ def _checked_path(filepath: Path, endings: tuple[str, ...], overwrite: bool | No
 # --- Weights --------------------------------------------------------------------------------------
 
 
-def _root(model: Any) -> Checkpoint:
+def _root(model: Model) -> Checkpoint:
     """Return the root of the names in a file: the model, and its optimizer if any."""
     if isinstance(model.optimizer, Optimizer):
         return Checkpoint(model=model, optimizer=model.optimizer)
     return Checkpoint(model=model)
 
 
-def _pack(model: Any) -> bytes:
+def _pack(model: Model) -> bytes:
     """Serialize the variables of a model, and of its optimizer if any."""
     root = _root(model)
     graph = ObjectGraph(root, Metric)  # as in Keras, without the state of metrics
@@ -71,7 +71,7 @@ def _pack(model: Any) -> bytes:
     return pack(arrays, {"weights": graph.nodes})
 
 
-def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False) -> None:
+def _restore(model: Model, content: bytes, where: str, skip_mismatch: bool = False) -> None:
     """Restore a model's variables; if one does not match, change none."""
     arrays, description = unpack(content, where)
     if not isinstance(description, dict) or "weights" not in description:
@@ -93,7 +93,7 @@ def _restore(model: Any, content: bytes, where: str, skip_mismatch: bool = False
 
 
 def save_weights(
-    model: Any, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
+    model: Model, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
 ) -> None:
     """Save all variables of a model: see `Model.save_weights`.
 
@@ -122,7 +122,7 @@ def save_weights(
     write(path, _pack(model))
 
 
-def _check_built(model: Any, word: str) -> None:
+def _check_built(model: Model, word: str) -> None:
     if not model.built:
         raise ValueError(
             f"You are {word} the weights of a model that has not yet been built. Try building the "
@@ -130,7 +130,7 @@ def _check_built(model: Any, word: str) -> None:
         )
 
 
-def load_weights(model: Any, filepath: Path, skip_mismatch: bool = False) -> None:
+def load_weights(model: Model, filepath: Path, skip_mismatch: bool = False) -> None:
     """Load all variables of a model from a file: see `Model.load_weights`.
 
     Args:
@@ -166,7 +166,7 @@ def load_weights(model: Any, filepath: Path, skip_mismatch: bool = False) -> Non
 
 
 def save_model(
-    model: Any, filepath: Path, overwrite: bool = True, zipped: bool | None = None
+    model: Model, filepath: Path, overwrite: bool = True, zipped: bool | None = None
 ) -> None:
     """Save a model: see `Model.save`.
 
@@ -329,7 +329,7 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     return model
 
 
-def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = None) -> Any:
+def clone_model(model: Model, input_tensors: object = None, clone_function: object = None) -> Any:
     """Create a model with the same layers and new weights.
 
     Args:

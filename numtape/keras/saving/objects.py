@@ -6,7 +6,7 @@ Start with `serialize_keras_object` and `deserialize_keras_object`.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from ..registry import (
     get_registered_object,
     supported_arguments,
 )
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ..models.model import Model
 
 # The only modules in which built-in classes are looked up; custom classes are registered.
 _MODULES: dict[str, Any] = {
@@ -189,7 +194,7 @@ def _make(config: Any) -> Any:
     return result
 
 
-def _name_of(config: dict[str, Any], name: str, *modules: Any) -> Any:
+def _name_of(config: dict[str, Any], name: str, *modules: ModuleType) -> Any:
     """Look up a class or function: first among registered objects, then in ``modules``."""
     for known in (config.get("registered_name"), name):
         result = get_registered_object(str(known))
@@ -218,7 +223,7 @@ def _plain(config: Any) -> Any:
     return {key: _plain(x) for key, x in config.items()}
 
 
-def compile_config(model: Any) -> dict[str, Any]:
+def compile_config(model: Model) -> dict[str, Any]:
     """Return the config of a model's `compile` arguments; {} if it is not compiled."""
     if not model.compiled:
         return {}
@@ -226,7 +231,7 @@ def compile_config(model: Any) -> dict[str, Any]:
     return {name: serialize_keras_object(x) for name, x in provided.items()}
 
 
-def compile_from(model: Any, config: dict[str, Any]) -> None:
+def compile_from(model: Model, config: dict[str, Any]) -> None:
     """Compile a model with the result of `compile_config`."""
     if config:
         with config_errors():

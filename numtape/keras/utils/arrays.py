@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence as _Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON
 
+if TYPE_CHECKING:
+    from ...core.values.annotations import DTypeLike, TensorLike
 
-def to_categorical(x: Any, num_classes: int | None = None) -> Any:
+
+def to_categorical(x: TensorLike, num_classes: int | None = None) -> Any:
     """One-hot encode class numbers.
 
     Args:
@@ -60,7 +63,7 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     return np.eye(count)[labels]
 
 
-def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
+def normalize(x: TensorLike, axis: int = -1, order: float = 2) -> Any:
     """Divide vectors by their norm.
 
     Args:
@@ -102,10 +105,10 @@ def normalize(x: Any, axis: int = -1, order: Any = 2) -> Any:
 def pad_sequences(
     sequences: _Sequence[Any],
     maxlen: int | None = None,
-    dtype: Any = "int32",
+    dtype: DTypeLike = "int32",
     padding: str = "pre",
     truncating: str = "pre",
-    value: Any = 0.0,
+    value: object = 0.0,
 ) -> np.ndarray[Any, Any]:
     """Pad or truncate sequences to a common length.
 

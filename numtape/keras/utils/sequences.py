@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from ...core.log.as_tensor import as_tensor
 from ...core.ops.indexing import gather
 from ...core.values.arguments import to_int
 from ...data import Dataset
+
+if TYPE_CHECKING:
+    from ...core.values.annotations import TensorLike
+    from ...core.values.tensor import Tensor
 
 
 class PyDataset:
@@ -72,8 +76,8 @@ class PyDataset:
 
 
 def timeseries_dataset_from_array(
-    data: Any,
-    targets: Any,
+    data: TensorLike,
+    targets: TensorLike | None,
     sequence_length: int,
     sequence_stride: int = 1,
     sampling_rate: int = 1,
@@ -150,7 +154,7 @@ def timeseries_dataset_from_array(
     goals = None if requested is None else as_tensor(requested[start:end])
     steps = as_tensor(np.arange(sequence_length) * sampling_rate)
 
-    def window(first: Any) -> Any:
+    def window(first: Tensor) -> Any:
         x = gather(series, first[..., None] + steps)
         return x if goals is None else (x, gather(goals, first))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import Variable
 from ...core.ops.arithmetic import pow_
@@ -13,6 +13,9 @@ from ...core.ops.movement import expand_dims
 from ...core.ops.reduction import reduce_mean
 from ...core.values.tensor import Tensor
 from .optimizer import Changes, Groups, Operand, Optimizer, optimizer_class, real
+
+if TYPE_CHECKING:
+    from ..annotations import LearningRate
 
 
 @optimizer_class
@@ -31,7 +34,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
         weight_decay: float | None = None,
@@ -66,7 +69,7 @@ class Adagrad(Optimizer):
         return [[("accumulator", self.initial_accumulator_value)]]
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = slots[0] + square(gradient)
         return variable - shared * gradient / sqrt(squares + self.epsilon), [squares]
@@ -96,7 +99,7 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         rho: float = 0.95,
         epsilon: float = 1e-7,
         weight_decay: float | None = None,
@@ -131,7 +134,7 @@ class Adadelta(Optimizer):
         return [[("accumulated_grad", 0.0), ("accumulated_delta_var", 0.0)]]
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = self.rho * slots[0] + (1 - self.rho) * square(gradient)
         root = sqrt(slots[1] + self.epsilon)
@@ -166,7 +169,7 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         rho: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-7,
@@ -210,7 +213,7 @@ class RMSprop(Optimizer):
         return groups
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = self.rho * slots[0] + (1 - self.rho) * square(gradient)
         new, below = [squares], squares
@@ -251,7 +254,7 @@ class Adafactor(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         beta_2_decay: float = -0.8,
         epsilon_1: float = 1e-30,
         epsilon_2: float = 1e-3,
@@ -310,7 +313,11 @@ class Adafactor(Optimizer):
         return minimum(rate, slowest), 1.0 - pow_(step, self.beta_2_decay)
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self,
+        variable: Operand,
+        gradient: Tensor,
+        shared: tuple[Tensor, Tensor],
+        slots: Sequence[Operand],
     ) -> tuple[Tensor, list[Tensor]]:
         rate, is_kept = shared
         squares = square(gradient) + self.epsilon_1
@@ -360,7 +367,7 @@ class Ftrl(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: LearningRate = 0.001,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -419,7 +426,7 @@ class Ftrl(Optimizer):
         return [[("accumulator", self.initial_accumulator_value), ("linear", 0.0)]]
 
     def _nt_update(
-        self, variable: Operand, gradient: Tensor, shared: Any, slots: Sequence[Operand]
+        self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         old, linear = slots
         power, limit = -self.learning_rate_power, self.l1_regularization_strength
