@@ -10,6 +10,7 @@ import pytest
 from kernel_array_cases import ARRAYS, CASES as ARRAY_CASES, POINT
 from kernel_cases import CASES, FUNCTIONS
 from kernel_checks import close, differences, fresh, function_of, plain
+from numba.core.registry import cpu_target
 
 from numtape.core.loops import rules
 from numtape.core.loops.analysis.types import infer
@@ -88,6 +89,16 @@ def test_each_function_and_construct_has_a_case():
     assert [f for f in known if f not in called and f not in others] == []
     methods = {name.rpartition(".")[2] for name in used}
     assert {*lowering.OF_ARRAYS, *lowering.METHODS} - methods == set()
+
+
+def test_numba_has_each_function():
+    context = cpu_target.typing_context
+    context.refresh()
+    for rule in rules.FUNCTIONS.values():
+        for node in ast.walk(ast.parse(rule.text.format("x", "y", "z"))):
+            if isinstance(node, ast.Attribute):
+                module = {"math": math, "np": np}[node.value.id]
+                context.resolve_value_type(getattr(module, node.attr))  # raises if it has not
 
 
 def test_derivatives_are_those_of_the_op_records():

@@ -363,6 +363,26 @@ def test_every_op_has_a_row(tf):
     assert [op.name for op in ops if op not in reached] == []
 
 
+@pytest.mark.numtape_only(reason="looks at numtape's table of ops")
+def test_every_op_on_arrays_has_a_launch_or_is_left_to_the_host(tf):
+    """`test_what_is_left_to_the_host` tests the same of each case, with --slow."""
+    from numtape.core.cuda.ops.array import MAKERS as LAUNCHES
+    from numtape.core.log.op import ARRAY, CODES, REDUCTION
+
+    on_rows = {  # by the names of their kernels: `core.cuda.fusion.ROWS`
+        "LogSoftmax",
+        "LogSoftmaxGrad",
+        "Normalize",
+        "NormalizeGrad",
+        "Softmax",
+        "SoftmaxGrad",
+    }
+    of_programs = {"CustomGradient", "Upstream"}
+    ops = [op for op in CODES.ops if op.kind in (ARRAY, REDUCTION) and not op.on_host]
+    known = LAUNCHES.keys() | on_rows | of_programs
+    assert [op.name for op in ops if op.name not in known] == []
+
+
 # They take or change programs: test_control_flow.py, test_custom_gradient.py, test_kernel.py.
 OF_PROGRAMS = {
     "Assert",

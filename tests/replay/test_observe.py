@@ -241,7 +241,7 @@ def each_kind():
     }
 
 
-@pytest.mark.parametrize("kind", sorted(each_kind()))
+@pytest.mark.parametrize("kind", sorted(reads.READERS))
 def test_a_read_of_each_kind(kind):
     holder, key, value, change = each_kind()[kind]
     found = Guards([Read(kind, holder, key, value, "it", ("file", 1))])

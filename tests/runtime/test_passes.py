@@ -12,7 +12,9 @@ import warnings
 import numpy as np
 import pytest
 from log_queries import fresh_log
+from numtape.kernels import jit
 from numtape.kernels.functions import value
+from numtape.kernels.passes import rows
 from processes import run
 
 import numtape
@@ -288,6 +290,11 @@ for _ in range(3):
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc fills memory for us")
 def test_nothing_is_read_that_was_not_written():
     assert len({run(SMALL, MALLOC_PERTURB_=byte) for byte in (None, 1, 255)}) == 1
+
+
+def test_passes_know_how_many_dtypes_have_kernels():
+    assert len(dtypes.DTYPES) == rows.WIDE
+    assert {x.name for x in dtypes.DTYPES} == jit.POINTERS.keys()
 
 
 def test_the_targets_of_kernels_and_of_loops_share_what_is_built_in():

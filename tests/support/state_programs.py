@@ -408,6 +408,11 @@ WAYS = {
         "float(os.environ['K@'])",
         ["os.environ['K@'] = str(P)"],
     ),
+    "recursion limit": (
+        "",
+        "sys.getrecursionlimit()",
+        ["sys.setrecursionlimit(sys.getrecursionlimit() + N)"],
+    ),
     "ctypes": (
         "class S@(ctypes.Structure):\n    _fields_ = [('k', ctypes.c_double)]\no@ = S@(P)",
         "o@.k",

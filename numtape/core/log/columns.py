@@ -12,21 +12,8 @@ import numpy as np
 from ..values import dtypes, memory
 from ..values.memory import Array, address_of, convert_array, resize, view
 
-_FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "uint8": "B",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "uint64": "Q",
-    "float32": "f",
-    "float64": "d",
-}
 PACK: dict[dtypes.DType, Callable[[Any], bytes]] = {
-    dtype: struct.Struct("=" + _FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES
+    dtype: struct.Struct("=" + dtypes.STRUCT_FORMATS[dtype.name]).pack for dtype in dtypes.DTYPES
 }
 
 

@@ -117,5 +117,5 @@ def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any])
 
 
 def _is_half(dtype: Any) -> bool:
-    """Whether a dtype is float16 or bfloat16."""
-    return bool(dtype.itemsize == 2 and dtype.kind in "fV")
+    """Whether a dtype is float16 or a float of `ml_dtypes`."""
+    return bool(dtype.itemsize <= 2 and dtype.kind in "fV")

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import DtypeError, UnimplementedError
 
 _finfo, _iinfo = cache(np.finfo), cache(np.iinfo)
+_ML_DTYPES = {"bfloat16": 2}  # floats that `ml_dtypes` defines, and the bytes of an element
 
 
 class DType:
@@ -53,8 +54,8 @@ class DType:
     def __init__(self, name: str, code: int) -> None:
         self.name = name
         self.code = code
-        if name == "bfloat16":  # its NumPy dtype is defined by `ml_dtypes`: see `__getattr__`
-            kind, self.size = "f", 2
+        if name in _ML_DTYPES:  # its NumPy dtype is imported when first read: see `__getattr__`
+            kind, self.size = "f", _ML_DTYPES[name]
         elif name == "string":
             kind, self.size = "O", 8
         else:
@@ -73,7 +74,7 @@ class DType:
         if self.name == "string":
             self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), np.object_
         else:
-            scalar_type = importlib.import_module("ml_dtypes").bfloat16
+            scalar_type = getattr(importlib.import_module("ml_dtypes"), self.name)
             self.numpy_dtype, self.as_numpy_dtype = np.dtype(scalar_type), scalar_type
             _BY_NUMPY[self.numpy_dtype] = _BY_NUMPY[scalar_type] = self
         return getattr(self, name)
@@ -188,7 +189,7 @@ class DType:
     def _limit(self, name: str, word: str, bool_limit: bool) -> Any:
         if self.is_bool:
             return bool_limit
-        if self is bfloat16:
+        if self.name in _ML_DTYPES:
             return getattr(importlib.import_module("ml_dtypes").finfo(self.as_numpy_dtype), name)
         if self.is_floating:
             return getattr(_finfo(self.name), name)
@@ -218,23 +219,26 @@ class DType:
         return as_dtype, (self.name,)
 
 
-NAMES = (
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-)
+# The dtypes with compiled kernels, and their letters for `struct`. `kernels.passes.rows.WIDE` is
+# their number.
+STRUCT_FORMATS = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+NAMES = tuple(STRUCT_FORMATS)
 WIDE_NAMES = ("float16", "bfloat16", "complex64", "complex128")
-_LAZY_NAMES = ("bfloat16", "string")
-# Compiled kernels exist for DTYPES. NumPy computes with the wide dtypes, which come after them; see
-# `core.reference.bodies`. Nothing computes with strings.
+_LAZY_NAMES = (*_ML_DTYPES, "string")
+# NumPy computes with the wide dtypes, which come after DTYPES; see `core.reference.bodies`. Nothing
+# computes with strings.
 DTYPES = tuple(DType(name, code) for code, name in enumerate(NAMES))
 WIDE = tuple(DType(name, code) for code, name in enumerate(WIDE_NAMES, len(DTYPES)))
 string = DType("string", len(DTYPES) + len(WIDE))
@@ -308,8 +312,9 @@ def as_dtype(value: Any) -> DType:
         dtype = None
     if dtype is None and isinstance(value, np.dtype):
         dtype = _of_numpy(value)
-    if dtype is None and getattr(value, "__name__", "") == "bfloat16":
-        dtype = bfloat16 if value is bfloat16.as_numpy_dtype else None
+    if dtype is None and getattr(value, "__name__", "") in _ML_DTYPES:
+        lazy = _BY_NAME[value.__name__]
+        dtype = lazy if value is lazy.as_numpy_dtype else None
     if dtype is None:
         raise TypeError(
             f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType. numtape "
@@ -320,14 +325,14 @@ def as_dtype(value: Any) -> DType:
 
 def _of_numpy(dtype: np.dtype[Any]) -> DType | None:
     """Return the `DType` of a dtype of NumPy or `ml_dtypes`, or None."""
-    if dtype.name == "bfloat16" and dtype == bfloat16.numpy_dtype:
-        return bfloat16
+    if dtype.name in _ML_DTYPES and dtype == _BY_NAME[dtype.name].numpy_dtype:
+        return _BY_NAME[dtype.name]
     return _BY_NUMPY.get(dtype.newbyteorder("="))
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """Return NumPy's letter for the kind of a dtype; bfloat16 counts as a float."""
-    return "f" if dtype.kind == "V" and dtype.name == "bfloat16" else dtype.kind
+    """Return NumPy's letter for the kind of a dtype; the floats of `ml_dtypes` are floats."""
+    return "f" if dtype.kind == "V" and dtype.name in _ML_DTYPES else dtype.kind
 
 
 def of_array(array: np.ndarray[Any, Any]) -> DType:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import settings
-from .dtypes import DType
+from .dtypes import STRUCT_FORMATS, DType
 from .export import FAILED_EXPORTS, take_dropped_error, to_read_only, to_writable, view_of
 from .hints import give_hints, missing_attribute
 from .memory import Array, copy_array
@@ -27,20 +27,7 @@ if TYPE_CHECKING:
 _BITS = struct.Struct("=q").pack
 # Decodes the bits as a Python number, for dtypes whose values Python numbers can represent.
 _UNPACK_NUMBER = {
-    name: struct.Struct(f"={letter}").unpack_from
-    for name, letter in {
-        "float32": "f",
-        "float64": "d",
-        "int8": "b",
-        "int16": "h",
-        "int32": "i",
-        "int64": "q",
-        "uint8": "B",
-        "uint16": "H",
-        "uint32": "I",
-        "uint64": "Q",
-        "bool": "?",
-    }.items()
+    name: struct.Struct(f"={letter}").unpack_from for name, letter in STRUCT_FORMATS.items()
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ....errors import KernelError
+from ...values.dtypes import DTYPES
 from ..ir import (
     ONE_NUMBER,
     WRITES,
@@ -34,19 +35,7 @@ of = dtype_of
 SIGNED = ("bool", "int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTS = (*SIGNED, *UNSIGNED)
-SIZES = {
-    "bool": 1,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "float32": 4,
-    "float64": 8,
-    "uint8": 1,
-    "uint16": 2,
-    "uint32": 4,
-    "uint64": 8,
-}
+SIZES = {dtype.name: dtype.size for dtype in DTYPES}
 TINY = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
 _NARROWER = ("int8", "int16", "int32", *UNSIGNED)  # dtypes that Numba widens, or that are unsigned
 

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...values.dtypes import NAMES as DTYPES
 from ..analysis.callees import Functions
 from ..analysis.types import INTS
 from ..ir import (
@@ -173,19 +174,6 @@ CASTS: dict[Any, str] = {
     np.int64: "int64",
     bool: "bool",
 }
-DTYPES = (
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float32",
-    "float64",
-)
 
 
 def _is_none(node: ast.expr) -> bool:

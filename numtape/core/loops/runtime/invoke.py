@@ -17,30 +17,18 @@ import numpy as np
 
 from ....errors import KernelError, ResourceExhaustedError
 from ...cpu.workers import Listening, largest
+from ...values.dtypes import NAMES as DTYPES, STRUCT_FORMATS
 from ...values.memory import address_of, array_at, view
 from ...values.tensor import Tensor
 from ..emit.results import Out
 from ..emit.text import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, RULE, SHAPES
-from ..frontend.lowering import DTYPES
 from ..ir import Raised
 from ..program import LoopProgram
 from . import stack
 from .compiled_sweeps import compile_sweeps
 
 # The `struct` format of a number in eight bytes.
-_FORMATS = {
-    "bool": "?7x",
-    "int8": "b7x",
-    "int16": "h6x",
-    "int32": "i4x",
-    "int64": "q",
-    "float32": "f4x",
-    "float64": "d",
-    "uint8": "B7x",
-    "uint16": "H6x",
-    "uint32": "I4x",
-    "uint64": "Q",
-}
+_FORMATS = {x: f"{a}{8 - struct.calcsize('=' + a)}x" for x, a in STRUCT_FORMATS.items()}
 _TYPES: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from ....errors import KernelError, ResourceExhaustedError
 from ...compile.cache import in_this_thread
 from ...ops.elementwise import stop_gradient
+from ...values.dtypes import NAMES as DTYPES
 from ...values.memory import address_of
 from ..emit.text import LINES, RAISED
-from ..frontend.lowering import DTYPES
 from ..program import LoopProgram
 from . import stack
 from .invoke import error_of_status, read_only

@@ -17,11 +17,11 @@ from ... import settings
 from ...cpu.workers import Listening, largest
 from ...log.log import local
 from ...log.op import Native
+from ...values.dtypes import NAMES as DTYPES
 from ...values.memory import Array
 from ...values.spec import Spec
 from ..emit.results import places
 from ..emit.text import LINES, NO_ROOM
-from ..frontend.lowering import DTYPES
 from ..program import LoopProgram
 from . import arenas
 from .arenas import Deferred, RemainingStack

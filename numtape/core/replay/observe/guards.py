@@ -34,6 +34,7 @@ _TESTS = {
     reads.ENTRY: guard_rows.ENTRY,
     reads.CELL: guard_rows.WORD,
     reads.TYPE: guard_rows.WORD,
+    reads.CODE: guard_rows.WORD,
     reads.ATTRIBUTE: guard_rows.ATTRIBUTE,
     reads.METHOD: guard_rows.METHOD,
     reads.ITEM: guard_rows.ITEM,
@@ -261,7 +262,7 @@ class Guards:
     def _encode(self, read: Read) -> list[tuple[int, ...]]:
         """Return the table rows for a read: kind, holder, key, expected value, its bits."""
         kind, holder, key, value = read.kind, read.holder, read.key, read.value
-        test, address = _TESTS.get(kind, guard_rows.WORD), id(holder)
+        test, address = _TESTS[kind], id(holder)
         if kind == reads.CODE:
             return [  # without defaults the field is empty
                 (guard_rows.WORD, address, field, 0 if part is None else id(part), -1)
