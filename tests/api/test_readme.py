@@ -8,9 +8,10 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
-from processes import ROOT
+from processes import ROOT, run
 
 from numtape.core.replay.observe.frames import unsupported_reason
 
@@ -20,7 +21,8 @@ pytestmark = [
 ]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "numtape").rglob("*.md"))]
+RECIPES = ROOT / ".github" / "CONTRIBUTING.md"
+PAGES = [ROOT / "README.md", RECIPES, *sorted((ROOT / "numtape").rglob("*.md"))]
 EXAMPLES = re.findall(r"```python\n((?:(?!```).)*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
 NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
 
@@ -160,3 +162,35 @@ def test_apart(monkeypatch):
     moved = _apart([0.0, 1.0, 2.0], [4.0, 4.0, 4.0])
     for left, right in itertools.pairwise(moved):
         assert right - left == pytest.approx(4.0, abs=1e-3)
+
+
+def test_recipe_of_an_op_on_arrays(tmp_path):
+    """Its code runs in the modules that it names: values, the kernel, derivatives."""
+    text = RECIPES.read_text(encoding="utf-8")
+    found = re.findall(r"<!-- ring_mean: (\S+) -->\n *```python\n(.*?)\n *```", text, re.DOTALL)
+    parts = [(module, textwrap.dedent(code)) for module, code in found]
+    assert len(parts) == 2
+    script = (
+        f"parts = {parts!r}"
+        + """
+import importlib, logging, sys
+import numpy as np
+import numtape as tf
+from numtape.core.derive import batching
+from numtape.kernels.cpu import along
+
+for module, code in parts:
+    code = "from __future__ import annotations\\n" + code
+    exec(code, vars(importlib.import_module(module)))
+along.KERNELS["ring_mean"] = along.ring_mean
+batching.RULES["RingMean"] = batching._axis_rule
+logging.basicConfig(level="INFO", stream=sys.stdout)
+ring_mean = importlib.import_module("numtape.core.ops.along_axis").ring_mean
+for axis in (0, 1):
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    expected = (np.roll(x, 1, axis) + x + np.roll(x, -1, axis)) / 3
+    np.testing.assert_allclose(ring_mean(x.astype("f4"), axis), expected, rtol=1e-5, atol=1e-6)
+    tf.testing.check_grads(lambda x: ring_mean(x, axis) ** 3, [x], order=3)
+"""
+    )
+    assert "Compiled array_along_ring_mean_float32" in run(script, NUMTAPE_CACHE_DIR=str(tmp_path))

@@ -64,6 +64,16 @@ def test_sums_round_once(tf, dtype):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
+def test_bitcast(tf, dtype):
+    x = tf.constant([1.5, -2.5], dtype)
+    bits = tf.bitcast(x, "uint16")
+    np.testing.assert_array_equal(bits, x.numpy().view("u2"))
+    np.testing.assert_array_equal(tf.bitcast(bits, dtype), x)
+    np.testing.assert_array_equal(tf.bitcast(x[None], "uint32"), x.numpy().view("u4"))
+    np.testing.assert_array_equal(tf.bitcast(tf.bitcast(x[None], "uint32"), dtype), x[None])
+
+
+@pytest.mark.parametrize("dtype", HALVES)
 def test_gradients_of_every_order(tf, dtype):
     x = tf.constant([0.5, 2.0], dtype)
     with tf.GradientTape() as third:

@@ -96,13 +96,14 @@ def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
 
 def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any]) -> None:
     """Compute an op into ``out``, from its body or with its NumPy function."""
-    halves = [_is_half(x.dtype) for x in operands]
+    by_value = op.name != "Bitcast"
+    halves = [by_value and _is_half(x.dtype) for x in operands]
     target = out
     if any(halves):
         operands = [
             x.astype(np.float32) if half else x for x, half in zip(operands, halves, strict=True)
         ]
-    if _is_half(out.dtype):
+    if by_value and _is_half(out.dtype):
         target = np.empty(out.shape, np.float32)
     if op.kind == ELEMENTWISE:
         body = op.body
