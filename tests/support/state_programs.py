@@ -408,6 +408,17 @@ WAYS = {
         "float(os.environ['K@'])",
         ["os.environ['K@'] = str(P)"],
     ),
+    "regular expression": (
+        "import re\nr@ = re.compile('[0-5]')\nt@ = [str(N)]",
+        "(P if r@.match(t@[0]) else P)",
+        ["t@[0] = str(N)", "r@ = re.compile('[3-9]')"],
+    ),
+    "slots and __getattr__": (
+        "class C@:\n    __slots__ = ()\n    def __getattr__(self, n):\n        return k@\n"
+        "k@ = P\no@ = C@()",
+        "o@.k",
+        ["k@ = P", "C@.k = P"],
+    ),
     "recursion limit": (
         "",
         "sys.getrecursionlimit()",

@@ -302,6 +302,8 @@ class ReadSet:
 
     def _note_absent(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         """Note that the object itself lacks an attribute, which would have precedence."""
+        if class_attribute(type(owner), "__dict__") is MISSING:  # it has only those of its class
+            return
         attributes = instance_dict(owner)
         if type(attributes) is dict:
             self.note_call(instance_dict, (owner,), f"vars({self.name_of(owner)})", owner, frame)
