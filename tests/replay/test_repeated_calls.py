@@ -23,6 +23,7 @@ pytestmark = [
         bool(layout.unsupported_reason()), reason=layout.unsupported_reason() or "usable"
     ),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
+    pytest.mark.usefixtures("isolated"),
 ]
 Pair = namedtuple("Pair", "first second")
 scale, table = 2.0, {"rate": 3.0, "list": [1.0, 2.0]}
