@@ -171,17 +171,24 @@ def _usable(choice: str) -> str:
     return "cuda"
 
 
-def _executor(device: str) -> Any:
-    """Import a device's executor. Devices other than ``reference`` also record in machine code."""
-    value = importlib.import_module(f"{__package__}.{device}.executor")
+_EXECUTORS = {"cpu": "CpuExecutor", "cuda": "CudaExecutor", "reference": "ReferenceExecutor"}
+
+
+def _executor_class(device: str) -> Any:
+    """Import a device's executor. Devices other than ``reference`` also record in machine code.
+
+    Returns:
+      The class; None if this thread is importing its module at the moment.
+    """
+    module = importlib.import_module(f"{__package__}.{device}.executor")
     if device != "reference":
         from .native import patch
 
         patch.enable_from_settings()
         buffer_protocol.begin()  # retry: the first attempt may have failed
-    return value
+    return getattr(module, _EXECUTORS[device], None)
 
 
 buffer_protocol.begin()
 settings.usable = _usable
-evaluate.module_of = _executor
+evaluate.executor_class_of = _executor_class

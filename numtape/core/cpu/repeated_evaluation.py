@@ -1,6 +1,6 @@
 """Sets up the fast path of evaluations: machine code for a log whose rows repeat.
 
-`core.log.evaluate` and `Executor.compute` define evaluation. A plan that is repeated a few times
+`core.log.evaluate` and `CpuExecutor.compute` define evaluation. A plan that is repeated a few times
 gets a `RepeatedEvaluation` in its log: the data with which machine code
 (`kernels/passes/repeated_evaluation.py`) does the same, if no value is large, NumPy computes
 no row, no array is pending, and the log is released. The machine code runs first, and leaves any

@@ -167,7 +167,7 @@ class SliceLog(Log):
                 "A tensor of a function that vectorized_map called is used after its end."
             )
         if self.varies(tensor._row):
-            raise NotForAll("it looks at a value of a slice")
+            raise NotForAll("it reads a value of a slice")
         with self.outside():
             return self.shared_tensor(tensor._row)._array()
 

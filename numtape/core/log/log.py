@@ -545,7 +545,7 @@ class RuleLog(Log):
 
     def evaluate_row(self, tensor: Tensor) -> Any:
         """Raise an error: there is no value."""
-        raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
+        raise RuntimeError("A derivative rule read a value; it may only record ops.")
 
     def collect(self) -> bool:
         """Return False: rows keep their numbers."""

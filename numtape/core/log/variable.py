@@ -812,7 +812,7 @@ def _restore_variable(
 _again = _restore_variable  # the name in pickles that older versions wrote
 
 
-# The ops behind `assign_add` and other updates; set in `core.wiring`, which knows the ops.
+# The ops behind `assign_add` and other updates; set in `core.bindings`, which knows the ops.
 _ops: dict[str, Callable[..., Tensor]] = {}
 
 
