@@ -369,6 +369,7 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu.cases import CASES
     from benchmarks.gpu.libs import BenchmarkStep
+    from benchmarks.gpu.worker import GpuCaseServer
 
     case = CASES["sum_rows"]
     data = case.data("tiny")
@@ -386,7 +387,7 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.gpu import libs
     from benchmarks.gpu.cases import CASES
     from benchmarks.gpu.inputs import Data
-    from benchmarks.gpu.worker import LONG
+    from benchmarks.gpu.worker import LONG, GpuCaseServer
     from benchmarks.worker import Batch
 
     counts: list[int] = []
