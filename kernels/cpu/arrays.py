@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 
@@ -18,6 +18,9 @@ from ..jit import POINTERS, inline, jit, stack
 from . import reduce
 from .blas import call, hold, release
 from .groups import copy
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 number, real = POINTERS["int64"], POINTERS["float64"]
 
@@ -102,7 +105,7 @@ def gemm() -> Any:
 # bits of a float64.
 
 
-def _by_rows(dtype: str, row: Any) -> Any:
+def _by_rows(dtype: str, row: Callable[..., Any]) -> Any:
     """The kernel that calls ``row(out, x, y, n, epsilon)`` with the addresses of each row."""
     size, call = getattr(types, dtype).bitwidth // 8, jit(row)
 
@@ -150,7 +153,7 @@ def log_softmax(dtype: str) -> Any:
 
 
 @jit
-def _first(x: Any, value: Any) -> int:
+def _first(x: Array, value: Number) -> int:
     """The first index of a value that is in ``x``."""
     j = 0
     while x[j] != value:

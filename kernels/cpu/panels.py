@@ -8,7 +8,7 @@ High-Performance Matrix Multiplication", 2008).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding, ir
 from numba import types
@@ -16,6 +16,9 @@ from numba.extending import intrinsic
 
 from ..jit import INT64, POINTERS, inline, jit, stack
 from ..target import KernelDispatcher
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Builder, Context, Signature, Type, TypingContext, Values
 
 number, words = POINTERS["int64"], POINTERS["int32"]
 TAPS, PIXELS, ROWS, COLUMNS = 512, 96, 96, 32  # as in core/ops/convolutions.py
@@ -59,8 +62,10 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
     row, column = (size, PITCH) if down else (PITCH, size)
 
     @intrinsic
-    def multiply(typingctx: Any, a: Any, b: Any, c: Any, step: Any, count: Any, add: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def multiply(
+        typingctx: TypingContext, a: Type, b: Type, c: Type, step: Type, count: Type, add: Type
+    ) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             a, b, c, step, count, add = args
             module = builder.module
             name = f"llvm.fmuladd.v{lanes}f{8 * size}"
@@ -68,12 +73,12 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
             if fused is None:
                 fused = ir.Function(module, ir.FunctionType(vector, [vector] * 3), name)
 
-            def load(address: Any, target: Any) -> Any:
+            def load(address: ir.Value, target: ir.Type) -> Any:
                 value = builder.load(builder.inttoptr(address, target.as_pointer()))
                 value.align = size
                 return value
 
-            def spread(value: Any) -> Any:
+            def spread(value: ir.Value) -> Any:
                 one = builder.insert_element(
                     ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
                 )
@@ -130,8 +135,8 @@ def moves(length: int) -> Any:
     vector = ir.VectorType(ir.IntType(32), length // 4)
 
     @intrinsic
-    def move(typingctx: Any, target: Any, source: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def move(typingctx: TypingContext, target: Type, source: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             value = builder.load(builder.inttoptr(args[1], vector.as_pointer()))
             value.align = 4
             stored = builder.store(value, builder.inttoptr(args[0], vector.as_pointer()))
@@ -242,7 +247,7 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
 
 
 @inline
-def place_of(i: int, s: Any) -> Any:
+def place_of(i: int, s: Array) -> Any:
     """The image of pixel ``i`` of a lattice, and its coordinates there."""
     c = i % s[2]
     rest = i // s[2]
@@ -252,7 +257,7 @@ def place_of(i: int, s: Any) -> Any:
 
 
 @inline
-def next_place(n: int, a: int, b: int, c: int, s: Any) -> Any:
+def next_place(n: int, a: int, b: int, c: int, s: Array) -> Any:
     """As `place_of` for the next pixel, without its slow divisions."""
     c += 1
     if c == s[2]:

@@ -7,12 +7,15 @@ Of equal largest elements the first one counts; NaNs are ignored unless a window
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 
 from ..jit import POINTERS, inline, jit, stack
 from .panels import PIXELS, next_place, place_of
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 number = POINTERS["int64"]
 LANES = 512  # channels that are compared together
@@ -20,7 +23,7 @@ best_memory, place_memory = stack(8 * LANES), stack(8 * LANES)
 
 
 @inline
-def _window(p: Any, a: int, b: int, c: int) -> Any:
+def _window(p: Array, a: int, b: int, c: int) -> Any:
     """A window's first element."""
     return a * p[13] - p[19], b * p[14] - p[20], c * p[15] - p[21]
 

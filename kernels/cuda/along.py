@@ -6,11 +6,14 @@ The results of stretches are reduced again. The order of additions depends on th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .held import fetching, parse_way, reduce_row
 from .reduce import COMBINE, identity
 from .target import KINDS, WIDTH, cuda, device, load, store
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 
 def rows(name: str, dtype: str, how: str) -> Any:
@@ -23,7 +26,7 @@ def rows(name: str, dtype: str, how: str) -> Any:
     combine = COMBINE[f"{name}_{dtype}"]
     fetch, among = fetching(dtype, way), reduce_row(name, dtype, way)
 
-    def kernel(count: Any, n: Any, stretches: Any, length: Any, x: Any, out: Any) -> None:
+    def kernel(count: int, n: int, stretches: int, length: int, x: Array, out: Array) -> None:
         row_values, part = cuda.local.array(size, kind), cuda.local.array(width, kind)
         lane = cuda.threadIdx.x % threads
         unit = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
@@ -59,18 +62,18 @@ def columns(name: str, dtype: str, width: str) -> Any:
     deep = 8 if wide == 1 else 4
     size = deep * wide
 
-    def take(values: Any, k: Any, x: Any, at: Any) -> None:
+    def take(values: Array, k: int, x: Array, at: int) -> None:
         values[k] = kind(x[at])
 
-    def take_vector(values: Any, k: Any, x: Any, at: Any) -> None:
+    def take_vector(values: Array, k: int, x: Array, at: int) -> None:
         vector = load(x, at)
         for j in range(WIDTH):
             values[WIDTH * k + j] = kind(vector[j])
 
-    def keep(out: Any, t: Any, part: Any) -> None:
+    def keep(out: Array, t: int, part: Array) -> None:
         out[t] = part[0]
 
-    def keep_vector(out: Any, t: Any, part: Any) -> None:
+    def keep_vector(out: Array, t: int, part: Array) -> None:
         store(out, t, (part[0], part[1], part[2], part[3]))
 
     take, keep = (
@@ -78,15 +81,15 @@ def columns(name: str, dtype: str, width: str) -> Any:
     )
 
     def kernel(
-        outer: Any,
-        n: Any,
-        inner: Any,
-        stretches: Any,
-        first: Any,
-        step: Any,
-        length: Any,
-        x: Any,
-        out: Any,
+        outer: int,
+        n: int,
+        inner: int,
+        stretches: int,
+        first: int,
+        step: int,
+        length: int,
+        x: Array,
+        out: Array,
     ) -> None:
         values, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
         t = cuda.grid(1)

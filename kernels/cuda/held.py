@@ -8,10 +8,13 @@ of more than one element are loaded as vectors; the length of rows is then a mul
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .reduce import across, together
 from .target import KINDS, THREADS, WIDTH, cuda, device, load, store
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 
 class Way(NamedTuple):
@@ -44,7 +47,7 @@ def placing(way: Way) -> Any:
     """
     threads, rows = way.threads, way.rows
 
-    def place(units: Any, n: Any) -> Any:
+    def place(units: int, n: int) -> Any:
         row = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
         return cuda.threadIdx.x % threads, row * n, n if row < units else 0
 
@@ -56,7 +59,7 @@ def fetching(dtype: str, way: Way) -> Any:
     threads, pieces, width = way
     kind = KINDS[dtype]
 
-    def fetch(values: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+    def fetch(values: Array, x: Array, at: int, n: int, lane: int, start: Number) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if i < n:
@@ -64,7 +67,7 @@ def fetching(dtype: str, way: Way) -> Any:
             else:
                 values[p] = start
 
-    def fetch_vectors(values: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+    def fetch_vectors(values: Array, x: Array, at: int, n: int, lane: int, start: Number) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if WIDTH * i < n:
@@ -82,7 +85,7 @@ def masking(way: Way) -> Any:
     """A function that sets a thread's values beyond a row of ``n`` elements to ``start``."""
     threads, pieces, width = way
 
-    def mask(values: Any, start: Any, n: Any, lane: Any) -> None:
+    def mask(values: Array, start: Number, n: int, lane: int) -> None:
         for p in range(pieces):
             if width * (lane + threads * p) >= n:
                 for k in range(width):
@@ -95,13 +98,13 @@ def keeping(way: Way) -> Any:
     """A function that stores a thread's part of ``out[at:at + n]``."""
     threads, pieces, width = way
 
-    def keep(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+    def keep(values: Array, out: Array, at: int, n: int, lane: int) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if i < n:
                 out[at + i] = values[p]
 
-    def keep_vectors(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+    def keep_vectors(values: Array, out: Array, at: int, n: int, lane: int) -> None:
         for p in range(pieces):
             i, k = lane + threads * p, WIDTH * p
             if WIDTH * i < n:

@@ -8,9 +8,12 @@ and window, the strides, the dilations, and the padding before the input.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .target import KINDS, cuda, device
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 
 def _looking(dtype: str) -> Any:
@@ -18,22 +21,22 @@ def _looking(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def look(
-        x: Any,
-        n: Any,
-        channel: Any,
-        channels: Any,
-        a: Any,
-        b: Any,
-        c: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
+        x: Array,
+        n: int,
+        channel: int,
+        channels: int,
+        a: int,
+        b: int,
+        c: int,
+        id: int,
+        ih: int,
+        iw: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        dd: int,
+        dh: int,
+        dw: int,
     ) -> Any:
         best, where = kind(0), -1
         for i in range(kd):
@@ -54,7 +57,7 @@ def _looking(dtype: str) -> Any:
     return device(look)
 
 
-def _of_windows(dtype: str, finish: Any) -> Any:
+def _of_windows(dtype: str, finish: Callable[..., None]) -> Any:
     """The kernel that calls ``finish(out, t, x, y, start, where, ...)`` for each window.
 
     ``start`` is the first pixel of the image in the batch, ``where`` the pixel of the largest
@@ -63,30 +66,30 @@ def _of_windows(dtype: str, finish: Any) -> Any:
     look = _looking(dtype)
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -109,15 +112,15 @@ def largest(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def finish(
-        out: Any,
-        t: Any,
-        x: Any,
-        y: Any,
-        start: Any,
-        where: Any,
-        channels: Any,
-        channel: Any,
-        batched: Any,
+        out: Array,
+        t: int,
+        x: Array,
+        y: Array,
+        start: int,
+        where: int,
+        channels: int,
+        channel: int,
+        batched: int,
     ) -> None:
         out[t] = x[(start + where) * channels + channel] if where >= 0 else kind(0)
 
@@ -129,15 +132,15 @@ def largest_taken(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def finish(
-        out: Any,
-        t: Any,
-        x: Any,
-        y: Any,
-        start: Any,
-        where: Any,
-        channels: Any,
-        channel: Any,
-        batched: Any,
+        out: Array,
+        t: int,
+        x: Array,
+        y: Array,
+        start: int,
+        where: int,
+        channels: int,
+        channel: int,
+        batched: int,
     ) -> None:
         out[t] = y[(start + where) * channels + channel] if where >= 0 else kind(0)
 
@@ -148,15 +151,15 @@ def largest_place(dtype: str) -> Any:
     """The flat index of the largest element, in the image or, if ``batched``, in the batch."""
 
     def finish(
-        out: Any,
-        t: Any,
-        x: Any,
-        y: Any,
-        start: Any,
-        where: Any,
-        channels: Any,
-        channel: Any,
-        batched: Any,
+        out: Array,
+        t: int,
+        x: Array,
+        y: Array,
+        start: int,
+        where: int,
+        channels: int,
+        channel: int,
+        batched: int,
     ) -> None:
         index = where + start if batched else where
         out[t] = index * channels + channel
@@ -169,29 +172,29 @@ def mean(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -223,7 +226,7 @@ def mean(dtype: str) -> Any:
 def _counting() -> Any:
     """A function that counts a window's elements along one axis that are inside the input."""
 
-    def count(begin: Any, steps: Any, step: Any, size: Any) -> Any:
+    def count(begin: int, steps: int, step: int, size: int) -> Any:
         n = 0
         for i in range(steps):
             at = begin + i * step
@@ -239,29 +242,29 @@ def mean_spread(dtype: str) -> Any:
     kind, count = KINDS[dtype], _counting()
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -298,30 +301,30 @@ def largest_spread(dtype: str) -> Any:
     kind, look = KINDS[dtype], _looking(dtype)
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:

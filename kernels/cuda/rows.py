@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .held import Way, masking, reduce_row
 from .reduce import COMBINE, identity
 from .scalar import FUNCTIONS
 from .target import KINDS, device
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 
 def _exponentials(dtype: str, way: Way) -> Any:
@@ -28,7 +31,7 @@ def _exponentials(dtype: str, way: Way) -> Any:
     largest, total = reduce_row("max", dtype, way), reduce_row("sum", dtype, way)
     mask = masking(way)
 
-    def exponentials(out: Any, x: Any, count: Any, lane: Any, replaced: Any) -> Any:
+    def exponentials(out: Array, x: Array, count: int, lane: int, replaced: bool) -> Any:
         mask(x, kind(start), count, lane)
         top = kind(start)
         for k in range(size):
@@ -49,7 +52,7 @@ def softmax(dtype: str, way: Way) -> Any:
     """``exp(x) / sum(exp(x))``."""
     kind, size, exponentials = KINDS[dtype], way.size, _exponentials(dtype, way)
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> None:
         # The sum is at least 1, so its reciprocal does not overflow: multiply instead of dividing.
         factor = kind(kind(1) / exponentials(out, x, count, lane, True))
         for k in range(size):
@@ -63,7 +66,7 @@ def log_softmax(dtype: str, way: Way) -> Any:
     kind, size, exponentials = KINDS[dtype], way.size, _exponentials(dtype, way)
     log = FUNCTIONS[f"log_{dtype}"]
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> None:
         level = log(exponentials(out, x, count, lane, False))
         for k in range(size):
             out[k] = kind(out[k] - level)
@@ -75,7 +78,9 @@ def softmax_grad(dtype: str, way: Way) -> Any:
     """``y * (g - sum(g * y))``, for the operands y and g."""
     kind, size, total, mask = KINDS[dtype], way.size, reduce_row("sum", dtype, way), masking(way)
 
-    def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(
+        out: Array, y: Array, g: Array, count: int, n: int, lane: int, epsilon: float
+    ) -> None:
         mask(y, kind(0), count, lane)
         mask(g, kind(0), count, lane)
         part = kind(0)
@@ -98,7 +103,9 @@ def log_softmax_grad(dtype: str, way: Way) -> Any:
     kind, size, total, mask = KINDS[dtype], way.size, reduce_row("sum", dtype, way), masking(way)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
-    def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(
+        out: Array, y: Array, g: Array, count: int, n: int, lane: int, epsilon: float
+    ) -> None:
         mask(y, kind(-math.inf), count, lane)
         mask(g, kind(0), count, lane)
         part, rest, near = kind(0), kind(0), kind(0)
@@ -126,7 +133,7 @@ def _centring(dtype: str, way: Way) -> Any:
     kind, size, sqrt = KINDS[dtype], way.size, FUNCTIONS[f"sqrt_{dtype}"]
     total, mask = reduce_row("sum", dtype, way), masking(way)
 
-    def centre(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
+    def centre(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         mask(x, kind(0), count, lane)
         part = kind(0)
         for k in range(size):
@@ -148,7 +155,7 @@ def normalize(dtype: str, way: Way) -> Any:
     """``(x - mean) / sqrt(variance + epsilon)``; returns the factor of ``x - mean``."""
     kind, size, centre = KINDS[dtype], way.size, _centring(dtype, way)
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
+    def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         scale = centre(out, x, count, n, lane, epsilon)
         for k in range(size):
             out[k] = kind(out[k] * scale)
@@ -162,7 +169,7 @@ def normalized_grad(dtype: str, way: Way) -> Any:
     kind, size = KINDS[dtype], way.size
     total, mask = reduce_row("sum", dtype, way), masking(way)
 
-    def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, scale: Any) -> None:
+    def apply(out: Array, x: Array, g: Array, count: int, n: int, lane: int, scale: Number) -> None:
         mask(g, kind(0), count, lane)
         part, level = kind(0), kind(0)
         for k in range(size):
@@ -181,7 +188,9 @@ def normalize_grad(dtype: str, way: Way) -> Any:
     """`normalized_grad` with n computed from x; the operands are x and g."""
     first, then = normalize(dtype, way), normalized_grad(dtype, way)
 
-    def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(
+        out: Array, x: Array, g: Array, count: int, n: int, lane: int, epsilon: float
+    ) -> None:
         scale = first(out, x, count, n, lane, epsilon)
         then(out, out, g, count, n, lane, scale)
 
