@@ -60,7 +60,7 @@ class LogByCaller:
     handler or a finalizer, which is other code, gets the log that was current before.
     """
 
-    def __get__(self, thread: Any, kind: Any = None) -> Any:
+    def __get__(self, thread: ThreadState, kind: type | None = None) -> Any:
         rule: Rule | None = thread.rule
         if rule is None:  # a finalizer interrupts the creation of the thread's log, and sets it
             return vars(thread).setdefault("log", thread.make_log())

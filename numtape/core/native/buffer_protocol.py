@@ -116,7 +116,7 @@ def _check() -> None:
         raise UnsupportedLayout("a type's slot for buffers is not where it is known to be")
 
 
-def _exported(value: Any, flags: int, /) -> memoryview[Any]:
+def _exported(value: Tensor, flags: int, /) -> memoryview[Any]:
     """The result of ``__buffer__``, for subclasses and direct calls."""
     return memoryview(array_of(value))  # type: ignore[arg-type]
 

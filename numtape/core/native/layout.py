@@ -129,7 +129,7 @@ def word_at(address: int) -> int:
     return ctypes.c_size_t.from_address(address).value
 
 
-def offset_of_word(holder: Any, size: int, word: int, name: str) -> int:
+def offset_of_word(holder: object, size: int, word: int, name: str) -> int:
     """Return the byte offset of a word in an object.
 
     Raises:
@@ -181,7 +181,7 @@ def _function_offsets() -> dict[str, int]:
     }
 
 
-def entry_of(function: Any) -> int:
+def entry_of(function: object) -> int:
     """Return the address of the C function that runs a function when it is called."""
     ask = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
     return int(ask(address_of_call("PyVectorcall_Function"))(function))

@@ -18,7 +18,7 @@ from .layout import UnsupportedLayout, address_of_call
 class KeepAlive:
     """Returns addresses of objects and keeps the objects alive."""
 
-    def __init__(self, *things: Any) -> None:
+    def __init__(self, *things: object) -> None:
         self._owned: list[Any] = [*things]
 
     def _table(self, numbers: Sequence[int]) -> int:
@@ -27,7 +27,7 @@ class KeepAlive:
         self._owned.append(table)
         return address_of(table)
 
-    def _id(self, thing: Any) -> int:
+    def _id(self, thing: object) -> int:
         """Return the address of an object."""
         self._owned.append(thing)
         return id(thing)
@@ -53,7 +53,7 @@ def is_stack_low() -> bool:
     return True
 
 
-def keep_forever(thing: Any) -> None:
+def keep_forever(thing: object) -> None:
     """Never free an object, because machine code refers to it even while finalizers run at exit."""
     ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(thing)
 

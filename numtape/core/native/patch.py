@@ -28,6 +28,8 @@ from .layout import NativeLayout, address_of_call, find_layout
 from .lazy_build import LazyBuild, keep_forever
 
 if TYPE_CHECKING:
+    from types import FunctionType
+
     from .recorder import RecorderEntry
 
 _turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
@@ -50,7 +52,7 @@ _STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in _REC
 _RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 
-def _closure_indices(maker: Any) -> dict[str, int]:
+def _closure_indices(maker: Callable[..., Any]) -> dict[str, int]:
     """Where in the closures of the functions that a function makes there is what."""
     inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
     return {name: k for k, name in enumerate(inner.co_freevars)}
@@ -90,7 +92,7 @@ def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
         )
     offset = layout.offsets["function.vectorcall"]
 
-    def point(function: Any, address: int) -> None:
+    def point(function: FunctionType, address: int) -> None:
         ctypes.c_size_t.from_address(id(function) + offset).value = address
 
     return point
@@ -131,7 +133,7 @@ class RecorderCode:
         self.point = make_vectorcall_setter(self.layout)
         self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
 
-    def put(self, function: Any) -> None:
+    def put(self, function: FunctionType) -> None:
         """Put machine code behind a function that was offered."""
         maker = _maker(function)
         target = function
@@ -146,7 +148,7 @@ class RecorderCode:
                 cell.cell_contents = self._methods[name].function(cell.cell_contents)
         self.point(function, self.addresses[maker])
 
-    def take(self, function: Any) -> None:
+    def take(self, function: FunctionType) -> None:
         """Have a function carried out by Python again."""
         self.point(function, self._entry)
         if _maker(function) in _RECORDER_OF_STUB:
@@ -155,7 +157,7 @@ class RecorderCode:
                 cell.cell_contents = cell.cell_contents.__self__
 
 
-def _maker(function: Any) -> str:
+def _maker(function: FunctionType) -> str:
     """The name of the function of `core.log.record` that created a recorder."""
     return str(function.__code__.co_qualname).partition(".")[0]
 
@@ -206,7 +208,7 @@ def retry() -> None:
         use()
 
 
-def _offer(function: Any) -> None:
+def _offer(function: FunctionType) -> None:
     """The functions that are available when machine code is in use."""
     record.PATCHABLE.add(function)
     if _state.once.made is not None:

@@ -97,7 +97,7 @@ class _Writer(Writer):
     # Liveness.
 
     @contextmanager
-    def each(self, things: Any) -> Iterator[tuple[Any, Any]]:
+    def each(self, things: ir.Value) -> Iterator[tuple[Any, Any]]:
         """Loop over a list. Yield the element, and the block that begins the next iteration."""
         b = self.builder
         place = b.alloca(WORD)
@@ -166,7 +166,7 @@ class _Writer(Writer):
         b.position_at_end(failed)
         b.ret(WORD(0))
 
-    def _unreferenced_fields(self, tensor: Any, other: Any) -> list[Any]:
+    def _unreferenced_fields(self, tensor: ir.Value, other: ir.Block) -> list[Any]:
         """Load the fields of a tensor that only the list references; branch to ``other`` if not."""
         self.leave(self.is_not(self.field(tensor, "references"), WORD(1)), other)
         self.need_type(tensor, "Tensor", other)
@@ -216,7 +216,7 @@ class _Writer(Writer):
         b.ret(self.call("PyType_GenericAlloc", self.known_object("Tensor"), WORD(0)))
         return function
 
-    def element(self, things: Any, k: Any) -> Any:
+    def element(self, things: ir.Value, k: ir.Value) -> Any:
         """Load an element of a list."""
         return self.load(self.field(things, "list.items"), self.builder.mul(k, WORD(8)))
 
@@ -290,7 +290,9 @@ class _Writer(Writer):
         b.ret(WORD(RAISED))
         return function
 
-    def _read(self, log: Any, variable: Any, pair: Any, there: Any, undone: Any) -> None:
+    def _read(
+        self, log: ir.Value, variable: ir.Value, pair: ir.Value, there: ir.Block, undone: ir.Block
+    ) -> None:
         """`Variable._read_in`: a row for the variable's value, which may be used again."""
         b, fresh, following = self.builder, self.block(), self.block()
         read = self.need(self.field(variable, "variable._read"), undone)
@@ -326,7 +328,14 @@ class _Writer(Writer):
         self._end_read(log, variable, number, spec, pair, new, "READ_CODE")
 
     def _end_read(
-        self, log: Any, variable: Any, number: Any, spec: Any, pair: Any, new: Any, code: str
+        self,
+        log: ir.Value,
+        variable: ir.Value,
+        number: ir.Value,
+        spec: ir.Value,
+        pair: ir.Value,
+        new: ir.Value,
+        code: str,
     ) -> None:
         """Publish a read, and have the variable remember it."""
         old, n = self._publish(log, spec, new, code)
@@ -337,7 +346,7 @@ class _Writer(Writer):
         self.call("Py_DecRef", before)  # last: who knows what goes with it
         self.builder.ret(WORD(ENTERED))
 
-    def _number(self, log: Any, variable: Any, undone: Any) -> Any:
+    def _number(self, log: ir.Value, variable: ir.Value, undone: ir.Block) -> Any:
         """`Log.number`: a variable's number in the log."""
         b, known, new, there = self.builder, self.block(), self.block(), self.block()
         key = self.need(self.call("PyLong_FromSsize_t", variable), undone)  # what `id` gives
@@ -362,7 +371,9 @@ class _Writer(Writer):
         self.call("Py_DecRef", key)
         return place
 
-    def _leaf(self, log: Any, tensor: Any, pair: Any, there: Any, undone: Any) -> None:
+    def _leaf(
+        self, log: ir.Value, tensor: ir.Value, pair: ir.Value, there: ir.Block, undone: ir.Block
+    ) -> None:
         """A leaf for a tensor that has its value, found by the tensor from then on."""
         home, spec = (self.field(tensor, f"tensor.{name}") for name in ("_home", "_spec"))
         self.leave(self.builder.icmp_unsigned("==", home, log), there)
@@ -392,7 +403,14 @@ class _Writer(Writer):
         b.ret(WORD(ENTERED))
 
     def _constant(
-        self, log: Any, value: Any, is_float: Any, other: Any, pair: Any, there: Any, undone: Any
+        self,
+        log: ir.Value,
+        value: ir.Value,
+        is_float: ir.Value,
+        other: ir.Value,
+        pair: ir.Value,
+        there: ir.Block,
+        undone: ir.Block,
     ) -> None:
         """`Log.constant`: a leaf for a number, of the scalar spec of the other operand's dtype."""
         b = self.builder
@@ -441,7 +459,7 @@ class _Writer(Writer):
             self.call("Py_DecRef", thing)
         b.ret(WORD(ENTERED))
 
-    def _spec(self, other: Any, undone: Any) -> Any:
+    def _spec(self, other: ir.Value, undone: ir.Block) -> Any:
         """The spec of an operand that is a tensor or a variable."""
         b, tensor, variable, there = self.builder, *(self.block() for _ in range(3))
         tensors = b.icmp_unsigned("==", self.field(other, "type"), self.known_object("Tensor"))
@@ -456,7 +474,7 @@ class _Writer(Writer):
         b.position_at_end(there)
         return self.either(WORD, (first, tensor), (second, last))
 
-    def scalar(self, spec: Any, value: Any, undone: Any) -> Any:
+    def scalar(self, spec: ir.Value, value: ir.Value, undone: ir.Block) -> Any:
         """The spec of a number beside an operand of a spec: of its dtype, where that fits."""
         b, integer, exact, fits = self.builder, *(self.block() for _ in range(3))
         kinds = self.is_not(self.field(spec, "spec.inexact"), self.known_object("True"))
@@ -475,7 +493,7 @@ class _Writer(Writer):
         self.leave(b.icmp_unsigned("==", result, self.known_object("None")), undone)
         return result
 
-    def _double(self, value: Any, is_float: Any, undone: Any) -> Any:
+    def _double(self, value: ir.Value, is_float: ir.Value, undone: ir.Block) -> Any:
         """The value of a Python float, or of an int from 0 to 2**30 - 1."""
         b, real, whole, there = self.builder, *(self.block() for _ in range(3))
         b.cbranch(is_float, real, whole)
@@ -490,12 +508,12 @@ class _Writer(Writer):
 
     # Parts of them.
 
-    def is_zero(self, number: Any) -> Any:
+    def is_zero(self, number: ir.Value) -> Any:
         """Whether a Python number is 0."""
         truth = self.builder.trunc(self.call("PyObject_IsTrue", number), HALF)
         return self.builder.icmp_unsigned("==", truth, HALF(0))
 
-    def of_zero(self, zero: Any, spec: Any) -> tuple[Any, Any, Any]:
+    def of_zero(self, zero: ir.Value, spec: ir.Value) -> tuple[Any, Any, Any]:
         """The key of a zero in `Log._const_rows`, which has its sign."""
         b = self.builder
         is_float = b.icmp_unsigned("==", self.field(zero, "type"), self.known_object("float"))
@@ -505,7 +523,7 @@ class _Writer(Writer):
         )
         return sign, spec, self.known_object("None")
 
-    def log(self, missed: Any, failed: Any) -> Any:
+    def log(self, missed: ir.Block, failed: ir.Block) -> Any:
         """The thread's log, unless it is a trace or a rule's log."""
         other = missed
         if self.asks:
@@ -530,12 +548,12 @@ class _Writer(Writer):
             b.position_at_end(there)
         return log
 
-    def _next(self, log: Any, undone: Any) -> Any:
+    def _next(self, log: ir.Value, undone: ir.Block) -> Any:
         """How long the log is after one more row, as an object."""
         more = self.builder.add(self.to_int(self.field(log, "log.n")), WORD(1))
         return self.need(self.call("PyLong_FromSsize_t", more), undone)
 
-    def _forgetting(self, thing: Any, to: Any) -> Any:
+    def _forgetting(self, thing: ir.Value, to: ir.Block) -> Any:
         """A block that gives a reference back and goes on elsewhere."""
         b, here, found = self.builder, self.builder.block, self.block()
         b.position_at_end(found)
@@ -544,7 +562,7 @@ class _Writer(Writer):
         b.position_at_end(here)
         return found
 
-    def _store(self, log: Any, array: Any, spec: Any, undone: Any) -> None:
+    def _store(self, log: ir.Value, array: ir.Value, spec: ir.Value, undone: ir.Block) -> None:
         """Write an array as the value of the row that comes next. Nothing may fail after it."""
         b, single, large, there = self.builder, *(self.block() for _ in range(3))
         place = self.to_int(self.field(spec, "spec.id"))
@@ -579,7 +597,7 @@ class _Writer(Writer):
         b.position_at_end(there)
         self._value(log, self.either(WORD, *ends))
 
-    def _value(self, log: Any, cell: Any) -> None:
+    def _value(self, log: ir.Value, cell: ir.Value) -> None:
         """Say that the row that comes next has its value."""
         n, columns = self.to_int(self.field(log, "log.n")), self.field(log, "log.columns")
         for name, word in (("cell_view", cell), ("state_view", BYTE(VALUE))):
@@ -587,7 +605,7 @@ class _Writer(Writer):
             offset = self.builder.mul(n, WORD(word.type.width // 8))
             self.builder.store(word, self.at(start, offset, word.type.as_pointer()))
 
-    def _publish(self, log: Any, spec: Any, new: Any, code: str) -> tuple[Any, Any]:
+    def _publish(self, log: ir.Value, spec: ir.Value, new: ir.Value, code: str) -> tuple[Any, Any]:
         """Make the log one longer. Its length before: the object, which is the caller's now."""
         old = self.field(log, "log.n")
         n = self.to_int(old)
@@ -781,7 +799,7 @@ class _Writer(Writer):
             method = self.function(entry.symbol, 3)
             self.builder.ret(self.builder.call(function, [*method.args, WORD(0)]))
 
-    def _closure(self, called: Any, entry: RecorderEntry, declined: Any) -> Any:
+    def _closure(self, called: ir.Value, entry: RecorderEntry, declined: ir.Block) -> Any:
         """The closure of the recorder that a function leads to."""
         for hop in entry.hops:
             if hop < 0:
@@ -792,11 +810,13 @@ class _Writer(Writer):
                 called = self.field(cell, "cell")
         return self.field(called, "function.closure")
 
-    def _cell(self, closure: Any, entry: RecorderEntry, name: str) -> Any:
+    def _cell(self, closure: ir.Value, entry: RecorderEntry, name: str) -> Any:
         """The contents of a closure cell."""
         return self.field(self.item(closure, dict(entry.closure)[name]), "cell")
 
-    def _row(self, log: Any, spec: Any, rows: list[Any], code: Any, missed: Any) -> tuple[Any, Any]:
+    def _row(
+        self, log: ir.Value, spec: ir.Value, rows: list[Any], code: ir.Value, missed: ir.Block
+    ) -> tuple[Any, Any]:
         """Write the row. How long the log is without it: the object, and the number."""
         b = self.builder
         old = self.field(log, "log.n")
@@ -814,7 +834,14 @@ class _Writer(Writer):
         return old, n
 
     def _end(
-        self, log: Any, kept: Any, tensor: Any, spec: Any, old: Any, n: Any, missed: Any
+        self,
+        log: ir.Value,
+        kept: ir.Value,
+        tensor: ir.Value,
+        spec: ir.Value,
+        old: ir.Value,
+        n: ir.Value,
+        missed: ir.Block,
     ) -> None:
         """Make the log one longer, and return the row's tensor, which is a new one."""
         b = self.builder
@@ -833,7 +860,15 @@ class _Writer(Writer):
         self.put(new, log, "log.n")
         b.ret(tensor)
 
-    def _end_again(self, log: Any, tensor: Any, spec: Any, old: Any, n: Any, missed: Any) -> None:
+    def _end_again(
+        self,
+        log: ir.Value,
+        tensor: ir.Value,
+        spec: ir.Value,
+        old: ir.Value,
+        n: ir.Value,
+        missed: ir.Block,
+    ) -> None:
         """The same with a tensor that only the log's list has, and stays in its place there."""
         b = self.builder
         row, before = (self.field(tensor, f"tensor.{name}") for name in ("_row", "_spec"))

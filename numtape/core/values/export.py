@@ -8,12 +8,15 @@ to its memory, the caller gets that memory as a writable array without a copy.
 from __future__ import annotations
 
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import getweakrefcount
 
 import numpy as np
 
 from .memory import LARGE_BYTES, Array, BorrowedMemory, ReadOnlyMemory, copy_array
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 def to_read_only(array: Array) -> Array:
@@ -30,7 +33,7 @@ def view_of(array: Array) -> Array:
     return ReadOnlyMemory(array).array(array.dtype)
 
 
-def to_writable(tensor: Any, array: Array) -> Array:
+def to_writable(tensor: Tensor, array: Array) -> Array:
     """Return a writable array: ``array`` itself, if it would otherwise be freed with the tensor.
 
     Must be called from a method of the tensor, with its value and no other reference to either.
@@ -44,7 +47,7 @@ def to_writable(tensor: Any, array: Array) -> Array:
     return array if has_memory and array.flags.writeable else copy_array(array)
 
 
-def _reference_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
+def _reference_counts(tensor: object, array: Array) -> tuple[int, int, int]:
     return getrefcount(tensor), getrefcount(array), getweakrefcount(tensor)
 
 
@@ -61,7 +64,7 @@ class _Probe:
         return _call_counts(self, array)
 
 
-def _call_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
+def _call_counts(tensor: _Probe, array: Array) -> tuple[int, int, int]:
     return _reference_counts(tensor, array)
 
 
@@ -83,7 +86,7 @@ class NotOnHost(BufferError):
     """The value is on a GPU; ``__array__`` copies it."""
 
 
-def array_of(tensor: Any) -> np.ndarray[Any, Any]:
+def array_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return the value of a tensor as a read-only array, computed if needed."""
     if FAILED_EXPORTS:
         _discard_error(tensor)
@@ -93,7 +96,7 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     raise NotOnHost("The value is on a GPU, which has no host buffers: np.asarray(x) copies it.")
 
 
-def take_dropped_error(tensor: Any) -> BaseException | None:
+def take_dropped_error(tensor: object) -> BaseException | None:
     """Return and clear the error of `array_of` for this tensor, if its caller dropped it."""
     for error in FAILED_EXPORTS[:]:  # at most one, unless another thread adds one
         if _tensor_of_dropped(error) is tensor:
@@ -102,7 +105,7 @@ def take_dropped_error(tensor: Any) -> BaseException | None:
     return None
 
 
-def _discard_error(tensor: Any) -> None:
+def _discard_error(tensor: object) -> None:
     """Clear the last error, unless another thread is about to raise it again."""
     for error in FAILED_EXPORTS[:]:
         failed = _tensor_of_dropped(error)

@@ -19,9 +19,12 @@ from .spec import Spec, TensorShape, check_shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import DTypeLike
+
     from ..cuda.runtime.device_array import DeviceArray
     from ..log.log import Log
     from ..log.variable import Variable
+    from .annotations import PartialShape
 
 
 _BITS = struct.Struct("=q").pack
@@ -176,7 +179,7 @@ class Tensor(Operators):
         """Return the shape."""
         return self._spec.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: PartialShape) -> None:
         """Check that the tensor has this shape, which never changes.
 
         Args:
@@ -206,7 +209,7 @@ class Tensor(Operators):
         """Raise a NotImplementedError: there is no graph."""
         raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+    def eval(self, feed_dict: object = None, session: object = None) -> NoReturn:
         """Raise a NotImplementedError. Use `numpy` to get the value."""
         raise NotImplementedError(
             "eval is not supported when eager execution is enabled, is .numpy() what you're "
@@ -249,7 +252,9 @@ class Tensor(Operators):
         array = self._array()
         return to_writable(self, array) if array.ndim else array[()]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         if FAILED_EXPORTS and (error := take_dropped_error(self)):
             raise error
         array = self._array()
@@ -398,7 +403,7 @@ class Tensor(Operators):
     def __copy__(self) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
+    def __deepcopy__(self, memo: object) -> Tensor:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -437,7 +442,7 @@ class Reference:
 
     __slots__ = ("__weakref__", "_referent")
 
-    def __init__(self, referent: Any) -> None:
+    def __init__(self, referent: object) -> None:
         self._referent = referent
 
     def deref(self) -> Any:
