@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from ..values.memory import LARGE_BYTES, address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
+
+if TYPE_CHECKING:
+    from .executor import CpuWorkspace, Executor
+    from .sweeper import Sweeper
 
 # Words of the process, and of each evaluation; as in kernels/passes/repeated_evaluation.py (a
 # test compares).
@@ -282,7 +286,7 @@ def _names(kind: type) -> dict[str, Any]:
     return names
 
 
-def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
+def prepare(log: Log, work: CpuWorkspace, plan: Plan, executor: Executor, hot: int) -> None:
     """Set up machine code for a repeated plan, if possible.
 
     Args:
@@ -310,7 +314,9 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
     )
 
 
-def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
+def _look_of(
+    log: Log, work: CpuWorkspace, plan: Plan, executor: Executor, hot: int
+) -> RepeatedEvaluation | None:
     """Return the data for machine code to run a plan; None if it cannot."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.by_hand:
@@ -347,9 +353,9 @@ class RepeatedEvaluation(KeepAlive):
     def __init__(
         self,
         log: Log,
-        work: Any,
+        work: CpuWorkspace,
         plan: Plan,
-        executor: Any,
+        executor: Executor,
         hot: int,
         rows: list[int],
         values: list[tuple[int, int, Spec]],
@@ -415,7 +421,7 @@ class RepeatedEvaluation(KeepAlive):
         self.words = view(np.array([self._numbers[name] for name in _LOOK], np.int64))
 
     def _expected_state(
-        self, sweeper: Any, plan: Plan, executor: Any
+        self, sweeper: Sweeper, plan: Plan, executor: Executor
     ) -> tuple[list[int], list[int]]:
         """State that must not change: words in memory, and entries of dictionaries.
 

@@ -361,7 +361,7 @@ def _run_rule(
     return None if is_disturbed else (rule_log, targets)
 
 
-def check_tangent_shape(primal: Any, tangent: Tensor) -> None:
+def check_tangent_shape(primal: Tensor, tangent: Tensor) -> None:
     """Raise an error unless a tangent has its primal's shape."""
     if primal.shape != tangent.shape:
         raise InvalidArgumentError(

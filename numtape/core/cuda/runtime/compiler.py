@@ -55,7 +55,7 @@ def _without_fma() -> Iterator[None]:
 
     before, asked = nvvm.compile_ir, []
 
-    def compile_ir(ir: Any, **options: Any) -> Any:
+    def compile_ir(ir: object, **options: Any) -> Any:
         asked.append(options)
         return before(ir, **options | {"fma": False})
 

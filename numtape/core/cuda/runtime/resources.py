@@ -15,7 +15,10 @@ from ...values.memory import LEGACY_STREAM
 from ...values.weakrefs import FinalizationQueue
 
 if TYPE_CHECKING:
+    from cuda.bindings.driver import CUgraphExec, CUmodule
+
     from .driver import Driver
+    from .simulator import Simulator
 
 GONE: FinalizationQueue[Callable[[], None]] = FinalizationQueue()  # pending releases
 
@@ -49,7 +52,7 @@ class Lendable:
         self._lent[0] = value
 
 
-def _after(device: Any, lent: list[bool], work: Callable[[], None]) -> None:
+def _after(device: Driver | Simulator, lent: list[bool], work: Callable[[], None]) -> None:
     if lent[0]:
         device.order(LEGACY_STREAM, device.stream)
     work()
@@ -76,7 +79,7 @@ class Borrowed(Lendable):
 
     __slots__ = ("shadow",)
 
-    def __init__(self, device: Any, shadow: Any) -> None:
+    def __init__(self, device: Driver | Simulator, shadow: object) -> None:
         super().__init__()
         self.shadow = shadow
         GONE.add(self, partial(_after, device, self._lent, partial(device.keep, shadow)))
@@ -85,7 +88,7 @@ class Borrowed(Lendable):
 class CudaModule:
     """Loaded machine code, unloaded when the object is garbage collected."""
 
-    def __init__(self, device: Driver, handle: Any) -> None:
+    def __init__(self, device: Driver, handle: CUmodule) -> None:
         self.handle = handle
         GONE.add(self, partial(_done, device, "cuModuleUnload", [handle]))
 
@@ -99,7 +102,7 @@ def _done(device: Driver, name: str, handles: list[Any]) -> None:
 class Code:
     """A loaded kernel. It is unloaded after its last launch is done."""
 
-    def __init__(self, device: Driver, handle: Any, symbol: str) -> None:
+    def __init__(self, device: Driver, handle: CUmodule, symbol: str) -> None:
         module = CudaModule(device, handle)
         GONE.add(self, partial(device.keep, module))
         self.function = device._do("cuModuleGetFunction", handle, symbol.encode())
@@ -108,7 +111,7 @@ class Code:
 class CudaGraph:
     """Captured launches, replayed by one call."""
 
-    def __init__(self, device: Driver, handle: Any, launches: int) -> None:
+    def __init__(self, device: Driver, handle: CUgraphExec, launches: int) -> None:
         self.handle, self.launches = handle, launches
         GONE.add(self, partial(device.forget, handle))
 
