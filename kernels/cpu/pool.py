@@ -40,12 +40,12 @@ def _end(at: int, step: int, count: int, size: int) -> int:
     return min(count, (size - at + step - 1) // step)
 
 
-def _looking(dtype: str) -> Any:
+def _argmax_finder(dtype: str) -> Any:
     """A function that finds the largest elements of a window in ``many`` channels."""
     at = POINTERS[dtype]
 
     @jit
-    def look(
+    def find_largest(
         best_: int,
         place_: int,
         x_: int,
@@ -77,7 +77,7 @@ def _looking(dtype: str) -> Any:
                             best[q] = x[here + q]
                             place[q] = pixel
 
-    return look
+    return find_largest
 
 
 def largest(dtype: str) -> Any:
@@ -119,7 +119,7 @@ def largest(dtype: str) -> Any:
 
 def largest_spread(dtype: str) -> Any:
     """Each g at the window's largest element: ``f(out, x, g)``. A unit is an image."""
-    at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
+    at, kind, find_largest = POINTERS[dtype], getattr(types, dtype), _argmax_finder(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, g, out = number(parameters), at(y_), at(out_)
@@ -138,7 +138,7 @@ def largest_spread(dtype: str) -> Any:
                     many = min(LANES, channels - first)
                     for q in range(many):
                         place[q] = -1
-                    look(best, place_, x_, parameters, n, a, b, c, first, many)
+                    find_largest(best, place_, x_, parameters, n, a, b, c, first, many)
                     for q in range(many):
                         if place[q] >= 0:
                             out[start + place[q] * channels + first + q] += g[
@@ -151,7 +151,7 @@ def largest_spread(dtype: str) -> Any:
 
 def largest_taken(dtype: str) -> Any:
     """The h at the window's largest element: ``f(out, x, h)``. A unit is a run of pixels."""
-    at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
+    at, kind, find_largest = POINTERS[dtype], getattr(types, dtype), _argmax_finder(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, h, out = number(parameters), at(y_), at(out_)
@@ -167,7 +167,7 @@ def largest_taken(dtype: str) -> Any:
                 many = min(LANES, channels - first)
                 for q in range(many):
                     place[q] = -1
-                look(best, place_, x_, parameters, n, a, b, c, first, many)
+                find_largest(best, place_, x_, parameters, n, a, b, c, first, many)
                 for q in range(many):
                     value = kind(0)
                     if place[q] >= 0:

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .held import fetching, parse_way, reduce_row
 from .reduce import COMBINE, identity
 from .target import KINDS, WIDTH, cuda, device, load, store
+from .tiling import fetching, parse_tiling, reduce_row
 
 if TYPE_CHECKING:
     from ..annotations import Array
 
 
-def rows(name: str, dtype: str, how: str) -> Any:
+def rows(name: str, dtype: str, tiling_text: str) -> Any:
     """Compute ``out[k, s]`` from stretch ``s`` of row ``k``, for an inner axis of 1.
 
-    Threads share a stretch of ``length`` elements as ``how`` says, in a loop if it is long.
+    Threads share a stretch of ``length`` elements as ``tiling_text`` says, in a loop if it is long.
     """
-    kind, start, way = KINDS[dtype], identity(name, dtype), parse_way(how)
-    (threads, pieces, width), size, rows = way, way.size, way.rows
+    kind, start, tiling = KINDS[dtype], identity(name, dtype), parse_tiling(tiling_text)
+    (threads, pieces, width), size, rows = tiling, tiling.size, tiling.rows
     combine = COMBINE[f"{name}_{dtype}"]
-    fetch, among = fetching(dtype, way), reduce_row(name, dtype, way)
+    fetch, among = fetching(dtype, tiling), reduce_row(name, dtype, tiling)
 
     def kernel(count: int, n: int, stretches: int, length: int, x: Array, out: Array) -> None:
         row_values, part = cuda.local.array(size, kind), cuda.local.array(width, kind)

@@ -23,8 +23,8 @@ def forward(dtype: str) -> Any:
         units: int,
         batch: int,
         groups: int,
-        few: int,
-        each: int,
+        channels: int,
+        features: int,
         id: int,
         ih: int,
         iw: int,
@@ -49,13 +49,13 @@ def forward(dtype: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < units:
-            m = t % (groups * each)
-            pixel = t // (groups * each)
+            m = t % (groups * features)
+            pixel = t // (groups * features)
             c = pixel % ow * sw - bw
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            first = m // each * few
+            first = m // features * channels
             sum_ = kind(0)
             for i in range(kd):
                 u = a + i * dd
@@ -66,10 +66,12 @@ def forward(dtype: str) -> Any:
                             for k in range(kw):
                                 w = c + k * dw
                                 if 0 <= w and w < iw:
-                                    at = (((n * id + u) * ih + v) * iw + w) * groups * few + first
-                                    row = ((i * kh + j) * kw + k) * few
-                                    for q in range(few):
-                                        part = x[at + q] * y[(row + q) * groups * each + m]
+                                    at = (
+                                        ((n * id + u) * ih + v) * iw + w
+                                    ) * groups * channels + first
+                                    row = ((i * kh + j) * kw + k) * channels
+                                    for q in range(channels):
+                                        part = x[at + q] * y[(row + q) * groups * features + m]
                                         sum_ = kind(sum_ + kind(part))
             out[t] = sum_
             t += cuda.gridsize(1)
@@ -85,8 +87,8 @@ def by_input(dtype: str) -> Any:
         units: int,
         batch: int,
         groups: int,
-        few: int,
-        each: int,
+        channels: int,
+        features: int,
         id: int,
         ih: int,
         iw: int,
@@ -111,13 +113,13 @@ def by_input(dtype: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < units:
-            m = t % (groups * few)
-            pixel = t // (groups * few)
+            m = t % (groups * channels)
+            pixel = t // (groups * channels)
             c = pixel % iw + bw
             b = pixel // iw % ih + bh
             a = pixel // (iw * ih) % id + bd
             n = pixel // (iw * ih * id)
-            first = m // few * each
+            first = m // channels * features
             sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd
@@ -129,10 +131,10 @@ def by_input(dtype: str) -> Any:
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
                                     at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
-                                    at = at * groups * each + first
-                                    row = ((i * kh + j) * kw + k) * each
-                                    for q in range(each):
-                                        part = x[at + q] * y[(row + q) * groups * few + m]
+                                    at = at * groups * features + first
+                                    row = ((i * kh + j) * kw + k) * features
+                                    for q in range(features):
+                                        part = x[at + q] * y[(row + q) * groups * channels + m]
                                         sum_ = kind(sum_ + kind(part))
             out[t] = sum_
             t += cuda.gridsize(1)
@@ -148,8 +150,8 @@ def by_filter(dtype: str) -> Any:
         units: int,
         batch: int,
         groups: int,
-        few: int,
-        each: int,
+        channels: int,
+        features: int,
         id: int,
         ih: int,
         iw: int,
@@ -174,9 +176,9 @@ def by_filter(dtype: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < units:
-            m = t % (groups * each)
-            tap = t // (groups * each) // few
-            channel = t // (groups * each) % few + m // each * few
+            m = t % (groups * features)
+            tap = t // (groups * features) // channels
+            channel = t // (groups * features) % channels + m // features * channels
             c = tap % kw * dw - bw
             b = tap // kw % kh * dh - bh
             a = tap // (kw * kh) * dd - bd
@@ -194,8 +196,8 @@ def by_filter(dtype: str) -> Any:
                                         at = ((n * id + u) * ih + v) * iw + w
                                         row = ((n * od + i) * oh + j) * ow + k
                                         part = kind(
-                                            x[at * groups * few + channel]
-                                            * y[row * groups * each + m]
+                                            x[at * groups * channels + channel]
+                                            * y[row * groups * features + m]
                                         )
                                         sum_ = kind(sum_ + part)
             out[t] = sum_

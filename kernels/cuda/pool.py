@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ..annotations import Array
 
 
-def _looking(dtype: str) -> Any:
+def _argmax_finder(dtype: str) -> Any:
     """A function that finds the pixel of a window's largest element; -1 for an empty window."""
     kind = KINDS[dtype]
 
-    def look(
+    def find_largest(
         x: Array,
         n: int,
         channel: int,
@@ -38,7 +38,7 @@ def _looking(dtype: str) -> Any:
         dh: int,
         dw: int,
     ) -> Any:
-        best, where = kind(0), -1
+        best, position = kind(0), -1
         for i in range(kd):
             u = a + i * dd
             if 0 <= u and u < id:
@@ -50,20 +50,24 @@ def _looking(dtype: str) -> Any:
                             if 0 <= w and w < iw:
                                 pixel = (u * ih + v) * iw + w
                                 value = x[(n * id * ih * iw + pixel) * channels + channel]
-                                if where < 0 or value > best or (best != best and value == value):
-                                    best, where = value, pixel
-        return where
+                                if (
+                                    position < 0
+                                    or value > best
+                                    or (best != best and value == value)
+                                ):
+                                    best, position = value, pixel
+        return position
 
-    return device(look)
+    return device(find_largest)
 
 
-def _of_windows(dtype: str, finish: Callable[..., None]) -> Any:
-    """The kernel that calls ``finish(out, t, x, y, start, where, ...)`` for each window.
+def _window_kernel(dtype: str, finish: Callable[..., None]) -> Any:
+    """The kernel that calls ``finish(out, t, x, y, start, position, ...)`` for each window.
 
-    ``start`` is the first pixel of the image in the batch, ``where`` the pixel of the largest
+    ``start`` is the first pixel of the image in the batch, ``position`` the pixel of the largest
     element in the image.
     """
-    look = _looking(dtype)
+    find_largest = _argmax_finder(dtype)
 
     def kernel(
         units: int,
@@ -99,9 +103,11 @@ def _of_windows(dtype: str, finish: Callable[..., None]) -> Any:
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            where = look(x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw)
+            position = find_largest(
+                x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw
+            )
             start = n * id * ih * iw
-            finish(out, t, x, y, start, where, channels, channel, batched)
+            finish(out, t, x, y, start, position, channels, channel, batched)
             t += cuda.gridsize(1)
 
     return kernel
@@ -117,14 +123,14 @@ def largest(dtype: str) -> Any:
         x: Array,
         y: Array,
         start: int,
-        where: int,
+        position: int,
         channels: int,
         channel: int,
         batched: int,
     ) -> None:
-        out[t] = x[(start + where) * channels + channel] if where >= 0 else kind(0)
+        out[t] = x[(start + position) * channels + channel] if position >= 0 else kind(0)
 
-    return _of_windows(dtype, device(finish))
+    return _window_kernel(dtype, device(finish))
 
 
 def largest_taken(dtype: str) -> Any:
@@ -137,14 +143,14 @@ def largest_taken(dtype: str) -> Any:
         x: Array,
         y: Array,
         start: int,
-        where: int,
+        position: int,
         channels: int,
         channel: int,
         batched: int,
     ) -> None:
-        out[t] = y[(start + where) * channels + channel] if where >= 0 else kind(0)
+        out[t] = y[(start + position) * channels + channel] if position >= 0 else kind(0)
 
-    return _of_windows(dtype, device(finish))
+    return _window_kernel(dtype, device(finish))
 
 
 def largest_place(dtype: str) -> Any:
@@ -156,15 +162,15 @@ def largest_place(dtype: str) -> Any:
         x: Array,
         y: Array,
         start: int,
-        where: int,
+        position: int,
         channels: int,
         channel: int,
         batched: int,
     ) -> None:
-        index = where + start if batched else where
+        index = position + start if batched else position
         out[t] = index * channels + channel
 
-    return _of_windows(dtype, device(finish))
+    return _window_kernel(dtype, device(finish))
 
 
 def mean(dtype: str) -> Any:
@@ -298,7 +304,7 @@ def mean_spread(dtype: str) -> Any:
 
 def largest_spread(dtype: str) -> Any:
     """The gradient of `largest`: each element of x sums y over the windows it is the largest of."""
-    kind, look = KINDS[dtype], _looking(dtype)
+    kind, find_largest = KINDS[dtype], _argmax_finder(dtype)
 
     def kernel(
         units: int,
@@ -345,7 +351,7 @@ def largest_spread(dtype: str) -> Any:
                             for k in range(kw):
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
-                                    where = look(
+                                    position = find_largest(
                                         x,
                                         n,
                                         channel,
@@ -363,7 +369,7 @@ def largest_spread(dtype: str) -> Any:
                                         dh,
                                         dw,
                                     )
-                                    if where == own_index:
+                                    if position == own_index:
                                         at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
                                         sum_ = kind(sum_ + y[at * channels + channel])
             out[t] = sum_

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .held import parse_way
 from .reduce import COMBINE, SENT, identity
 from .target import ALL, KINDS, WARP, WIDTH, cuda, device, load, store
+from .tiling import parse_tiling
 
 if TYPE_CHECKING:
     from ..annotations import Array, Number
@@ -86,15 +86,15 @@ def _before(name: str, dtype: str, lanes: int) -> Any:
     return device(before)
 
 
-def rows(name: str, dtype: str, how: str) -> Any:
-    """Threads share a stretch of a row, for an inner axis of 1; see ``held``.
+def rows(name: str, dtype: str, tiling_text: str) -> Any:
+    """Threads share a stretch of a row, for an inner axis of 1; see ``tiling``.
 
     Each thread adds up its runs, gets the sums of the threads before it, then scans its runs from
     there. ``carry`` is the sum of all earlier rounds.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
-    way = parse_way(how)
-    (threads, pieces, width), size, rows = way, way.size, way.rows
+    tiling = parse_tiling(tiling_text)
+    (threads, pieces, width), size, rows = tiling, tiling.size, tiling.rows
     lanes = min(threads, WARP)
     warps, sums = threads // lanes, pieces * (threads // lanes)
     before = _before(name, dtype, lanes)

@@ -18,8 +18,8 @@ from .layout import UnsupportedLayout, address_of_call
 class KeepAlive:
     """Returns addresses of objects and keeps the objects alive."""
 
-    def __init__(self, *things: object) -> None:
-        self._owned: list[Any] = [*things]
+    def __init__(self, *objects: object) -> None:
+        self._owned: list[Any] = [*objects]
 
     def _table(self, numbers: Sequence[int]) -> int:
         """Return the address of an array of numbers."""
@@ -74,7 +74,7 @@ class LazyBuild(Generic[Made]):
     def __init__(self, otherwise: str, make: Callable[..., Made]) -> None:
         self._otherwise, self._make = otherwise, make
         self.made: Made | None = None
-        self.reason, self.never = "nobody has asked yet", False
+        self.reason, self.never = "it is not in use yet", False
         self._failures = self._wait = 0
 
     def get(self, *given: Any, now: bool = False) -> Made | str:

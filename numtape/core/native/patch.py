@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .recorder import RecorderEntry
 
-_turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
+_turn: list[int] = [0]  # emptied by the thread that installs: others do not wait for it
 
 
 def _renew_turn_after_fork() -> None:
@@ -53,18 +53,18 @@ _RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 
 def _closure_indices(maker: Callable[..., Any]) -> dict[str, int]:
-    """Where in the closures of the functions that a function makes there is what."""
+    """The numbers of cells in the closures of the functions that a function makes, by name."""
     inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
     return {name: k for k, name in enumerate(inner.co_freevars)}
 
 
 def entries() -> list[RecorderEntry]:
-    """The functions of machine code, under the names of what makes those that they stand in."""
+    """The functions of machine code, named after the makers of the functions they replace."""
     from .recorder import RecorderEntry
 
     inside = {k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
     method = sys.version_info < (3, 12)
-    path = (0, -1) if method else ()  # from what others call to the recorder
+    path = (0, -1) if method else ()  # from the stub to the recorder
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
     result = [RecorderEntry(name, k, (), inside[k], method=method) for k, name in names]
     if method:
@@ -134,7 +134,7 @@ class RecorderCode:
         self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
 
     def put(self, function: FunctionType) -> None:
-        """Put machine code behind a function that was offered."""
+        """Make a function run machine code."""
         maker = _maker(function)
         target = function
         if any(maker == operator.__name__ for operator in _OPERATORS):
@@ -149,7 +149,7 @@ class RecorderCode:
         self.point(function, self.addresses[maker])
 
     def take(self, function: FunctionType) -> None:
-        """Have a function carried out by Python again."""
+        """Make a function run as Python code."""
         self.point(function, self._entry)
         if _maker(function) in _RECORDER_OF_STUB:
             cell = _cell(function, "record_row")
@@ -179,7 +179,7 @@ _state = _State()
 
 
 def use(wanted: bool = True) -> None:
-    """Have ops recorded by machine code where that can be, or by Python."""
+    """Record ops by machine code where possible, or by Python."""
     _state.wanted = wanted
     try:
         turn = _turn.pop()
@@ -195,7 +195,7 @@ def use(wanted: bool = True) -> None:
             for name, defined in _PYTHON_VERSIONS.items():
                 setattr(liveness, name, code.functions[name] if wanted else defined)
             _state.used = wanted
-    except (MemoryError, RecursionError) as error:  # some are in use, others not
+    except (MemoryError, RecursionError) as error:  # some functions are changed, others not
         if raised_by_signal_handler(error):
             raise
     finally:
@@ -203,20 +203,20 @@ def use(wanted: bool = True) -> None:
 
 
 def retry() -> None:
-    """Use it, if that was wanted before and could not be then."""
+    """Install machine code if it was requested before and could not be installed."""
     if _state.wanted and not _state.used:
         use()
 
 
 def _offer(function: FunctionType) -> None:
-    """The functions that are available when machine code is in use."""
+    """Make a new function run machine code, and remember it."""
     record.PATCHABLE.add(function)
     if _state.once.made is not None:
         _state.once.made.put(function)
 
 
 def enable_from_settings() -> None:
-    """Use it if the environment asks for it: when values are computed for the first time."""
+    """Install machine code unless the settings forbid it; called before the first evaluation."""
     if settings.native_recorders():
         use()
     else:
@@ -224,5 +224,5 @@ def enable_from_settings() -> None:
 
 
 def describe() -> str:
-    """Which recorders are used, and why not those of machine code."""
+    """Return "machine code", or "Python" with the reason."""
     return "machine code" if _state.used else f"Python: {_state.once.reason}"
