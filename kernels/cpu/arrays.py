@@ -289,10 +289,10 @@ def gather(index: str) -> Any:
         size, count = number(parameters)[0], number(parameters)[1]
         inner, item = number(parameters)[2], number(parameters)[3]
         step = inner * item
-        taken = indices(y_)
+        positions = indices(y_)
         for k in range(begin, end):
             for i in range(count):
-                j = types.intp(taken[i])
+                j = types.intp(positions[i])
                 if 0 <= j < size:
                     copy(out_ + (k * count + i) * step, x_ + (k * size + j) * step, item, inner)
 
@@ -306,14 +306,14 @@ def scatter_add(dtype: str, index: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         size, count, inner = number(parameters)[0], number(parameters)[1], number(parameters)[2]
-        taken = indices(y_)
+        positions = indices(y_)
         for k in range(begin, end):
             out = at(out_ + k * size * inner * item)
             for j in range(size * inner):
                 out[j] = kind(0)
             for i in range(count):
                 x = at(x_ + (k * count + i) * inner * item)
-                row = types.intp(taken[i])
+                row = types.intp(positions[i])
                 if 0 <= row < size:
                     sums = at(out_ + (k * size + row) * inner * item)
                     for j in range(inner):
@@ -331,9 +331,9 @@ def pick(item: str, index: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
-        out, x, taken = at(out_), at(x_), indices(y_)
+        out, x, positions = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
-            j = types.intp(taken[k])
+            j = types.intp(positions[k])
             if 0 <= j < n:
                 out[k] = x[k * n + j]
 
@@ -346,11 +346,11 @@ def place(item: str, index: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
-        out, x, taken = at(out_), at(x_), indices(y_)
+        out, x, positions = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
             for j in range(k * n, k * n + n):
                 out[j] = 0
-            i = types.intp(taken[k])
+            i = types.intp(positions[k])
             if 0 <= i < n:
                 out[k * n + i] = x[k]
 

@@ -335,7 +335,7 @@ def _set(parameters: int, out: int, value: float) -> None:
 
 
 def reverse() -> Any:
-    """The kernel of the adjoints. Operands: the call's row, its adjoint, those of the call."""
+    """The kernel of the adjoints. Operands: the call's row, its adjoint, the call's operands."""
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, table, block = numbers(parameters), _word(parameters, TABLE), _block()

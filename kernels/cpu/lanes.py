@@ -105,9 +105,9 @@ def lanes(dtype: str) -> LaneOps:
         value, before = load(builder, x), load(builder, best)
         absolute = function(builder, "fabs", 1)
         sizes = [builder.call(absolute, [value]) for value in (value, before)]
-        taken = builder.fcmp_ordered(">", *sizes)
-        store(builder, builder.select(taken, value, before), best)
-        store(builder, builder.select(taken, spread(builder, k), load(builder, place)), place)
+        is_larger = builder.fcmp_ordered(">", *sizes)
+        store(builder, builder.select(is_larger, value, before), best)
+        store(builder, builder.select(is_larger, spread(builder, k), load(builder, place)), place)
 
     def choose(builder: Builder, place: ir.Value, k: ir.Value) -> Any:
         return builder.fcmp_ordered("==", load(builder, place), spread(builder, k))

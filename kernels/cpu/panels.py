@@ -278,22 +278,22 @@ def gather_pixels(
 ) -> None:
     """The inputs of pixels ``begin`` to ``end`` for rows ``k0`` to ``k1`` of the filter."""
     s = number(lattice_)
-    channels, few = s[9], s[11]
-    first = k0 // few
+    channels, group_channels = s[9], s[11]
+    first = k0 // group_channels
     n, i, j, m = place_of(begin, s)
     for pixel in range(end - begin):
         a, b, c = i * s[3], j * s[4], m * s[5]
         to = panel + pixel * PITCH
         k = k0
         t = first
-        skip = k0 - first * few
+        skip = k0 - first * group_channels
         while k < k1:
             tap = number(taps_ + 8 * TAP * t)
             u, v, w = a + tap[0], b + tap[1], c + tap[2]
             run = 1
-            if w >= 0 and tap[4] > 1 and channels == few and w + tap[4] <= s[8]:
+            if w >= 0 and tap[4] > 1 and channels == group_channels and w + tap[4] <= s[8]:
                 run = tap[4]
-            many = min(run * few - skip, k1 - k)
+            many = min(run * group_channels - skip, k1 - k)
             if 0 <= u < s[6] and 0 <= v < s[7] and 0 <= w < s[8]:
                 at = (((n * s[6] + u) * s[7] + v) * s[8] + w) * channels + s[12] + skip
                 copy_bytes(to, x + at * item, many * item)
@@ -311,7 +311,7 @@ def filter_rows(
     panel: int,
     w: int,
     taps_: int,
-    few: int,
+    group_channels: int,
     features: int,
     first: int,
     many: int,
@@ -321,15 +321,15 @@ def filter_rows(
     item: int,
 ) -> None:
     """Rows of the filter, ``many`` columns from ``first`` on, with zeros up to ``width`` bytes."""
-    t = k0 // few
-    c = k0 - t * few
+    t = k0 // group_channels
+    c = k0 - t * group_channels
     for k in range(k1 - k0):
-        row = number(taps_ + 8 * TAP * t)[3] * few + c
+        row = number(taps_ + 8 * TAP * t)[3] * group_channels + c
         to = panel + k * width
         copy_bytes(to, w + (row * features + first) * item, many * item)
         clear_bytes(to + many * item, width - many * item)
         c += 1
-        if c == few:
+        if c == group_channels:
             c = 0
             t += 1
 

@@ -37,10 +37,10 @@ def gather(word: str, size: str) -> Any:
         """Whether the index for word t is in bounds, and the position of its word in x."""
         row = quotient(t, inner, by_inner, shift)
         o = quotient(row, count, by_count, count_shift)
-        taken = INTEGER(y[number(row - number(o * count))])
-        there = 0 <= taken < size
-        at = number((o * size + (taken if there else 0)) * inner + number(t - row * inner))
-        return there, at
+        index = INTEGER(y[number(row - number(o * count))])
+        in_bounds = 0 <= index < size
+        at = number((o * size + (index if in_bounds else 0)) * inner + number(t - row * inner))
+        return in_bounds, at
 
     source = device(source)
 

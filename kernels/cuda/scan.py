@@ -65,7 +65,7 @@ def columns(name: str, dtype: str) -> Any:
 def _before(name: str, dtype: str, lanes: int) -> Any:
     """A function that scans a value of each of ``lanes`` adjacent threads of a warp.
 
-    It returns the combination of the threads before this one, and that of all.
+    It returns the combination of the values before this thread, and the combination of all.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
     sent = SENT[dtype]

@@ -57,7 +57,7 @@ class Format:
 
     @property
     def reciprocal(self) -> int:
-        """These bits less those of a positive number are about those of its reciprocal."""
+        """Minus the bits of a positive number, this approximates the bits of its reciprocal."""
         return (2 * self.bias << self.mantissa) - (1 << self.mantissa) // 10
 
     @property

@@ -180,7 +180,7 @@ def function(program: FusedProgram) -> Any:
 
 
 def parameters(program: FusedProgram) -> list[str]:
-    """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
+    """The dtypes of a kernel's parameters; ``*`` marks arrays."""
     pointers = len(program.loads) + len(program.stores) + len(program.sums)
     return ["int64", "int64", *[f"*{program.dtype}"] * pointers]
 
@@ -188,7 +188,7 @@ def parameters(program: FusedProgram) -> list[str]:
 def launch_of(
     program: FusedProgram, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
-    """The launch for ``units`` rows of ``n``; ``places`` are those of loads, stores and sums."""
+    """The launch for ``units`` rows of ``n``; ``places`` has the loads, stores and sums."""
     text = f"{text_of(program)}# {program.tiling}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     compiled: CudaKernel = kernel(lambda: function(program), parameters(program), symbol, text)

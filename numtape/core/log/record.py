@@ -340,7 +340,7 @@ def _try_append(
         op_code = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
         spec = op.spec(op, *specs, **attributes)
         _codes_and_specs[key] = op_code, spec
-    count, code = len(rows), op_code.id  # `found` is held until the row is there
+    count, code = len(rows), op_code.id  # `op_code` is referenced until the row is published
     tensor = Tensor()
     if op.arity == VARIADIC:
         log.reserve_operands(count)

@@ -820,7 +820,7 @@ def _restore_variable(
         synchronization=synchronization,
         aggregation=aggregation,
     )
-    variable._name = name  # whatever the scope is now
+    variable._name = name  # without the prefix of the current scope
     return variable
 
 

@@ -377,7 +377,7 @@ def overflow_to_infinity(value: int | float, dtype: DType) -> float:
 
 
 def mismatch_error(op: str, position: int, expected: DType, got: DType) -> DtypeError:
-    """Return the error for an operand whose dtype is not that of the first one."""
+    """Return the error for an operand whose dtype differs from the first operand's."""
     return DtypeError(
         f"cannot compute {op} as input #{position}(zero-based) was expected to be a "
         f"{expected.name} tensor but is a {got.name} tensor [Op:{op}]. Convert one of them with "

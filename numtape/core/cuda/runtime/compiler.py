@@ -115,7 +115,7 @@ def load() -> None:
 def ptx(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> str:
-    """Compile a kernel to PTX. ``dtypes`` are its parameters'; those of arrays begin with ``*``."""
+    """Compile a kernel to PTX. ``dtypes`` are those of its parameters; ``*`` marks arrays."""
     with _lock:
         load()
         from numba import cuda, types

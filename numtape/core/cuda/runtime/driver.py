@@ -284,7 +284,7 @@ class Driver:
 
         Args:
           make: Makes the kernel; called if the cache does not have it.
-          dtypes: The dtypes of its parameters; those of arrays begin with ``*``.
+          dtypes: The dtypes of its parameters; ``*`` marks arrays.
           symbol: Its name.
           source: Its text, for the key of the cache.
         """

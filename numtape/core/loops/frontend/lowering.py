@@ -830,7 +830,7 @@ class Lowering:
         copied: str = "",
         name: str = "",
     ) -> View:
-        """Write a local array, of a dtype or of that of another array."""
+        """Write a local array. ``dtype`` is a name, or a view of an array with the same dtype."""
         if not 1 <= len(shape) <= 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
         array = name or self.fresh()
