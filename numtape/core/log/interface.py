@@ -15,6 +15,7 @@ from ..values.memory import Array
 from ..values.tensor import Tensor
 
 if TYPE_CHECKING:
+    from ..ops.random import Draw
     from .variable import Variable
 
 
@@ -54,7 +55,7 @@ class LogInterface:
     def on_container_copied(self, container: object, original: object) -> None:
         """Note that a called function gets ``container`` in place of the caller's ``original``."""
 
-    def draw(self, draw: Any) -> Tensor | None:
+    def draw(self, draw: Draw) -> Tensor | None:
         """Return the random numbers of a draw, or None if the caller has to make them."""
         return None
 

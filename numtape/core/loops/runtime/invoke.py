@@ -607,7 +607,7 @@ class Jacobian(Sweeping):
             return jacobian
         return float(jacobian) if type(argument) is float else jacobian[()]
 
-    def _arrange(self, form: Any, parts: list[Any]) -> Any:
+    def _arrange(self, form: int | tuple[Any, ...], parts: list[Any]) -> Any:
         if isinstance(form, tuple):
             return tuple(self._arrange(x, parts) for x in form)
         return parts[form]

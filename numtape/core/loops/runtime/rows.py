@@ -46,7 +46,9 @@ class Results:
       left: The stack that the forward sweep left for the reverse sweep, or None.
     """
 
-    def __init__(self, arrays: list[Array], form: Any, left: RemainingStack | None) -> None:
+    def __init__(
+        self, arrays: list[Array], form: tuple[Any, ...] | None, left: RemainingStack | None
+    ) -> None:
         self.arrays, self._form, self.left = arrays, form, left
 
     def arrange(self, parts: list[Any]) -> Any:
@@ -54,7 +56,7 @@ class Results:
         return _arrange(self._form, iter(parts))
 
 
-def _arrange(form: Any, parts: Iterator[Any]) -> Any:
+def _arrange(form: tuple[Any, ...] | None, parts: Iterator[Any]) -> Any:
     if form is None:
         return next(parts)
     return tuple([_arrange(inner, parts) for inner in form])
@@ -269,7 +271,7 @@ class Specialization:
             room *= 16
 
 
-def _without_numbers(form: Any) -> Any:
+def _without_numbers(form: int | tuple[Any, ...]) -> Any:
     return tuple([_without_numbers(x) for x in form]) if isinstance(form, tuple) else None
 
 
