@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     import numba
 
+    from ....kernel.kernel import Kernel
+
 _FAILS = re.compile(r"return (\d+)$", re.MULTILINE)  # statuses in a program's text
 HEAD = 16  # bytes at the start of a stack, which hold its end address
 _SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # addresses of free stacks; 0 for none
@@ -89,7 +91,7 @@ def runtime_functions() -> Any:
     return compiled(take), compiled(give)
 
 
-def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
+def gradient(kernel: Kernel, argnums: int | tuple[int, ...] | None, with_value: bool) -> Any:
     """Return a jitted function for a kernel's gradient, specialized by Numba on argument types."""
     from numba import njit
     from numba.extending import overload

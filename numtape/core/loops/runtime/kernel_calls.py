@@ -26,6 +26,8 @@ from .invoke import Kinds, kinds_of
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 
+    from ....kernel.kernel import Kernel
+
 # Python functions that only read their arguments.
 _READING = frozenset(
     ("range", "len", "abs", "min", "max", "float", "int", "bool", "round", "enumerate", "zip")
@@ -97,7 +99,7 @@ class InterruptibleCalls:
         short, or cannot be interrupted.
     """
 
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel, self._listening, self.most = kernel, Listening(), -math.inf
         # By kinds of arguments. Not bounded: Numba keeps a compiled kernel for each of them, too.
         self._written: dict[Kinds, list[int] | None] = {}

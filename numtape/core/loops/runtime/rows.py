@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import numba
     from numba.core.dispatcher import Dispatcher
 
+    from ....kernel.kernel import Kernel
+
 _FIRST = {float: "float64", int: "int64", bool: "bool"}
 ROOM = 1 << 20  # initial bytes of stack of a sweep that runs as Python
 
@@ -73,7 +75,7 @@ class Specialization:
     """
 
     def __init__(
-        self, kernel: Any, kinds: Kinds, argnums: tuple[int, ...], keeps_stack: bool
+        self, kernel: Kernel, kinds: Kinds, argnums: tuple[int, ...], keeps_stack: bool
     ) -> None:
         check_kinds(kinds)
         self._kernel, self._kinds, self._argnums, self._keeps_stack = (
