@@ -171,7 +171,7 @@ class _State:
     """The state of the machine code in this process."""
 
     def __init__(self) -> None:
-        self.once = LazyBuild("Ops are recorded by Python", RecorderCode)
+        self.lazy_build = LazyBuild("Ops are recorded by Python", RecorderCode)
         self.wanted = self.used = False
 
 
@@ -186,7 +186,7 @@ def use(wanted: bool = True) -> None:
     except IndexError:  # another thread, or an interrupted call, is building it
         return
     try:
-        code = _state.once.get() if wanted else _state.once.made
+        code = _state.lazy_build.get() if wanted else _state.lazy_build.value
         if isinstance(code, RecorderCode):
             record.offer_to_native = _offer if wanted else record.PATCHABLE.add
             change = code.put if wanted else code.take
@@ -211,8 +211,8 @@ def retry() -> None:
 def _offer(function: FunctionType) -> None:
     """Make a new function run machine code, and remember it."""
     record.PATCHABLE.add(function)
-    if _state.once.made is not None:
-        _state.once.made.put(function)
+    if _state.lazy_build.value is not None:
+        _state.lazy_build.value.put(function)
 
 
 def enable_from_settings() -> None:
@@ -220,9 +220,9 @@ def enable_from_settings() -> None:
     if settings.native_recorders():
         use()
     else:
-        _state.once.reason = "NUMTAPE_RECORD=python"
+        _state.lazy_build.reason = "NUMTAPE_RECORD=python"
 
 
 def describe() -> str:
     """Return "machine code", or "Python" with the reason."""
-    return "machine code" if _state.used else f"Python: {_state.once.reason}"
+    return "machine code" if _state.used else f"Python: {_state.lazy_build.reason}"

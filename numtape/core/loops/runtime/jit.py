@@ -91,7 +91,7 @@ def runtime_functions() -> Any:
     return compiled(take), compiled(give)
 
 
-def gradient(kernel: Kernel, argnums: int | tuple[int, ...] | None, with_value: bool) -> Any:
+def gradient(kernel: Kernel, argnums: int | tuple[int, ...], with_value: bool) -> Any:
     """Return a jitted function for a kernel's gradient, specialized by Numba on argument types."""
     from numba import njit
     from numba.extending import overload
