@@ -66,9 +66,8 @@ def forward(dtype: str) -> Any:
                             for k in range(kw):
                                 w = c + k * dw
                                 if 0 <= w and w < iw:
-                                    at = (
-                                        ((n * id + u) * ih + v) * iw + w
-                                    ) * groups * channels + first
+                                    at = ((n * id + u) * ih + v) * iw + w
+                                    at = at * groups * channels + first
                                     row = ((i * kh + j) * kw + k) * channels
                                     for q in range(channels):
                                         part = x[at + q] * y[(row + q) * groups * features + m]

@@ -76,12 +76,8 @@ def log_softmax(dtype: str, tiling: Tiling) -> Any:
 
 def softmax_grad(dtype: str, tiling: Tiling) -> Any:
     """``y * (g - sum(g * y))``, for the operands y and g."""
-    kind, size, total, mask = (
-        KINDS[dtype],
-        tiling.size,
-        reduce_row("sum", dtype, tiling),
-        masking(tiling),
-    )
+    kind, size = KINDS[dtype], tiling.size
+    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
 
     def apply(
         out: Array, y: Array, g: Array, count: int, n: int, lane: int, epsilon: float
@@ -105,12 +101,8 @@ def softmax_grad(dtype: str, tiling: Tiling) -> Any:
 
 def log_softmax_grad(dtype: str, tiling: Tiling) -> Any:
     """``g - exp(y) * sum(g)``, for the operands y and g."""
-    kind, size, total, mask = (
-        KINDS[dtype],
-        tiling.size,
-        reduce_row("sum", dtype, tiling),
-        masking(tiling),
-    )
+    kind, size = KINDS[dtype], tiling.size
+    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
     def apply(
