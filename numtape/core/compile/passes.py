@@ -242,7 +242,7 @@ _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
 _FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
-def _calling(block: Block, function: Any) -> Callable[[], int]:
+def _calling(block: Block, function: Callable[[ctypes.c_int64], int]) -> Callable[[], int]:
     """A C callable for a pass, because a Python frame costs more than a small pass."""
     return partial(function, ctypes.c_int64(block.address))
 
@@ -278,7 +278,7 @@ class Block:
             self._arrays[name] = array
             self.set[self.slots[name]] = address_of(array)
 
-    def take(self, record: str, thing: Any, **others: Array) -> None:
+    def take(self, record: str, thing: object, **others: Array) -> None:
         """Set the fields of a record from ``others``, or from the attributes of ``thing``."""
         for field, slot in self._fields[record]:
             value = others[field] if field in others else getattr(thing, field)

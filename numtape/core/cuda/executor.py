@@ -291,7 +291,7 @@ class CudaProgram:
         return array.host() if type(array) is DeviceArray else array
 
 
-def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
+def _device_array(owner: object, address: int, spec: Spec) -> DeviceArray:
     return DeviceArray(owner, address, spec.shape, spec.dtype.numpy_dtype)
 
 

@@ -81,7 +81,7 @@ def evaluate_on_device(log: Log, tensor: Tensor) -> Any:
     return _run_isolated(log, _evaluate_locked, tensor)
 
 
-def _run_isolated(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
+def _run_isolated(log: Log, work: Callable[..., Any], tensor: Tensor | None = None) -> Any:
     """Run ``work`` on a log while handlers and finalizers of the thread record in another log."""
     current, evaluating = local.log, local.evaluating
     if evaluating:  # an interrupt may have left logs whose evaluation has ended

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..values.tensor import Tensor
 from .log import local
+
+if TYPE_CHECKING:
+    from .interface import LogInterface
 
 
 def current_training() -> bool | None:
@@ -15,7 +18,7 @@ def current_training() -> bool | None:
 
 
 def call_within(
-    layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any
+    layer: object, value: bool | None, function: Callable[..., Any], *arguments: Any
 ) -> Any:
     """Call a function that is part of a layer's call, or that builds the layer.
 
@@ -39,7 +42,7 @@ def call_within(
         # end atomic
 
 
-def enclosing_layer(layer: Any) -> Any:
+def enclosing_layer(layer: object) -> Any:
     """Return the layer that is calling or building ``layer``, or None."""
     layers = local.layers
     while layers and layers[0] is layer:
@@ -47,12 +50,12 @@ def enclosing_layer(layer: Any) -> Any:
     return layers[0] if layers else None
 
 
-def mask_of(x: Any) -> Any:
+def mask_of(x: object) -> Any:
     """Return the mask that a layer gave to a tensor, or None."""
     return getattr(x, "_keras_mask", None)
 
 
-def set_mask(x: Any, mask: Any) -> None:
+def set_mask(x: object, mask: Any) -> None:
     """Set the mask of a tensor."""
     if isinstance(x, Tensor):
         x._keras_mask = mask
@@ -61,7 +64,7 @@ def set_mask(x: Any, mask: Any) -> None:
 class EndedLoss:
     """Stands for a loss that was added in a recorded call which has ended. It has no value."""
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise ValueError(
             "The losses that a layer added in a call of a `tf.function` (or of `fit`) have no "
             "values outside of it: use `losses` inside the function, and return what is made of "
@@ -100,13 +103,13 @@ class Losses:
             local.log.refuse("it reads losses that a layer added before")
         return [EndedLoss() for _ in range(self._ended_count)] + [loss for loss, _ in self._entries]
 
-    def forget(self, ended: Any) -> int:
+    def forget(self, ended: object) -> int:
         """Remove losses of a recorded call which ends. Return how many there were."""
         before = len(self._entries)
         self._entries = [(loss, log) for loss, log in self._entries if log is not ended]
         return before - len(self._entries)
 
-    def __deepcopy__(self, memo: Any) -> Losses:
+    def __deepcopy__(self, memo: object) -> Losses:
         return Losses()
 
     def __reduce__(self) -> Any:
@@ -118,7 +121,7 @@ def has_losses() -> bool:
     return bool(local.losses)
 
 
-def drop_ended_losses(log: Any, is_kept: bool = False) -> None:
+def drop_ended_losses(log: LogInterface, is_kept: bool = False) -> None:
     """Remove the losses that were added in a recorded call which ends.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def to_float(value: Any, name: str) -> float:
     raise TypeError(f"`{name}` must be a real number, got {repr_of(value)}.")
 
 
-def to_int(name: str, value: Any) -> int:
+def to_int(name: str, value: SupportsIndex) -> int:
     """Return an integer of Python or NumPy, or of a scalar tensor, as an int that fits int64.
 
     Raises:
@@ -46,7 +46,7 @@ def to_int(name: str, value: Any) -> int:
         raise TypeError(f"`{name}` must be an integer, got {repr_of(value)}.") from None
 
 
-def to_list(value: Any, name: str) -> list[Any]:
+def to_list(value: object, name: str) -> list[Any]:
     """Return the items of an iterable as a list.
 
     Raises:
@@ -69,7 +69,7 @@ def _check_int64(value: int, name: str) -> int:
     return value
 
 
-def truncate_float(value: Any, name: str) -> Any:
+def truncate_float(value: object, name: str) -> Any:
     """Return a float as an integer, without its fraction; return other values unchanged."""
     if not isinstance(value, float):
         return value

@@ -34,7 +34,9 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-def check_policy(enum_type: Any, value: Any, default: Any, argument: str, name: Any) -> Any:
+def check_policy(
+    enum_type: type[enum.Enum], value: object, default: enum.Enum, argument: str, name: str | None
+) -> Any:
     """Check that an argument is a member of an enum. None becomes the default.
 
     Raises:

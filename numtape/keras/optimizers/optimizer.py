@@ -39,7 +39,7 @@ from .schedules import LearningRateSchedule, deserialize, serialize
 
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, IntLike, TensorLike
-    from ...core.values.operator_types import Operators
+    from ...core.values.tensor import Operators
     from ..annotations import InitializerLike, LearningRate
 
 _Kind = TypeVar("_Kind", bound=type)

@@ -1,4 +1,4 @@
-"""Tilings: how the threads of a block share rows held in registers; see kernels/cuda/held.py."""
+"""Tilings: how the threads of a block share rows held in registers; see kernels/cuda/tiling.py."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _power(least: int) -> int:
     return 1 << max(0, least - 1).bit_length()
 
 
-def way(n: int, size: int) -> Tiling | None:
+def register_tiling(n: int, size: int) -> Tiling | None:
     """The tiling for rows of ``n`` elements of ``size`` bytes; None if they are too long.
 
     A row gets part of a warp, a warp, or a whole block if a warp cannot hold it. The tiling does

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....kernels.constants import (
     SCATTER_PIECE_BITS,
@@ -20,6 +20,9 @@ from ..launches import Launch, LaunchRow, library_kernel, most_blocks, threads
 from ..runtime.device import device
 from .axes import scan_launches
 from .permute import block_count, divisor, magnitude, parameters, zeros
+
+if TYPE_CHECKING:
+    from ..launches import Launcher
 
 LANES = 4  # elements of a slice that a thread processes: the vector width of the kernels
 VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of four float32
@@ -45,7 +48,7 @@ class Scatter(NamedTuple):
     sorted: list[Launch]
     atomic: Any  # makes the launches, cached: graphs that contain them do not keep kernels alive
 
-    def run(self, gpu: Any, at: Sequence[int]) -> None:
+    def run(self, gpu: Launcher, at: Sequence[int]) -> None:
         """Launch the kernels."""
         for launch in self.atomic() if settings.nondeterministic_scatter else self.sorted:
             launch.run(gpu, at)

@@ -37,7 +37,10 @@ class DriverInterface(Protocol):
     def release(self, address: int) -> None:
         """Free memory after all earlier operations."""
 
-    def keep(self, thing: Any) -> None:
+    def order(self, before: int, after: int) -> None:
+        """Let later operations of a stream wait for earlier ones of another."""
+
+    def keep(self, thing: object) -> None:
         """Keep an object alive until all earlier operations are done."""
 
     def forget(self, handle: Any) -> None:

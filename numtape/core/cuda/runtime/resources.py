@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...values.memory import LEGACY_STREAM
 from ...values.weakrefs import FinalizationQueue
 from .context import DriverInterface
+
+if TYPE_CHECKING:
+    from cuda.bindings.driver import CUgraphExec, CUmodule
+
 
 GONE: FinalizationQueue[Callable[[], None]] = FinalizationQueue()  # pending releases
 
@@ -27,6 +31,18 @@ def let_go() -> None:
             return
         with suppress(Exception):  # other operations report errors of the GPU
             work()
+
+
+class Stream(Protocol):
+    """The part of a driver or a simulator that orders the release of memory."""
+
+    stream: Any
+
+    def order(self, before: int, after: int) -> None:
+        """Let later operations of a stream wait for earlier ones of another."""
+
+    def keep(self, thing: object) -> None:
+        """Keep an object alive until all earlier operations are done."""
 
 
 class Lendable:
@@ -47,7 +63,7 @@ class Lendable:
         self._lent[0] = value
 
 
-def _after(device: Any, lent: list[bool], work: Callable[[], None]) -> None:
+def _after(device: Stream, lent: list[bool], work: Callable[[], None]) -> None:
     if lent[0]:
         device.order(LEGACY_STREAM, device.stream)
     work()
@@ -74,7 +90,7 @@ class Borrowed(Lendable):
 
     __slots__ = ("shadow",)
 
-    def __init__(self, device: Any, shadow: Any) -> None:
+    def __init__(self, device: Stream, shadow: object) -> None:
         super().__init__()
         self.shadow = shadow
         GONE.add(self, partial(_after, device, self._lent, partial(device.keep, shadow)))
@@ -83,7 +99,7 @@ class Borrowed(Lendable):
 class CudaModule:
     """Loaded machine code, unloaded when the object is garbage collected."""
 
-    def __init__(self, device: DriverInterface, handle: Any) -> None:
+    def __init__(self, device: DriverInterface, handle: CUmodule) -> None:
         self.handle = handle
         GONE.add(self, partial(_done, device, "cuModuleUnload", [handle]))
 
@@ -97,7 +113,7 @@ def _done(device: DriverInterface, name: str, handles: list[Any]) -> None:
 class Code:
     """A loaded kernel. It is unloaded after its last launch is done."""
 
-    def __init__(self, device: DriverInterface, handle: Any, symbol: str) -> None:
+    def __init__(self, device: DriverInterface, handle: CUmodule, symbol: str) -> None:
         module = CudaModule(device, handle)
         GONE.add(self, partial(device.keep, module))
         self.function = device._do("cuModuleGetFunction", handle, symbol.encode())
@@ -106,7 +122,7 @@ class Code:
 class CudaGraph:
     """Captured launches, replayed by one call."""
 
-    def __init__(self, device: DriverInterface, handle: Any, launches: int) -> None:
+    def __init__(self, device: DriverInterface, handle: CUgraphExec, launches: int) -> None:
         self.handle, self.launches = handle, launches
         GONE.add(self, partial(device.forget, handle))
 
