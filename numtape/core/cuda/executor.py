@@ -3,7 +3,7 @@
 Values passed between groups stay on the GPU: large ones in their own buffers or in a plan's
 arena, single elements in a block of cells. Before a plan runs, the cells of its leaves are
 uploaded; afterwards the computed cells are downloaded. Only reading a value waits for the GPU.
-`Executor` is the entry point; `CudaProgram` replays a plan.
+`CudaExecutor` is the entry point; `CudaProgram` replays a plan.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ def _give_up() -> None:
 reclaim.append(_give_up)
 
 
-class Executor:
+class CudaExecutor:
     """Plans and launches the computation of requested rows."""
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:

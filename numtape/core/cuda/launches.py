@@ -380,7 +380,7 @@ def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launc
 
 
 def draw_values(name: str, key: list[int], spec: Spec) -> DeviceArray:
-    """Draw random numbers on the GPU; see `core.cpu.executor.Executor.draw`."""
+    """Draw random numbers on the GPU; see `core.cpu.executor.CpuExecutor.draw`."""
     dtype = spec.dtype.name
     compiled = library_kernel("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
     gpu, count = device(), -(-spec.size * spec.dtype.size // RANDOM_BLOCK)
