@@ -28,7 +28,7 @@ from .values.spec import intern
 from .values.tensor import Tensor, of_array
 
 if TYPE_CHECKING:
-    from .cuda.runtime.device_array import DeviceArray
+    from .cuda.runtime.device import DeviceArray
 
 Array = np.ndarray[Any, Any]
 
@@ -284,7 +284,7 @@ def from_dlpack(value: object) -> Tensor:
         )
     home: Any = array
     if on_gpu:
-        from .cuda.runtime.device_array import DeviceArray
+        from .cuda.runtime.device import DeviceArray
         from .cuda.runtime.resources import Borrowed
 
         home = DeviceArray(Borrowed(_device(), array), address, array.shape, array.dtype)
@@ -322,8 +322,7 @@ def copy_of(value: object, dtype: DType | None) -> Tensor:
 
 def _copy_array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     """A copy of contiguous elements, on the GPU."""
-    from .cuda.runtime.device import empty
-    from .cuda.runtime.device_array import DeviceArray
+    from .cuda.runtime.device import DeviceArray, empty
 
     size = math.prod(shape) * dtype.itemsize
     memory = empty(size)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..compat.traceback_filter import warn
 from ..core.log.as_tensor import as_tensor
-from ..core.log.logits import logits_of
+from ..core.log.layer_context import logits_of
 from ..core.ops import activations, elementwise, losses, movement, reduction
 from ..core.ops.arithmetic import divide_no_nan, pow_
 from ..core.ops.comparison import equal, less_equal, logical_or, not_equal

@@ -39,7 +39,7 @@ _UNITS = {
     "sweep": {"sweep": "cpu.sweep"},
     "share": {"assist": "cpu.thread_team", "lanes": "cpu.groups", "units": "cpu.groups"},
     "recall": {"recall": "passes.replay_rows", "repeat": "passes.replay_rows"},
-    "graft": {"graft": "passes.graft"},
+    "graft": {"graft": "passes.replay_rows"},
     "plan": {"plan": "passes.plan"},
 }
 _BRANCHES = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
@@ -105,7 +105,6 @@ def addresses(unit: str) -> dict[str, int]:
         "passes.schedule",
         "passes.places",
         "passes.program",
-        "passes.templates",
     )
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
 

@@ -28,8 +28,7 @@ from .device_errors import DEVICE_CHECKS
 from .graph_capture import BufferPool, Graphs, Steady
 from .launches import chain_launches, draw_values, full, launch_all
 from .plan import GpuPlan, GpuPlanner, Place
-from .runtime.device import device, empty, reclaim, resident
-from .runtime.device_array import DeviceArray
+from .runtime.device import DeviceArray, device, empty, reclaim, resident
 from .runtime.transfer import SMALL
 
 

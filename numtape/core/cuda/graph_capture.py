@@ -16,8 +16,7 @@ from .. import settings
 from ..values.memory import LEGACY_STREAM, Array
 from .launches import Launch, launch_all
 from .plan import GpuPlan
-from .runtime.device import device, empty
-from .runtime.device_array import DeviceArray
+from .runtime.device import DeviceArray, device, empty
 from .runtime.resources import GONE, Lendable, let_go
 
 if TYPE_CHECKING:

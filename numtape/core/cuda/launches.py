@@ -37,8 +37,7 @@ from .codegen import (
     share,
     side_by_side,
 )
-from .runtime.device import device, empty
-from .runtime.device_array import DeviceArray
+from .runtime.device import DeviceArray, device, empty
 
 if TYPE_CHECKING:
     from .runtime.driver import Driver

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...kernels.passes.rows import AT_FIRST_READ, NEEDED
-from ...kernels.passes.templates import (
+from ...kernels.passes.rows import (
+    AT_FIRST_READ,
     CALLS,
     DONE,
     INPUT,
+    NEEDED,
     NO_TEMPLATE,
     NOTHING,
     G,

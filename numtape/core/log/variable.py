@@ -7,6 +7,7 @@ A variable holds a value. A read records one row per log, until the next assignm
 from __future__ import annotations
 
 import copy
+import enum
 import itertools
 import operator
 import threading
@@ -22,7 +23,6 @@ from ..values.dtypes import DType
 from ..values.hints import give_hints
 from ..values.indexed_slices import IndexedSlices
 from ..values.spec import Spec, TensorShape, check_shape, intern
-from ..values.sync_policies import VariableAggregation, VariableSynchronization, check_policy
 from ..values.tensor import Operators, Reference, Tensor, html_of, of_array
 from .as_tensor import append_tensor, to_tensor
 from .log import Log, local
@@ -32,6 +32,49 @@ if TYPE_CHECKING:
 
     from ..values.annotations import DTypeLike, PartialShape, TensorLike
     from ..values.tensor import Tensor
+
+
+class VariableSynchronization(enum.Enum):
+    """When a variable on several devices is synchronised. Here each variable is on one device.
+
+    Example:
+      >>> tf.Variable(1.0).synchronization is tf.VariableSynchronization.AUTO
+      True
+    """
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How values from several devices are combined. Here each variable is on one device.
+
+    Example:
+      >>> tf.Variable(1.0).aggregation is tf.VariableAggregation.NONE
+      True
+    """
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+def check_policy(
+    enum_type: type[enum.Enum], value: object, default: enum.Enum, argument: str, name: str | None
+) -> Any:
+    """Check that an argument is a member of an enum. None becomes the default.
+
+    Raises:
+      ValueError: If it is not a member.
+    """
+    if value is None:
+        return default
+    if not isinstance(value, enum_type):
+        raise ValueError(f"Invalid variable {argument} mode: {value} for variable: {name}")
+    return value
 
 
 def _check_slices(sparse_delta: object) -> IndexedSlices:

@@ -8,9 +8,10 @@ deques and dictionaries.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import partial, update_wrapper
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
@@ -85,3 +86,28 @@ class WeakObjectMap(Generic[T]):
     def drop(self, owner: object) -> None:
         """Remove the value of an object."""
         self._table.pop(id(owner), None)
+
+
+V = TypeVar("V")
+
+MAX_ENTRIES = 1024  # the cache is cleared when it is full
+
+
+def weak_cache(function: Callable[[T], V]) -> Callable[[T], V]:
+    """Cache a function of one object (a class or code, say) whose result never changes."""
+    cache: dict[int, tuple[weakref.ref[T], V]] = {}
+
+    def lookup(x: T) -> V:
+        try:
+            reference, value = cache[id(x)]
+            if reference() is x:
+                return value
+        except KeyError:
+            pass
+        value = function(x)
+        if len(cache) >= MAX_ENTRIES:
+            cache.clear()
+        cache[id(x)] = weakref.ref(x), value
+        return value
+
+    return update_wrapper(lookup, function)

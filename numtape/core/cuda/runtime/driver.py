@@ -19,8 +19,18 @@ from ....kernels.constants import CUDA_THREADS
 from ... import settings
 from ...compile import cache as disk
 from ...values.memory import Array, address_of
-from .context import STAYS, Entered, Thread, entering
-from .resources import GONE, Code, CudaGraph, CudaTimer, DeviceMemory, let_go
+from .resources import (
+    GONE,
+    STAYS,
+    Code,
+    CudaGraph,
+    CudaTimer,
+    DeviceMemory,
+    Entered,
+    Thread,
+    entering,
+    let_go,
+)
 from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
 
 if TYPE_CHECKING:

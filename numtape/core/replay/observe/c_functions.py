@@ -72,7 +72,7 @@ from .c_function_table import (
     VALUE_TYPES,
 )
 from .follower import Follower
-from .item_reads import read_item
+from .lookups import read_item
 from .ownership import (
     ITERATORS,
     PACKAGE,

@@ -22,9 +22,9 @@ import numpy as np
 from ... import settings
 from ...values.memory import BorrowedMemory
 from ...values.tensor import Tensor
+from ...values.weakrefs import weak_cache
 from .frames import word_at
 from .reads import MISSING, PLAIN_TYPES, is_a
-from .weak_cache import weak_cache
 
 
 @weak_cache
