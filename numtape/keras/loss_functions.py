@@ -17,7 +17,7 @@ from ..core.values.dtypes import float32, int32, int64
 from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .activations import sigmoid
-from .docstrings import describe
+from .registry import describe
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, IntLike, TensorLike

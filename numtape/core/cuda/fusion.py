@@ -20,7 +20,7 @@ from ..values.spec import Spec
 from .codegen import LONGEST, KernelLoop, KernelStep, loop_source
 from .launches import CudaKernel, Launch, Room, kernel, threads
 from .ops.axes import along, cut_of
-from .ops.row_tiling import PART, Tiling, register_tiling
+from .ops.row_tiling import PART, RegisterTiling, register_tiling
 
 # The kernels of row ops, as in kernels/cuda/rows.py and, for rows too long for registers, in
 # kernels/cuda/arrays.py (tests compare).
@@ -63,7 +63,7 @@ class FusedProgram(NamedTuple):
     """
 
     dtype: str
-    tiling: Tiling
+    tiling: RegisterTiling
     loads: tuple[str, ...]
     parts: tuple[FusedPart, ...]
     stores: tuple[int, ...]
@@ -295,7 +295,7 @@ class Fuser:
         return self._fuse_groups(spec, tiling, best, self._columns(spec, tiling, best, taken))
 
     def _columns(
-        self, spec: Spec, tiling: Tiling, numbers: Sequence[int], taken: set[int]
+        self, spec: Spec, tiling: RegisterTiling, numbers: Sequence[int], taken: set[int]
     ) -> list[int]:
         """Return the groups that sum the columns of a value that the kernel has in registers."""
         n, part = spec.shape[-1], tiling.size * spec.dtype.size
@@ -394,7 +394,7 @@ class Fuser:
         return len(loads) + sum(len(self._escaping(k)) for k in numbers)
 
     def _fuse_groups(
-        self, spec: Spec, tiling: Tiling, numbers: Sequence[int], columns: Sequence[int]
+        self, spec: Spec, tiling: RegisterTiling, numbers: Sequence[int], columns: Sequence[int]
     ) -> FusedGroup:
         rows, everything = self._rows, (*numbers, *columns)
         loads = self._loads(numbers)

@@ -28,13 +28,24 @@ class Thread(threading.local):
     inside = False
 
 
-class DriverInterface(Protocol):
+class OrderedStream(Protocol):
+    """The part of a driver or a simulator that orders the release of memory."""
+
+    stream: Any
+
+    def order(self, before: int, after: int) -> None:
+        """Let later operations of a stream wait for earlier ones of another."""
+
+    def keep(self, thing: object) -> None:
+        """Keep an object alive until all earlier operations are done."""
+
+
+class DriverInterface(OrderedStream, Protocol):
     """The part of `Driver` that contexts and resources use."""
 
     _context: Any
     _driver: Any
     _thread: Thread
-    stream: Any
 
     def _do(self, name: str, *args: Any) -> Any:
         """Call the driver; raise an error if it returns a status other than success."""
@@ -44,12 +55,6 @@ class DriverInterface(Protocol):
 
     def release(self, address: int) -> None:
         """Free memory after all earlier operations."""
-
-    def order(self, before: int, after: int) -> None:
-        """Let later operations of a stream wait for earlier ones of another."""
-
-    def keep(self, thing: object) -> None:
-        """Keep an object alive until all earlier operations are done."""
 
     def forget(self, handle: Any) -> None:
         """Destroy a graph."""
@@ -111,18 +116,6 @@ def let_go() -> None:
             work()
 
 
-class Stream(Protocol):
-    """The part of a driver or a simulator that orders the release of memory."""
-
-    stream: Any
-
-    def order(self, before: int, after: int) -> None:
-        """Let later operations of a stream wait for earlier ones of another."""
-
-    def keep(self, thing: object) -> None:
-        """Keep an object alive until all earlier operations are done."""
-
-
 class Lendable:
     """A resource that other libraries may use."""
 
@@ -141,7 +134,7 @@ class Lendable:
         self._lent[0] = value
 
 
-def _after(device: Stream, lent: list[bool], work: Callable[[], None]) -> None:
+def _after(device: OrderedStream, lent: list[bool], work: Callable[[], None]) -> None:
     if lent[0]:
         device.order(LEGACY_STREAM, device.stream)
     work()
@@ -168,7 +161,7 @@ class Borrowed(Lendable):
 
     __slots__ = ("shadow",)
 
-    def __init__(self, device: Stream, shadow: object) -> None:
+    def __init__(self, device: OrderedStream, shadow: object) -> None:
         super().__init__()
         self.shadow = shadow
         GONE.add(self, partial(_after, device, self._lent, partial(device.keep, shadow)))

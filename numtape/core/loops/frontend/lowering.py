@@ -24,7 +24,7 @@ from ..ir import (
     ONE_NUMBER,
     WRITES,
     Alloc,
-    Array,
+    ArrayType,
     Assign,
     Body,
     Branch,
@@ -273,7 +273,7 @@ def normal(
         if ndim < 0:
             scalars[name] = dtype
         else:
-            writer.arrays[name] = Array(dtype, ndim, True)
+            writer.arrays[name] = ArrayType(dtype, ndim, True)
             frame.bound[parameter] = writer.all_of(name)
             for k in range(ndim):
                 writer.low[f"{name}_n{k}"] = 0
@@ -313,7 +313,7 @@ class Lowering:
 
     def __init__(self) -> None:
         self.out: list[Node] = []
-        self.arrays: dict[str, Array] = {}
+        self.arrays: dict[str, ArrayType] = {}
         self.low: dict[str, int] = {}
         self.same: list[tuple[str, str]] = []
         self.moving: set[str] = set()
@@ -677,7 +677,7 @@ class Lowering:
         array = view.array
         if array in self.moving:
             array = self.fresh()
-            self.arrays[array] = Array(self.arrays[view.array].dtype, len(view.shape), False)
+            self.arrays[array] = ArrayType(self.arrays[view.array].dtype, len(view.shape), False)
             self._lies(array, view.array, "0", node)
         shape = [self._still(x, node) for x in view.shape]
         strides = None if view.strides is None else [self._still(x, node) for x in view.strides]
@@ -716,7 +716,7 @@ class Lowering:
         known = frame.bound.get(local)
         if known is None or known.array not in self.moving:
             array = self.fresh()
-            self.arrays[array] = Array(self.arrays[view.array].dtype, len(view.shape), False)
+            self.arrays[array] = ArrayType(self.arrays[view.array].dtype, len(view.shape), False)
             self.moving.add(array)
             axes = [f"{array}_m{k}" for k in range(len(view.shape))]
             known = frame.bound[local] = ExpressionValue(array=array, grid=View(array, axes))
@@ -842,7 +842,7 @@ class Lowering:
             size = self.put("", "*", [size, axis], node) if size else axis
         like = dtype.array if isinstance(dtype, View) else ""
         known = self.arrays[like].dtype if isinstance(dtype, View) else dtype
-        self.arrays[array] = Array(known, len(shape), False, like="" if known else like)
+        self.arrays[array] = ArrayType(known, len(shape), False, like="" if known else like)
         self.write(Alloc(array, size, fill, copied, self.line(node)))
         self.low[address(array)] = self.low[shadow(array)] = 0
         return View(
@@ -1849,7 +1849,7 @@ class Lowering:
         self.write(call)
         if ndim < 0:
             return ExpressionValue(out)
-        self.arrays[out] = Array("", ndim, False)
+        self.arrays[out] = ArrayType("", ndim, False)
         self.low.update(dict.fromkeys(call.assigned_names(ndim), 0))
         return self.all_of(out)
 
