@@ -392,7 +392,7 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 
     counts: list[int] = []
 
-    class Fake(libs.Library):
+    class Fake(libs.GpuLibrary):
         taken = 0.01
 
         def allow_tensor_float(self, allowed: bool) -> None:

@@ -502,7 +502,7 @@ from numtape.__main__ import info
 exec(sys.argv[1])
 info()
 """
-INFO_OF = "recorders", "replays", "looks", "gradients"
+INFO_OF = "recorders", "replays", "evaluations", "gradients"
 UNKNOWN = """
 from numtape.core.native import layout
 from numtape.core.replay import repeated_calls

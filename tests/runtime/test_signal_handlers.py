@@ -245,7 +245,7 @@ def test_an_executor_that_is_being_imported_is_no_attribute_error(tf, monkeypatc
     name = f"numtape.core.{tf.config.device()}.executor"
     monkeypatch.setattr(evaluate, "_executors", {})
     monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    with pytest.raises(RuntimeError, match="imports what computes values"):
+    with pytest.raises(RuntimeError, match="imports the executor"):
         evaluate.executor()
 
 

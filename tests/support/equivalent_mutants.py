@@ -43,5 +43,5 @@ EQUIVALENT: dict[str, str] = {
     "slicing _into_zeros_vjp: tuple(x.shape) -> x.shape": _SHAPE,
     "slicing _slice_vjp: tuple(x.shape) -> x.shape": _SHAPE,
     "normalization _normalize_grad_vjp: x - _mean(x) -> _mean(x) - x": "it is squared",
-    "reduction _spread: tuple(x.shape) -> x.shape": _SHAPE,
+    "reduction _spread_adjoint: tuple(x.shape) -> x.shape": _SHAPE,
 }
