@@ -48,7 +48,7 @@ class Batch:
     patience: float
 
 
-class _Served:
+class CaseServer:
     """The worker's side, with one method per request."""
 
     def __init__(self, library: str) -> None:
@@ -185,7 +185,7 @@ class BenchmarkWorker:
         library: str,
         environment: dict[str, str],
         timeout: float = 180.0,
-        make: Callable[[str], Any] = _Served,
+        make: Callable[[str], Any] = CaseServer,
     ) -> None:
         """Starts the process, which calls ``make(library)`` at the first request to serve them."""
         context = multiprocessing.get_context("spawn")

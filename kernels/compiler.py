@@ -8,13 +8,16 @@ compiler stages for those are left out as well. This halves the compile time.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
+
+if TYPE_CHECKING:
+    from numba.core.compiler import StateDict
 
 
 class Part(JITCodeLibrary):
@@ -40,7 +43,7 @@ class PartLowering(NativeLowering):
     _name = "numtape_part_lowering"
     part = Part
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         """Lower the function, and register it for callers."""
         state.library = self.part(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 from llvmlite import binding, ir
@@ -12,6 +12,11 @@ from numba.extending import intrinsic
 from .compiler import KernelCompiler, LoopCompiler
 from .constants import PAUSES
 from .target import NAME, made_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 INT64 = ir.IntType(64)
 _PROCESSOR = binding.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
@@ -27,7 +32,7 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-def jit(function: Any) -> Any:
+def jit(function: Callable[..., Any]) -> Any:
     """Compile a kernel: no Python wrapper, no GIL, NumPy's division, no fast-math."""
     return numba.njit(**_OPTIONS)(function)
 
@@ -35,22 +40,22 @@ def jit(function: Any) -> Any:
 made_with(jit)
 
 
-def jit_loops(function: Any) -> Any:
+def jit_loops(function: Callable[..., Any]) -> Any:
     """Like `jit`, optimized twice: compiles slower, but loops over memory run a tenth faster."""
     return numba.njit(**{**_OPTIONS, "pipeline_class": LoopCompiler})(function)
 
 
-def inline(function: Any) -> Any:
+def inline(function: Callable[..., Any]) -> Any:
     """Like `jit`, always inlined into its caller."""
     return numba.njit(**_OPTIONS, forceinline=True)(function)
 
 
-def pointer_to(dtype: Any) -> Any:
+def pointer_to(dtype: Type) -> Any:
     """An intrinsic that turns an address (intp) into a pointer to ``dtype``."""
 
     @intrinsic
-    def pointer(typingctx: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def pointer(typingctx: TypingContext, address: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             target = context.get_data_type(dtype).as_pointer()
             return builder.inttoptr(args[0], target)
 
@@ -78,39 +83,41 @@ POINTERS = {
 POINTERS["bool"] = POINTERS["uint8"]
 
 
-def _call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _call(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
     kernel = ir.FunctionType(ir.VoidType(), [INT64] * (len(args) - 1))
     builder.call(builder.inttoptr(args[0], kernel.as_pointer()), args[1:])
     return context.get_dummy_value()
 
 
 @intrinsic
-def call_kernel(typingctx: Any, function: Any, out: Any, x: Any, y: Any, z: Any, n: Any) -> Any:
+def call_kernel(
+    typingctx: TypingContext, function: Type, out: Type, x: Type, y: Type, z: Type, n: Type
+) -> Any:
     """Call the lane kernel at address ``function`` as ``f(out, x, y, z, n)``, all intp."""
     return types.void(*[types.intp] * 6), _call
 
 
 @intrinsic
 def call_array(
-    typingctx: Any,
-    function: Any,
-    out: Any,
-    x: Any,
-    y: Any,
-    z: Any,
-    parameters: Any,
-    begin: Any,
-    end: Any,
+    typingctx: TypingContext,
+    function: Type,
+    out: Type,
+    x: Type,
+    y: Type,
+    z: Type,
+    parameters: Type,
+    begin: Type,
+    end: Type,
 ) -> Any:
     """Call a whole-array kernel as ``f(out, x, y, z, parameters, begin, end)``, all intp."""
     return types.void(*[types.intp] * 8), _call
 
 
 @intrinsic
-def call_loop(typingctx: Any, function: Any, places: Any, block: Any, n: Any) -> Any:
+def call_loop(typingctx: TypingContext, function: Type, places: Type, block: Type, n: Type) -> Any:
     """Call a fused loop as ``f(places, block, n)``, all intp. Returns its status."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         kernel = ir.FunctionType(INT64, [INT64] * 3)
         return builder.call(builder.inttoptr(args[0], kernel.as_pointer()), args[1:])
 
@@ -118,7 +125,7 @@ def call_loop(typingctx: Any, function: Any, places: Any, block: Any, n: Any) ->
 
 
 def _c_function(count: int) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         kind = ir.FunctionType(INT64, [INT64] * count)
         return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
 
@@ -126,31 +133,31 @@ def _c_function(count: int) -> Any:
 
 
 @intrinsic
-def call0(typingctx: Any, function: Any) -> Any:
+def call0(typingctx: TypingContext, function: Type) -> Any:
     """Call a C function without arguments."""
     return types.intp(types.intp), _c_function(0)
 
 
 @intrinsic
-def call1(typingctx: Any, function: Any, a: Any) -> Any:
+def call1(typingctx: TypingContext, function: Type, a: Type) -> Any:
     """Call a C function with one intp argument."""
     return types.intp(*[types.intp] * 2), _c_function(1)
 
 
 @intrinsic
-def call2(typingctx: Any, function: Any, a: Any, b: Any) -> Any:
+def call2(typingctx: TypingContext, function: Type, a: Type, b: Type) -> Any:
     """Call a C function with two intp arguments."""
     return types.intp(*[types.intp] * 3), _c_function(2)
 
 
 @intrinsic
-def call3(typingctx: Any, function: Any, a: Any, b: Any, c: Any) -> Any:
+def call3(typingctx: TypingContext, function: Type, a: Type, b: Type, c: Type) -> Any:
     """Call a C function with three intp arguments."""
     return types.intp(*[types.intp] * 4), _c_function(3)
 
 
 @intrinsic
-def call4(typingctx: Any, function: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+def call4(typingctx: TypingContext, function: Type, a: Type, b: Type, c: Type, d: Type) -> Any:
     """Call a C function with four intp arguments."""
     return types.intp(*[types.intp] * 5), _c_function(4)
 
@@ -159,8 +166,8 @@ def stack(size: int) -> Any:
     """An intrinsic that allocates ``size`` bytes on the stack, aligned to a cache line."""
 
     @intrinsic
-    def memory(typingctx: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def memory(typingctx: TypingContext) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             with builder.goto_entry_block():
                 # Numba's helper would zero the memory, which LLVM sees as stores of single bytes.
                 array = builder.alloca(ir.ArrayType(ir.IntType(8), size))
@@ -173,30 +180,30 @@ def stack(size: int) -> Any:
 
 
 @intrinsic
-def fetch_add(typingctx: Any, address: Any, amount: Any) -> Any:
+def fetch_add(typingctx: TypingContext, address: Type, amount: Type) -> Any:
     """Add atomically to the int64 at an address. Returns the old value."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         return builder.atomic_rmw("add", _place(builder, args[0]), args[1], "seq_cst")
 
     return types.intp(types.intp, types.intp), codegen
 
 
 @intrinsic
-def exchange(typingctx: Any, address: Any, value: Any) -> Any:
+def exchange(typingctx: TypingContext, address: Type, value: Type) -> Any:
     """Exchange the int64 at an address atomically. Returns the old value."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         return builder.atomic_rmw("xchg", _place(builder, args[0]), args[1], "seq_cst")
 
     return types.int64(types.int64, types.int64), codegen
 
 
 @intrinsic
-def exchange_if(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
+def exchange_if(typingctx: TypingContext, address: Type, expected: Type, value: Type) -> Any:
     """Compare and exchange the int64 at an address atomically. Returns whether it succeeded."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         place = _place(builder, args[0])
         pair = builder.cmpxchg(place, args[1], args[2], "seq_cst", "seq_cst")
         return builder.extract_value(pair, 1)
@@ -205,20 +212,20 @@ def exchange_if(typingctx: Any, address: Any, expected: Any, value: Any) -> Any:
 
 
 @intrinsic
-def word(typingctx: Any, address: Any) -> Any:
+def word(typingctx: TypingContext, address: Type) -> Any:
     """The int64 at an address."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         return builder.load(_place(builder, args[0]))
 
     return types.int64(types.int64), codegen
 
 
 @intrinsic
-def pause(typingctx: Any) -> Any:
+def pause(typingctx: TypingContext) -> Any:
     """Tell the processor that this is a spin loop."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         name, words = PAUSES.get(_PROCESSOR, ("", ()))
         if name:
             kind = ir.FunctionType(ir.VoidType(), [ir.IntType(32)] * len(words))
@@ -230,14 +237,14 @@ def pause(typingctx: Any) -> Any:
 
 
 @intrinsic
-def load_now(typingctx: Any, address: Any) -> Any:
+def load_now(typingctx: TypingContext, address: Type) -> Any:
     """The current int64 at an address (an atomic load)."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         return builder.load_atomic(_place(builder, args[0]), "seq_cst", 8)
 
     return types.int64(types.int64), codegen
 
 
-def _place(builder: Any, address: Any) -> Any:
+def _place(builder: Builder, address: ir.Value) -> Any:
     return builder.inttoptr(address, INT64.as_pointer())

@@ -9,7 +9,7 @@ and the object code is the same to the last byte.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.core import typing
 from numba.core.cpu import CPUContext, CPUTargetOptions
@@ -18,6 +18,13 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
 from numba.core.types import Function
 from numba.core.typing import mathdecl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from llvmlite import ir
+    from numba import types
+    from numba.core.codegen import CodeLibrary
 
 NAME = "numtape"
 
@@ -37,7 +44,9 @@ class KernelTyping(typing.Context):
         """Load the built-in functions and the math module."""
         self.install_registry(mathdecl.registry)
 
-    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+    def resolve_function_type(
+        self, func: object, args: tuple[types.Type, ...], kws: Mapping[str, types.Type]
+    ) -> Any:
         """The signature of a call, cached for built-in functions and argument types.
 
         Type inference asks for every call in every round.
@@ -66,7 +75,7 @@ class KernelContext(CPUContext):  # type: ignore[misc]
 
         self.install_registry(mathimpl.registry)
 
-    def post_lowering(self, mod: Any, library: Any) -> None:
+    def post_lowering(self, mod: ir.Module, library: CodeLibrary) -> None:
         """Do nothing: kernels need no runtime."""
 
 
@@ -96,6 +105,6 @@ target_registry[NAME] = Kernels
 dispatcher_registry[Kernels] = KernelDispatcher
 
 
-def made_with(jit: Any) -> None:
+def made_with(jit: Callable[..., Any]) -> None:
     """Compile Numba's Python implementations, such as ``min``, like kernels."""
     jit_registry[Kernels] = lambda **options: jit

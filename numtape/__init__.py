@@ -22,8 +22,8 @@ if not (_here / "kernels").is_dir():
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
 from .compat.missing_names import tell as _tell
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
-from .config.placement import device
-from .core.log.variable import Variable
+from .config.devices import device
+from .core.log.variable import Variable, VariableAggregation, VariableSynchronization
 from .core.ops.activations import sigmoid
 from .core.ops.along_axis import argmax, argmin, cumsum
 from .core.ops.arithmetic import (
@@ -184,7 +184,6 @@ from .core.values.dtypes import (
 from .core.values.hints import MissingAttribute as _Elsewhere
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.spec import TensorShape
-from .core.values.sync_policies import VariableAggregation, VariableSynchronization
 from .core.values.tensor import Tensor
 from .errors import DeviceError
 from .function.concrete_function import ConcreteFunction as _ConcreteFunction

@@ -53,13 +53,13 @@ def info() -> None:
         ("GPU", _gpu()),
         ("threads", f"{threads} share a large sweep, on {os.cpu_count()} cores"),
         ("recorders", _recorders()),
-        ("looks", _looks()),
+        ("evaluations", _evaluations()),
         ("gradients", _gradients()),
         ("replays", _replays()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
     ]
     for name, value in rows:
-        print(f"{name:<9} {value}")
+        print(f"{name:<11} {value}")
 
 
 def _recorders() -> str:
@@ -73,8 +73,8 @@ def _recorders() -> str:
     return patch.describe()
 
 
-def _looks() -> str:
-    """Describe how repeated value reads run, and why not as machine code if so."""
+def _evaluations() -> str:
+    """Describe how repeated evaluations run, and why not as machine code if so."""
     from .core.cpu import repeated_evaluation
 
     try:

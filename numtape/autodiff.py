@@ -125,7 +125,7 @@ class ForwardAccumulator:
                 5,
             )
         tangent_tensor = to_tensor(tangent, primal.dtype)
-        check_tangent_shape(primal, tangent_tensor)
+        check_tangent_shape(primal.shape, tangent_tensor.shape)
         if isinstance(primal, Variable):
             primal = original(primal)
         self._tangents[id(primal)] = primal, tangent_tensor

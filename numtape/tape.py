@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
+from . import tape_report
 from .core import settings
 from .core.derive import jacobians, repeated_gradients
 from .core.derive.sparse import SUMS, slices_of
@@ -25,11 +26,11 @@ from .core.log.op import CODES
 from .core.log.variable import Variable, creation_order, original
 from .core.ops.creation import zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, reshape_if_needed, transpose_if_needed
+from .core.values.arguments import to_int
 from .core.values.convert import NUMPY
 from .core.values.dtypes import mismatch_error
 from .core.values.spec import intern
 from .core.values.tensor import Tensor
-from .explain import ExplainMixin
 from .kernels.passes.rows import SEEN_WATCHED
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _warn_here(message: str, times: int) -> None:
         log_messages.warning(message)
 
 
-class GradientTape(ExplainMixin):
+class GradientTape:
     """Record operations for automatic differentiation.
 
     Inside its ``with`` block, a tape records operations on watched tensors and trainable variables;
@@ -288,7 +289,35 @@ class GradientTape(ExplainMixin):
         """The number of rows of the log that were recorded on this tape."""
         return 0 if self._tape is None else self._tape.rows
 
-    def _why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
+    def why(self, target: Tensor | Variable | None, source: Tensor | Variable | None) -> str:
+        """Explain why the gradient of a target by a source is None, NaN or infinite.
+
+        With ``NUMTAPE_TRACEBACK=1`` or `config.set_record_traceback` the text names the program's
+        lines.
+        A tape that is not persistent releases its rows at `gradient`; afterwards it still explains
+        the gradients that were None in that call.
+
+        Args:
+          target: A tensor.
+          source: A tensor or variable.
+
+        Returns:
+          A text: the op where the path ends, or the first ops that returned NaN or infinity.
+
+        Raises:
+          RuntimeError: If the tape never recorded; or if it is not persistent, has computed
+            gradients, and the gradient by this source was not None.
+          LookupError: If a path leads through an op that has no gradient registered.
+          TypeError: If an argument is not a tensor or variable.
+
+        Example:
+          >>> x = tf.Variable([1.0, 4.0])
+          >>> with tf.GradientTape() as tape:
+          ...     y = tf.reduce_sum(tf.floor(x) * 2.0)
+          >>> print(tape.why(y, x))
+          The gradient is None: the path ends at
+          Floor (shape [2], float32): it has no derivative
+        """
         from .core.derive.explain import explain
 
         if target is None or source is None:
@@ -309,6 +338,53 @@ class GradientTape(ExplainMixin):
             return explain(log, tape, row, _seed(log, target, None), target, source)
         finally:
             log.busy = busy
+
+    def summary(self) -> str:
+        """Return a table of the recorded ops: their number and the bytes of their results.
+
+        Returns:
+          A text of several lines.
+
+        Example:
+          >>> v = tf.Variable([1.0, 2.0])
+          >>> with tf.GradientTape() as tape:
+          ...     y = v * v + v
+          >>> print(tape.summary())
+          op               count       bytes
+          AddV2                1           8
+          Mul                  1           8
+          ReadVariableOp       1           8
+          all                  3          24
+        """
+        return tape_report.summary(self._tape)
+
+    def to_dot(self, most: int = 200) -> str:
+        r"""Return the recorded ops as a Graphviz graph, with an arrow from each operand.
+
+        Args:
+          most: The maximum number of ops: the last ones are shown.
+
+        Returns:
+          A text.
+
+        Raises:
+          TypeError: If ``most`` is not an int.
+
+        Example:
+          >>> v = tf.Variable(2.0)
+          >>> with tf.GradientTape() as tape:
+          ...     y = tf.sin(v)
+          >>> print(tape.to_dot())
+          digraph tape {
+            r0 [label="ReadVariableOp\nfloat32 []"];
+            r1 [label="Sin\nfloat32 []"];
+            r0 -> r1;
+          }
+        """
+        return tape_report.to_dot(self._tape, to_int("most", most))
+
+    def _repr_html_(self) -> str:
+        return tape_report.html_table(self._tape)
 
     def __repr__(self) -> str:
         tape = self._tape

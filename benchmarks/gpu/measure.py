@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.cases import OURS
 from benchmarks.gpu.cases import CASES
 from benchmarks.gpu.libs import LIBRARIES
-from benchmarks.gpu.worker import Served
+from benchmarks.gpu.worker import GpuCaseServer
 from benchmarks.inputs import Array, MinimalWork
 from benchmarks.report import ReportRow
 from benchmarks.worker import Batch, BenchmarkWorker, Failed
@@ -189,7 +189,7 @@ def _caches(folder: str) -> dict[str, str]:
 
 
 def _start(library: str, caches: dict[str, str], stack: contextlib.ExitStack) -> BenchmarkWorker:
-    worker = BenchmarkWorker(library, {**environment(), **caches}, TIMEOUT, Served)
+    worker = BenchmarkWorker(library, {**environment(), **caches}, TIMEOUT, GpuCaseServer)
     return stack.enter_context(contextlib.closing(worker))
 
 
@@ -199,7 +199,7 @@ def missing() -> str | None:
     Raises:
         Failed: If numtape itself does not start.
     """
-    with contextlib.closing(BenchmarkWorker(OURS, environment(), TIMEOUT, Served)) as worker:
+    with contextlib.closing(BenchmarkWorker(OURS, environment(), TIMEOUT, GpuCaseServer)) as worker:
         about: dict[str, str] = worker.call("ready")
     return about.get("missing")
 

@@ -426,9 +426,9 @@ def twice() -> Facts:
 
 def rates() -> Facts:
     """Rates of copies and matrix products, and the overhead of calls."""
-    from benchmarks.gpu.worker import Served
+    from benchmarks.gpu.worker import GpuCaseServer
 
-    served, size = Served("numtape"), "tiny" if simulated() else "full"
+    served, size = GpuCaseServer("numtape"), "tiny" if simulated() else "full"
     rates: Facts = {
         f"{what}/s": rate for what, by in served.ceilings(size).items() for rate in by.values()
     }

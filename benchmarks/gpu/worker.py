@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.gpu import inputs
 from benchmarks.gpu.cases import CASES, GpuCase
 from benchmarks.gpu.inputs import Data
-from benchmarks.gpu.libs import LIBRARIES, BenchmarkStep, Library, NoGpuError
+from benchmarks.gpu.libs import LIBRARIES, BenchmarkStep, GpuLibrary, NoGpuError
 from benchmarks.inputs import Array, MinimalWork, relative_error
 from benchmarks.worker import MAX_REPEATS, Batch, in_words
 
@@ -27,19 +27,21 @@ CALLS = {"full": 2_000, "small": 200, "tiny": 2}
 DTYPES = ("float32", "tf32", "float64")
 
 
-class Served:
+class GpuCaseServer:
     """The worker's side, with one method per request."""
 
     def __init__(self, library: str) -> None:
         self.name = library
-        self._library: Library | None = None
+        self._library: GpuLibrary | None = None
 
     @property
-    def library(self) -> Library:
+    def library(self) -> GpuLibrary:
         """The library, imported on first use."""
         if self._library is None:
-            module = importlib.import_module(f"benchmarks.gpu.libs.{LIBRARIES[self.name].module}")
-            self._library = module.Library()
+            entry = LIBRARIES[self.name]
+            module = importlib.import_module(f"benchmarks.gpu.libs.{entry.module}")
+            library: GpuLibrary = getattr(module, entry.class_name)()
+            self._library = library
         return self._library
 
     def ready(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ ENVIRONMENT = {
 }
 
 
-class Served:
+class EvalServer:
     """The worker's side, with one method per request."""
 
     def __init__(self, library: str) -> None:
@@ -100,7 +100,7 @@ def measure(case_name: str, libraries: list[str], rounds: int, seconds: float, s
     expected = None
     try:
         for library in libraries:  # numtape is first: others are compared with it
-            workers[library] = BenchmarkWorker(library, ENVIRONMENT, 600.0, Served)
+            workers[library] = BenchmarkWorker(library, ENVIRONMENT, 600.0, EvalServer)
             full = case.small if small else case.size
             size = full if small else case.shorter.get(library, full)
             try:

@@ -99,7 +99,7 @@ _NO_FUNCTION = {
 
 
 @dataclass(frozen=True)
-class Library:
+class BenchmarkLibrary:
     """A row of the table below.
 
     Attributes:
@@ -141,23 +141,25 @@ g = grad(lambda x: np.sin(x) * x)({x})
 """
 
 LIBRARIES = {
-    "numtape": Library(
+    "numtape": BenchmarkLibrary(
         "numtape",
         ("numtape", "nt.function", "jit_compile", "not fused"),
         "import numtape as tf",
         _TAPE,
         ("numtape", "numba", "llvmlite", "numpy", "scipy", "optree"),
     ),
-    "tensorflow": Library(
+    "tensorflow": BenchmarkLibrary(
         "tensorflow",
         ("TF eager", "tf.function"),
         "import tensorflow as tf",
         _TAPE,
         ("tensorflow", "tensorflow_cpu", "keras"),
     ),
-    "torch": Library("torch", ("PyTorch",), "import torch", _TORCH, ("torch",)),
-    "jax": Library("jax", ("JAX jit",), "import jax, jax.numpy as jnp", _JAX, ("jax", "jaxlib")),
-    "autograd": Library(
+    "torch": BenchmarkLibrary("torch", ("PyTorch",), "import torch", _TORCH, ("torch",)),
+    "jax": BenchmarkLibrary(
+        "jax", ("JAX jit",), "import jax, jax.numpy as jnp", _JAX, ("jax", "jaxlib")
+    ),
+    "autograd": BenchmarkLibrary(
         "autograd",
         ("autograd",),
         "from autograd import grad, numpy as np",
@@ -165,7 +167,7 @@ LIBRARIES = {
         ("autograd",),
     ),
     **{
-        name: Library(package, (heading,), "", "", (distribution,), usual=False)
+        name: BenchmarkLibrary(package, (heading,), "", "", (distribution,), usual=False)
         for name, package, heading, distribution in (
             ("tensorflow_xla", "tensorflow", "TF XLA", "tensorflow"),
             ("torch_compile", "torch", "torch.compile", "torch"),

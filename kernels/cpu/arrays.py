@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 
@@ -18,6 +18,9 @@ from ..jit import POINTERS, inline, jit, stack
 from . import reduce
 from .blas import call, hold, release
 from .groups import copy
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 number, real = POINTERS["int64"], POINTERS["float64"]
 
@@ -102,7 +105,7 @@ def gemm() -> Any:
 # bits of a float64.
 
 
-def _by_rows(dtype: str, row: Any) -> Any:
+def _by_rows(dtype: str, row: Callable[..., Any]) -> Any:
     """The kernel that calls ``row(out, x, y, n, epsilon)`` with the addresses of each row."""
     size, call = getattr(types, dtype).bitwidth // 8, jit(row)
 
@@ -150,7 +153,7 @@ def log_softmax(dtype: str) -> Any:
 
 
 @jit
-def _first(x: Any, value: Any) -> int:
+def _first(x: Array, value: Number) -> int:
     """The first index of a value that is in ``x``."""
     j = 0
     while x[j] != value:
@@ -286,10 +289,10 @@ def gather(index: str) -> Any:
         size, count = number(parameters)[0], number(parameters)[1]
         inner, item = number(parameters)[2], number(parameters)[3]
         step = inner * item
-        taken = indices(y_)
+        positions = indices(y_)
         for k in range(begin, end):
             for i in range(count):
-                j = types.intp(taken[i])
+                j = types.intp(positions[i])
                 if 0 <= j < size:
                     copy(out_ + (k * count + i) * step, x_ + (k * size + j) * step, item, inner)
 
@@ -303,14 +306,14 @@ def scatter_add(dtype: str, index: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         size, count, inner = number(parameters)[0], number(parameters)[1], number(parameters)[2]
-        taken = indices(y_)
+        positions = indices(y_)
         for k in range(begin, end):
             out = at(out_ + k * size * inner * item)
             for j in range(size * inner):
                 out[j] = kind(0)
             for i in range(count):
                 x = at(x_ + (k * count + i) * inner * item)
-                row = types.intp(taken[i])
+                row = types.intp(positions[i])
                 if 0 <= row < size:
                     sums = at(out_ + (k * size + row) * inner * item)
                     for j in range(inner):
@@ -328,9 +331,9 @@ def pick(item: str, index: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
-        out, x, taken = at(out_), at(x_), indices(y_)
+        out, x, positions = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
-            j = types.intp(taken[k])
+            j = types.intp(positions[k])
             if 0 <= j < n:
                 out[k] = x[k * n + j]
 
@@ -343,11 +346,11 @@ def place(item: str, index: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
-        out, x, taken = at(out_), at(x_), indices(y_)
+        out, x, positions = at(out_), at(x_), indices(y_)
         for k in range(begin, end):
             for j in range(k * n, k * n + n):
                 out[j] = 0
-            i = types.intp(taken[k])
+            i = types.intp(positions[k])
             if 0 <= i < n:
                 out[k * n + i] = x[k]
 

@@ -7,7 +7,7 @@ setting.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
@@ -16,14 +16,17 @@ from numba.extending import intrinsic
 
 from ..jit import INT64, POINTERS, exchange, exchange_if, jit, pause
 
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
+
 number = POINTERS["int64"]
 
 
 @intrinsic
-def call(typingctx: Any, function: Any, arguments: Any) -> Any:
+def call(typingctx: TypingContext, function: Type, arguments: Type) -> Any:
     """Call a function at an address with a tuple of int64s. Returns its int64 result."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         function, packed = args
         values = cgutils.unpack_tuple(builder, packed)
         kind = ir.FunctionType(INT64, [INT64] * len(values))

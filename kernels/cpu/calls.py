@@ -14,7 +14,7 @@ The layout of parameters, of a pile and of the table of piles is below.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -22,6 +22,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..jit import INT64, POINTERS, exchange, exchange_if, fetch_add, inline, jit, stack
+
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
 int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))
@@ -82,10 +85,10 @@ _block = stack(8 * (MOST_WORDS + 8))
 
 
 @intrinsic
-def call_sweep(typingctx: Any, function: Any, block: Any) -> Any:
+def call_sweep(typingctx: TypingContext, function: Type, block: Type) -> Any:
     """Call the sweep at address ``function`` with the address of its block. Returns its status."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         kind = ir.FunctionType(INT64, [INT64])
         return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
 
@@ -332,7 +335,7 @@ def _set(parameters: int, out: int, value: float) -> None:
 
 
 def reverse() -> Any:
-    """The kernel of the adjoints. Operands: the call's row, its adjoint, those of the call."""
+    """The kernel of the adjoints. Operands: the call's row, its adjoint, the call's operands."""
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, table, block = numbers(parameters), _word(parameters, TABLE), _block()

@@ -125,13 +125,13 @@ def _products(dtype: str, by_input: bool) -> Any:
                     input_lattice(parameters, lattice_, taps_, phase)
                 else:
                     forward_lattice(parameters, lattice_, taps_)
-            few = lattice[11]
+            group_channels = lattice[11]
             first = (unit - phase * chunks) * PIXELS
             pixels = p[0] * lattice[0] * lattice[1] * lattice[2]
             last = min(first + PIXELS, pixels)
             if first >= last:
                 continue
-            length = lattice[10] * few
+            length = lattice[10] * group_channels
             row = p[1] * features * item
             offsets_of(offsets_, parameters, lattice_, first, last, row, strided)
             if length == 0:
@@ -139,7 +139,7 @@ def _products(dtype: str, by_input: bool) -> Any:
                     clear_bytes(out_ + number(offsets_)[i], row)
                 continue
             for group in range(p[1]):
-                lattice[12] = group * few
+                lattice[12] = group * group_channels
                 for k0 in range(0, length, block):
                     k1 = min(k0 + block, length)
                     gather_pixels(panel, x_, lattice_, taps_, first, last, k0, k1, item)
@@ -152,7 +152,7 @@ def _products(dtype: str, by_input: bool) -> Any:
                             rows,
                             y_,
                             taps_,
-                            few,
+                            group_channels,
                             p[1] * features,
                             at,
                             many,
@@ -206,8 +206,8 @@ def by_filter(dtype: str) -> Any:
         )
         lattice = number(lattice_)
         forward_lattice(parameters, lattice_, taps_)
-        few, features = p[2], p[3]
-        length = lattice[10] * few
+        group_channels, features = p[2], p[3]
+        length = lattice[10] * group_channels
         downward, across = (length + ROWS - 1) // ROWS, (features + COLUMNS - 1) // COLUMNS
         pixels = p[0] * p[7] * p[8] * p[9]
         row = p[1] * features * item
@@ -218,7 +218,7 @@ def by_filter(dtype: str) -> Any:
             k1 = min(k0 + ROWS, length)
             left = rest % across * COLUMNS
             right = min(left + COLUMNS, features)
-            lattice[12] = group * few
+            lattice[12] = group * group_channels
             for first in range(0, pixels, DEEP):
                 last = min(first + DEEP, pixels)
                 gather_pixels(panel, x_, lattice_, taps_, first, last, k0, k1, item)

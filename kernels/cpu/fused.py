@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llvmlite import ir
 
 from ..body import parse_expression
 from ..functions.elementary import ELEMENTARY, LIMITED, QUICK
 from ..functions.value import FLOAT32, FLOAT64, Value, wide_vectors
+
+if TYPE_CHECKING:
+    from ..annotations import Builder
 
 INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
 BEYOND, STEEP = 1, 2  # a loop returns a sum of these
@@ -82,7 +85,7 @@ class _Writer(ast.NodeVisitor):
     """
 
     def __init__(
-        self, builder: Any, names: dict[str, Any], literal: str, result: str, way: str
+        self, builder: Builder, names: dict[str, Any], literal: str, result: str, way: str
     ) -> None:
         self.builder, self.names, self.literal, self.result = builder, names, literal, result
         self.way = way  # "quick", "whole" (accurate), or "far" (for any argument, and slow)
@@ -150,7 +153,7 @@ class _Writer(ast.NodeVisitor):
             self.limited.append(ELEMENTARY["beyond"][index](*values).ir)
         return ELEMENTARY[name][index](*values).ir
 
-    def _cast(self, x: Any) -> Any:
+    def _cast(self, x: ir.Value) -> Any:
         kind = STORED[self.result]
         if x.type == kind or self.result == "bool":
             return x
@@ -161,7 +164,7 @@ class _Writer(ast.NodeVisitor):
 
 
 def _elements(
-    loop: Loop, builder: Any, values: list[Any], way: str = "quick"
+    loop: Loop, builder: Builder, values: list[Any], way: str = "quick"
 ) -> tuple[list[Any], Any, Any]:
     """Write all steps for one element, whose loads are ``values``.
 
@@ -190,12 +193,12 @@ def _called_functions(loop: Loop) -> set[str]:
     }
 
 
-def _load(builder: Any, pointer: Any, dtype: str) -> Any:
+def _load(builder: Builder, pointer: ir.Value, dtype: str) -> Any:
     value = builder.load(pointer)
     return builder.icmp_unsigned("!=", value, INT8(0)) if dtype == "bool" else value
 
 
-def _store(builder: Any, value: Any, pointer: Any) -> None:
+def _store(builder: Builder, value: ir.Value, pointer: ir.Value) -> None:
     builder.store(builder.zext(value, INT8) if value.type == BIT else value, pointer)
 
 
@@ -203,7 +206,7 @@ def _kind(loop: Loop, k: int) -> str:
     return loop.loads[k][0] if k < len(loop.loads) else loop.steps[k - len(loop.loads)].dtype
 
 
-def _loop_function(module: Any, name: str, loop: Loop) -> Any:
+def _loop_function(module: ir.Module, name: str, loop: Loop) -> Any:
     """A function of pointers to operands and results, and the number of elements."""
     kinds = [STORED[dtype].as_pointer() for dtype, _ in loop.loads]
     kinds += [STORED[_kind(loop, k)].as_pointer() for k in loop.stores]
@@ -214,7 +217,7 @@ def _loop_function(module: Any, name: str, loop: Loop) -> Any:
     return function
 
 
-def write_kernel(module: Any, symbol: str, step: LoopStep) -> None:
+def write_kernel(module: ir.Module, symbol: str, step: LoopStep) -> None:
     """Write the lane kernel of an op: ``symbol(out, x, y, z, n)``, four addresses and a number.
 
     A second loop recomputes elements that are out of range for a function, or all elements if one
@@ -246,7 +249,7 @@ def write_kernel(module: Any, symbol: str, step: LoopStep) -> None:
     builder.ret(INT64(0))
 
 
-def _full_loop(module: Any, symbol: str, loop: Loop) -> Any:
+def _full_loop(module: ir.Module, symbol: str, loop: Loop) -> Any:
     """Write a loop whose functions are accurate for steep elements, too."""
     function = _loop_function(module, f"{symbol}_whole", loop)
     function.attributes.add("noinline")
@@ -255,14 +258,14 @@ def _full_loop(module: Any, symbol: str, loop: Loop) -> Any:
     return function
 
 
-def _if_steep(builder: Any, flags: Any, full_loop: Any, args: list[Any]) -> None:
+def _if_steep(builder: Builder, flags: ir.Value, full_loop: ir.Function, args: list[Any]) -> None:
     """Recompute all elements if the quick loop reported steep ones in ``flags``."""
     steep = builder.and_(flags, INT64(STEEP))
     with builder.if_then(builder.icmp_unsigned("!=", steep, INT64(0)), likely=False):
         builder.call(full_loop, args)
 
 
-def _write_far(function: Any, loop: Loop) -> None:
+def _write_far(function: ir.Function, loop: Loop) -> None:
     """Write the loop that recomputes elements that are out of range, for at least one element."""
     *pointers, n = function.args
     start, inside, beyond, after, end = (function.append_basic_block() for _ in range(5))
@@ -286,7 +289,7 @@ def _write_far(function: Any, loop: Loop) -> None:
     ir.IRBuilder(end).ret(INT64(0))
 
 
-def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
+def write_lanes(module: ir.Module, symbol: str, loop: Loop) -> None:
     """Write ``symbol(places, block, n)``: the loop over ``n`` elements of a block.
 
     ``places`` is the address of pairs of int64: the start of each operand or result, and its step
@@ -311,7 +314,7 @@ def write_lanes(module: Any, symbol: str, loop: Loop) -> None:
     builder.ret(builder.and_(flags, INT64(BEYOND)))
 
 
-def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
+def write_scalars(module: ir.Module, symbol: str, loop: Loop) -> None:
     """Write ``symbol(cells, places, n)``: all steps once, for values in cells.
 
     ``cells`` is the address of the cells, ``places`` that of the rows: four after each ignored
@@ -342,7 +345,7 @@ def write_scalars(module: Any, symbol: str, loop: Loop) -> None:
     builder.ret(builder.zext(beyond, INT64))
 
 
-def _interleave(module: Any) -> Any:
+def _interleave(module: ir.Module) -> Any:
     """Make LLVM interleave two vectors of a loop.
 
     In a polynomial each instruction waits for the previous one, but not for those of the other
@@ -354,7 +357,7 @@ def _interleave(module: Any) -> Any:
     return loop
 
 
-def _write_loop(function: Any, loop: Loop, turns: bool = False, way: str = "quick") -> None:
+def _write_loop(function: ir.Function, loop: Loop, turns: bool = False, way: str = "quick") -> None:
     """Write a loop that returns the sum of `BEYOND` and `STEEP` if they hold for any element."""
     *pointers, n = function.args
     start = function.append_basic_block("start")

@@ -91,17 +91,17 @@ def spread(
     """
     inner = 1
     inner_one = False
-    taken = 0  # axes of a run
-    while taken < rank:
-        dim = dims_of[dims + rank - 1 - taken]
-        one = taken >= source_rank or dims_of[source_dims + source_rank - 1 - taken] == 1
+    axes = 0  # of a run
+    while axes < rank:
+        dim = dims_of[dims + rank - 1 - axes]
+        one = axes >= source_rank or dims_of[source_dims + source_rank - 1 - axes] == 1
         if dim != 1:
             if inner == 1:
                 inner_one = one
             elif one != inner_one:
                 break
             inner *= dim
-        taken += 1
+        axes += 1
     length = 1 if inner_one else inner  # of a run, in the source
     done = 0
     while done < n:
@@ -110,7 +110,7 @@ def spread(
         rest = element // inner
         offset = 0
         stride = length
-        for back in range(taken + 1, source_rank + 1):
+        for back in range(axes + 1, source_rank + 1):
             axis = rank - back
             index = rest % dims_of[dims + axis]
             rest //= dims_of[dims + axis]

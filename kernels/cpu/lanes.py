@@ -7,11 +7,14 @@ between lanes (such as the pivot row of a matrix) are selects between two values
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, Values
 
 BYTES = 64
 IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
@@ -31,15 +34,15 @@ class LaneOps(NamedTuple):
     swap: Any  # (x, y): exchange them
 
 
-def _operation(count: int, result: Any, emit: Callable[..., Any]) -> Any:
+def _operation(count: int, result: Type, emit: Callable[..., Any]) -> Any:
     """An intrinsic of ``count`` ints, whose code ``emit`` writes."""
     arguments = [f"a{k}" for k in range(count)]
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         value = emit(builder, *args)
         return context.get_dummy_value() if result is types.void else value
 
-    def infer_type(*_: Any) -> Any:
+    def infer_type(*_: object) -> Any:
         return result(*[types.intp] * count), codegen
 
     # Numba takes the number of parameters from the function.
@@ -55,24 +58,24 @@ def lanes(dtype: str) -> LaneOps:
     count = BYTES // ITEM[dtype]
     vector = ir.VectorType(kind, count)
 
-    def at(builder: Any, address: Any) -> Any:
+    def at(builder: Builder, address: ir.Value) -> Any:
         return builder.inttoptr(address, vector.as_pointer())
 
-    def load(builder: Any, address: Any) -> Any:
+    def load(builder: Builder, address: ir.Value) -> Any:
         value = builder.load(at(builder, address))
         value.align = BYTES
         return value
 
-    def store(builder: Any, value: Any, address: Any) -> None:
+    def store(builder: Builder, value: ir.Value, address: ir.Value) -> None:
         builder.store(value, at(builder, address)).align = BYTES
 
-    def function(builder: Any, name: str, parameters: int) -> Any:
+    def function(builder: Builder, name: str, parameters: int) -> Any:
         name = f"llvm.{name}.v{count}f{bits}"
         known = builder.module.globals.get(name)
         kind = ir.FunctionType(vector, [vector] * parameters)
         return known or ir.Function(builder.module, kind, name)
 
-    def spread(builder: Any, k: Any) -> Any:
+    def spread(builder: Builder, k: ir.Value) -> Any:
         """An int in all lanes."""
         one = builder.insert_element(
             ir.Constant(vector, ir.Undefined), builder.sitofp(k, kind), ir.IntType(32)(0)
@@ -80,45 +83,45 @@ def lanes(dtype: str) -> LaneOps:
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
         return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
 
-    def subtract(builder: Any, target: Any, factor: Any, x: Any) -> None:
+    def subtract(builder: Builder, target: ir.Value, factor: ir.Value, x: ir.Value) -> None:
         less = builder.fneg(load(builder, factor))
         fused = function(builder, "fmuladd", 3)
         operands = [less, load(builder, x), load(builder, target)]
         store(builder, builder.call(fused, operands), target)
 
-    def divide(builder: Any, target: Any, x: Any) -> None:
+    def divide(builder: Builder, target: ir.Value, x: ir.Value) -> None:
         store(builder, builder.fdiv(load(builder, target), load(builder, x)), target)
 
-    def divide_unless_0(builder: Any, target: Any, x: Any) -> None:
+    def divide_unless_0(builder: Builder, target: ir.Value, x: ir.Value) -> None:
         before, by = load(builder, target), load(builder, x)
         is_zero = builder.fcmp_ordered("==", by, ir.Constant(vector, None))
         store(builder, builder.select(is_zero, before, builder.fdiv(before, by)), target)
 
-    def begin(builder: Any, best: Any, place: Any, x: Any, k: Any) -> None:
+    def begin(builder: Builder, best: ir.Value, place: ir.Value, x: ir.Value, k: ir.Value) -> None:
         store(builder, load(builder, x), best)
         store(builder, spread(builder, k), place)
 
-    def larger(builder: Any, best: Any, place: Any, x: Any, k: Any) -> None:
+    def larger(builder: Builder, best: ir.Value, place: ir.Value, x: ir.Value, k: ir.Value) -> None:
         value, before = load(builder, x), load(builder, best)
         absolute = function(builder, "fabs", 1)
         sizes = [builder.call(absolute, [value]) for value in (value, before)]
-        taken = builder.fcmp_ordered(">", *sizes)
-        store(builder, builder.select(taken, value, before), best)
-        store(builder, builder.select(taken, spread(builder, k), load(builder, place)), place)
+        is_larger = builder.fcmp_ordered(">", *sizes)
+        store(builder, builder.select(is_larger, value, before), best)
+        store(builder, builder.select(is_larger, spread(builder, k), load(builder, place)), place)
 
-    def choose(builder: Any, place: Any, k: Any) -> Any:
+    def choose(builder: Builder, place: ir.Value, k: ir.Value) -> Any:
         return builder.fcmp_ordered("==", load(builder, place), spread(builder, k))
 
-    def any_at(builder: Any, place: Any, k: Any) -> Any:
+    def any_at(builder: Builder, place: ir.Value, k: ir.Value) -> Any:
         bits = builder.bitcast(choose(builder, place, k), ir.IntType(count))
         return builder.icmp_unsigned("!=", bits, ir.IntType(count)(0))
 
-    def swap_at(builder: Any, x: Any, y: Any, place: Any, k: Any) -> None:
+    def swap_at(builder: Builder, x: ir.Value, y: ir.Value, place: ir.Value, k: ir.Value) -> None:
         here, first, second = choose(builder, place, k), load(builder, x), load(builder, y)
         store(builder, builder.select(here, second, first), x)
         store(builder, builder.select(here, first, second), y)
 
-    def swap(builder: Any, x: Any, y: Any) -> None:
+    def swap(builder: Builder, x: ir.Value, y: ir.Value) -> None:
         first, second = load(builder, x), load(builder, y)
         store(builder, second, x)
         store(builder, first, y)

@@ -55,7 +55,7 @@ def _helpers(dtype: str) -> tuple[Any, Any, Any]:
     return jit(turn), jit(copy), jit(fail)
 
 
-def _alone(kernel: Any) -> Any:
+def _alone(kernel: Callable[..., Any]) -> Any:
     """Run a kernel with LAPACK limited to one thread: sharing small matrices takes longer."""
     inner = jit(kernel)
 

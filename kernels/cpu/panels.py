@@ -8,7 +8,7 @@ High-Performance Matrix Multiplication", 2008).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding, ir
 from numba import types
@@ -22,6 +22,9 @@ from ..constants import (
 )
 from ..jit import INT64, POINTERS, inline, jit, stack
 from ..target import KernelDispatcher
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Builder, Context, Signature, Type, TypingContext, Values
 
 number, words = POINTERS["int64"], POINTERS["int32"]
 DEEP = 48  # pixels that are summed together in the gradient of a filter
@@ -64,8 +67,10 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
     row, column = (size, PITCH) if down else (PITCH, size)
 
     @intrinsic
-    def multiply(typingctx: Any, a: Any, b: Any, c: Any, step: Any, count: Any, add: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def multiply(
+        typingctx: TypingContext, a: Type, b: Type, c: Type, step: Type, count: Type, add: Type
+    ) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             a, b, c, step, count, add = args
             module = builder.module
             name = f"llvm.fmuladd.v{lanes}f{8 * size}"
@@ -73,12 +78,12 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
             if fused is None:
                 fused = ir.Function(module, ir.FunctionType(vector, [vector] * 3), name)
 
-            def load(address: Any, target: Any) -> Any:
+            def load(address: ir.Value, target: ir.Type) -> Any:
                 value = builder.load(builder.inttoptr(address, target.as_pointer()))
                 value.align = size
                 return value
 
-            def spread(value: Any) -> Any:
+            def spread(value: ir.Value) -> Any:
                 one = builder.insert_element(
                     ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
                 )
@@ -135,8 +140,8 @@ def moves(length: int) -> Any:
     vector = ir.VectorType(ir.IntType(32), length // 4)
 
     @intrinsic
-    def move(typingctx: Any, target: Any, source: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def move(typingctx: TypingContext, target: Type, source: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             value = builder.load(builder.inttoptr(args[1], vector.as_pointer()))
             value.align = 4
             stored = builder.store(value, builder.inttoptr(args[0], vector.as_pointer()))
@@ -247,7 +252,7 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
 
 
 @inline
-def place_of(i: int, s: Any) -> Any:
+def place_of(i: int, s: Array) -> Any:
     """The image of pixel ``i`` of a lattice, and its coordinates there."""
     c = i % s[2]
     rest = i // s[2]
@@ -257,7 +262,7 @@ def place_of(i: int, s: Any) -> Any:
 
 
 @inline
-def next_place(n: int, a: int, b: int, c: int, s: Any) -> Any:
+def next_place(n: int, a: int, b: int, c: int, s: Array) -> Any:
     """As `place_of` for the next pixel, without its slow divisions."""
     c += 1
     if c == s[2]:
@@ -278,22 +283,22 @@ def gather_pixels(
 ) -> None:
     """The inputs of pixels ``begin`` to ``end`` for rows ``k0`` to ``k1`` of the filter."""
     s = number(lattice_)
-    channels, few = s[9], s[11]
-    first = k0 // few
+    channels, group_channels = s[9], s[11]
+    first = k0 // group_channels
     n, i, j, m = place_of(begin, s)
     for pixel in range(end - begin):
         a, b, c = i * s[3], j * s[4], m * s[5]
         to = panel + pixel * PITCH
         k = k0
         t = first
-        skip = k0 - first * few
+        skip = k0 - first * group_channels
         while k < k1:
             tap = number(taps_ + 8 * TAP * t)
             u, v, w = a + tap[0], b + tap[1], c + tap[2]
             run = 1
-            if w >= 0 and tap[4] > 1 and channels == few and w + tap[4] <= s[8]:
+            if w >= 0 and tap[4] > 1 and channels == group_channels and w + tap[4] <= s[8]:
                 run = tap[4]
-            many = min(run * few - skip, k1 - k)
+            many = min(run * group_channels - skip, k1 - k)
             if 0 <= u < s[6] and 0 <= v < s[7] and 0 <= w < s[8]:
                 at = (((n * s[6] + u) * s[7] + v) * s[8] + w) * channels + s[12] + skip
                 copy_bytes(to, x + at * item, many * item)
@@ -311,7 +316,7 @@ def filter_rows(
     panel: int,
     w: int,
     taps_: int,
-    few: int,
+    group_channels: int,
     features: int,
     first: int,
     many: int,
@@ -321,15 +326,15 @@ def filter_rows(
     item: int,
 ) -> None:
     """Rows of the filter, ``many`` columns from ``first`` on, with zeros up to ``width`` bytes."""
-    t = k0 // few
-    c = k0 - t * few
+    t = k0 // group_channels
+    c = k0 - t * group_channels
     for k in range(k1 - k0):
-        row = number(taps_ + 8 * TAP * t)[3] * few + c
+        row = number(taps_ + 8 * TAP * t)[3] * group_channels + c
         to = panel + k * width
         copy_bytes(to, w + (row * features + first) * item, many * item)
         clear_bytes(to + many * item, width - many * item)
         c += 1
-        if c == few:
+        if c == group_channels:
             c = 0
             t += 1
 

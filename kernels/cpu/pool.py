@@ -7,12 +7,15 @@ Of equal largest elements the first one counts; NaNs are ignored unless a window
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 
 from ..jit import POINTERS, inline, jit, stack
 from .panels import PIXELS, next_place, place_of
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 number = POINTERS["int64"]
 LANES = 512  # channels that are compared together
@@ -20,7 +23,7 @@ best_memory, place_memory = stack(8 * LANES), stack(8 * LANES)
 
 
 @inline
-def _window(p: Any, a: int, b: int, c: int) -> Any:
+def _window(p: Array, a: int, b: int, c: int) -> Any:
     """A window's first element."""
     return a * p[13] - p[19], b * p[14] - p[20], c * p[15] - p[21]
 
@@ -37,12 +40,12 @@ def _end(at: int, step: int, count: int, size: int) -> int:
     return min(count, (size - at + step - 1) // step)
 
 
-def _looking(dtype: str) -> Any:
+def _argmax_finder(dtype: str) -> Any:
     """A function that finds the largest elements of a window in ``many`` channels."""
     at = POINTERS[dtype]
 
     @jit
-    def look(
+    def find_largest(
         best_: int,
         place_: int,
         x_: int,
@@ -74,7 +77,7 @@ def _looking(dtype: str) -> Any:
                             best[q] = x[here + q]
                             place[q] = pixel
 
-    return look
+    return find_largest
 
 
 def largest(dtype: str) -> Any:
@@ -116,7 +119,7 @@ def largest(dtype: str) -> Any:
 
 def largest_spread(dtype: str) -> Any:
     """Each g at the window's largest element: ``f(out, x, g)``. A unit is an image."""
-    at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
+    at, kind, find_largest = POINTERS[dtype], getattr(types, dtype), _argmax_finder(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, g, out = number(parameters), at(y_), at(out_)
@@ -135,7 +138,7 @@ def largest_spread(dtype: str) -> Any:
                     many = min(LANES, channels - first)
                     for q in range(many):
                         place[q] = -1
-                    look(best, place_, x_, parameters, n, a, b, c, first, many)
+                    find_largest(best, place_, x_, parameters, n, a, b, c, first, many)
                     for q in range(many):
                         if place[q] >= 0:
                             out[start + place[q] * channels + first + q] += g[
@@ -148,7 +151,7 @@ def largest_spread(dtype: str) -> Any:
 
 def largest_taken(dtype: str) -> Any:
     """The h at the window's largest element: ``f(out, x, h)``. A unit is a run of pixels."""
-    at, kind, look = POINTERS[dtype], getattr(types, dtype), _looking(dtype)
+    at, kind, find_largest = POINTERS[dtype], getattr(types, dtype), _argmax_finder(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, h, out = number(parameters), at(y_), at(out_)
@@ -164,7 +167,7 @@ def largest_taken(dtype: str) -> Any:
                 many = min(LANES, channels - first)
                 for q in range(many):
                     place[q] = -1
-                look(best, place_, x_, parameters, n, a, b, c, first, many)
+                find_largest(best, place_, x_, parameters, n, a, b, c, first, many)
                 for q in range(many):
                     value = kind(0)
                     if place[q] >= 0:

@@ -7,7 +7,7 @@ saves more time than the copy of a small matrix takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
@@ -28,6 +28,9 @@ from .arrays import (
 )
 from .panels import BYTES, IR
 
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
+
 number = POINTERS["int64"]
 MOST = 1 << 16  # bytes of a matrix to transpose, as in core/ops/matrix_products.py
 
@@ -46,11 +49,13 @@ def turning(dtype: str) -> Any:
     ]
 
     @intrinsic
-    def turn(typingctx: Any, target: Any, target_step: Any, source: Any, source_step: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def turn(
+        typingctx: TypingContext, target: Type, target_step: Type, source: Type, source_step: Type
+    ) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             to, to_step, source, step = args
 
-            def at(start: Any, step: Any, k: int) -> Any:
+            def at(start: ir.Value, step: ir.Value, k: int) -> Any:
                 place = builder.add(start, builder.mul(step, INT64(k)))
                 return builder.inttoptr(place, vector.as_pointer())
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
@@ -22,16 +22,20 @@ from ..functions.vector import FORMATS, FUNCTIONS
 from ..jit import INT64, POINTERS, inline, jit, stack
 from .groups import copy
 
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
+
+
 word, number = POINTERS["uint64"], POINTERS["int64"]
 uint64 = types.uint64
 room = stack(RANDOM_UNIT * RANDOM_BLOCK)
 
 
 @intrinsic
-def upper_product(typingctx: Any, x: Any, y: Any) -> Any:
+def upper_product(typingctx: TypingContext, x: Type, y: Type) -> Any:
     """The upper 64 bits of the product of two uint64."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(x, wide) for x in args))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), INT64)

@@ -8,7 +8,7 @@ Each number takes part in a sum of at most some dozens, as in pairwise summation
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
@@ -19,18 +19,21 @@ from ..constants import PANEL
 from ..jit import POINTERS, jit, stack
 from ..passes.layout import RUN
 
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
+
 VECTOR = 16  # elements that are combined in parallel, on any machine
 LEVELS = 48  # levels of pairwise combination: enough for any length
 
 # Combine two values x and y, numbers or vectors. NaN stays NaN.
 
 
-def _add(builder: Any, real: bool, signed: bool, x: Any, y: Any) -> Any:
+def _add(builder: Builder, real: bool, signed: bool, x: ir.Value, y: ir.Value) -> Any:
     return builder.fadd(x, y) if real else builder.add(x, y)
 
 
 def _extreme(sign: str) -> Callable[..., Any]:
-    def extreme(builder: Any, real: bool, signed: bool, x: Any, y: Any) -> Any:
+    def extreme(builder: Builder, real: bool, signed: bool, x: ir.Value, y: ir.Value) -> Any:
         if real:
             compare = builder.fcmp_ordered
         else:
@@ -61,17 +64,17 @@ def _folding(name: str) -> Any:
     combine = COMBINE[name]
 
     @intrinsic
-    def fold(typingctx: Any, elements: Any, n: Any) -> Any:
+    def fold(typingctx: TypingContext, elements: types.CPointer, n: Type) -> Any:
         kind = elements.dtype
         real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             number = context.get_data_type(kind)
             start = identity(name, real, signed, kind.bitwidth)
             vector = ir.VectorType(number, VECTOR)
             x, n = args
 
-            def together(u: Any, v: Any) -> Any:
+            def together(u: ir.Value, v: ir.Value) -> Any:
                 return combine(builder, real, signed, u, v)
 
             total = cgutils.alloca_once_value(
@@ -116,10 +119,10 @@ def _meeting(name: str) -> Any:
     combine = COMBINE[name]
 
     @intrinsic
-    def meet(typingctx: Any, x: Any, y: Any) -> Any:
+    def meet(typingctx: TypingContext, x: Type, y: Type) -> Any:
         real, signed = isinstance(x, types.Float), getattr(x, "signed", True)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             return combine(builder, real, signed, *args)
 
         return x(x, x), codegen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -14,9 +14,12 @@ from numba.extending import intrinsic
 from ..functions import vector
 from ..jit import inline
 
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
+
 
 @inline
-def int_power(x: Any, y: Any) -> Any:
+def int_power(x: int, y: int) -> Any:
     """``x ** y`` for integers, with wraparound; Numba's goes through floats for a large ``y``."""
     one = np.uint64(1)  # unsigned: Numba would make a float of uint64 and a signed 1
     bits = np.uint64(y)
@@ -30,7 +33,7 @@ def int_power(x: Any, y: Any) -> Any:
 
 
 @inline
-def floor_divide(x: Any, y: Any) -> Any:
+def floor_divide(x: int, y: int) -> Any:
     """``x // y`` for integers. The smallest integer divided by -1 is itself, as in NumPy."""
     return -x if y < 0 and y == -1 else x // y
 
@@ -39,8 +42,8 @@ def _saturating(name: str) -> Any:
     """Convert a float to an integer: towards 0, limited to the dtype's range; NaN is 0."""
     kind = getattr(types, name)
 
-    def to_integer(typingctx: Any, x: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def to_integer(typingctx: TypingContext, x: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             integer, real = context.get_value_type(kind), args[0].type
             sign, bits = "s" if kind.signed else "u", "f32" if x is types.float32 else "f64"
             function = cgutils.get_or_insert_function(
@@ -58,8 +61,8 @@ def _saturating(name: str) -> Any:
 def _rounding(name: str) -> Any:
     """Round a float to an integral value, with the processor's instruction."""
 
-    def round_value(typingctx: Any, x: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def round_value(typingctx: TypingContext, x: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             function = builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type])
             return builder.call(function, args)
 
@@ -69,10 +72,10 @@ def _rounding(name: str) -> Any:
 
 
 @intrinsic
-def fmod(typingctx: Any, x: Any, y: Any) -> Any:
+def fmod(typingctx: TypingContext, x: Type, y: Type) -> Any:
     """The remainder of a float division, with the sign of the dividend."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         return builder.frem(*args)
 
     return x(x, y), codegen

@@ -7,7 +7,7 @@ writes to existing columns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
@@ -17,6 +17,9 @@ from ..constants import SMALL_MATMUL_SIZE
 from ..jit import INT64, POINTERS, stack
 from .arrays import COLUMNS, INNER, LETTERS, ROWS, STEPS, TRANSPOSED, X_ROW, Y_ROW
 from .lanes import IR, ITEM
+
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 number = POINTERS["int64"]
 
@@ -35,30 +38,30 @@ def row_of(dtype: str) -> Any:
     some = ir.VectorType(ir.IntType(1), SMALL_MATMUL_SIZE)
     word = ir.IntType(32)
 
-    def function(builder: Any, name: str, result: Any, *parameters: Any) -> Any:
+    def function(builder: Builder, name: str, result: ir.Type, *parameters: ir.Type) -> Any:
         full_name = f"llvm.{name}"
         declared = builder.module.globals.get(full_name)
         return declared or ir.Function(
             builder.module, ir.FunctionType(result, parameters), full_name
         )
 
-    def spread(builder: Any, value: Any, wide: Any) -> Any:
+    def spread(builder: Builder, value: ir.Value, wide: ir.VectorType) -> Any:
         one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, word(0))
         zeros = ir.Constant(bits, [0] * SMALL_MATMUL_SIZE)
         return builder.shuffle_vector(one, ir.Constant(wide, ir.Undefined), zeros)
 
     @intrinsic
     def row(
-        typingctx: Any,
-        out: Any,
-        x: Any,
-        x_step: Any,
-        y: Any,
-        y_step: Any,
-        inner: Any,
-        columns: Any,
+        typingctx: TypingContext,
+        out: Type,
+        x: Type,
+        x_step: Type,
+        y: Type,
+        y_step: Type,
+        inner: Type,
+        columns: Type,
     ) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             out, x, x_step, y, y_step, inner, columns = args
             pointer, name = vector.as_pointer(), f"v{SMALL_MATMUL_SIZE}f{8 * size}"
             fused = function(builder, f"fmuladd.{name}", vector, *[vector] * 3)

@@ -28,11 +28,11 @@ _best = stack(BYTES)
 _order = stack(8 * 16 * SMALL_SYSTEM_ROWS)
 
 
-def _moves(dtype: str) -> tuple[Any, Any]:
+def _copy_functions(dtype: str) -> tuple[Any, Any]:
     """Functions that copy contiguous matrices into lanes, and back."""
     at, turn, width = POINTERS[dtype], transpose_into(dtype), BYTES // ITEM[dtype]
 
-    def take(block_: int, source_: int, present: int, size: int) -> None:
+    def to_lanes(block_: int, source_: int, present: int, size: int) -> None:
         if present == width:
             turn(block_, source_, width, size)
         else:
@@ -42,7 +42,7 @@ def _moves(dtype: str) -> tuple[Any, Any]:
                 for k in range(size):
                     block[k * width + lane] = source[begin + k]
 
-    def put(target_: int, block_: int, present: int, size: int) -> None:
+    def from_lanes(target_: int, block_: int, present: int, size: int) -> None:
         if present == width:
             turn(target_, block_, size, width)
         else:
@@ -51,13 +51,13 @@ def _moves(dtype: str) -> tuple[Any, Any]:
                 for k in range(size):
                     target[lane * size + k] = block[k * width + lane]
 
-    return jit(take), jit(put)
+    return jit(to_lanes), jit(from_lanes)
 
 
 def factor(dtype: str) -> Any:
     """The kernel of LU factors. Parameters: n, the number of matrices."""
     size, width = ITEM[dtype], BYTES // ITEM[dtype]
-    taken, put = _moves(dtype)
+    to_lanes, from_lanes = _copy_functions(dtype)
     does = lanes(dtype)
     subtract, divide, begin, larger = does.subtract, does.divide_unless_0, does.begin, does.larger
     any_at, swap_at, swap = does.any_at, does.swap_at, does.swap
@@ -92,9 +92,9 @@ def factor(dtype: str) -> Any:
         for unit in range(start, end):
             first = unit * width
             present = min(width, count - first)
-            taken(block, x_ + first * n * n * size, present, n * n)
+            to_lanes(block, x_ + first * n * n * size, present, n * n)
             eliminated(block, n)
-            put(out_ + first * n * (n + 1) * size, block, present, n * (n + 1))
+            from_lanes(out_ + first * n * (n + 1) * size, block, present, n * (n + 1))
 
     return kernel
 
@@ -103,7 +103,7 @@ def lu_solve(dtype: str) -> Any:
     """Solve with factors. Parameters: n, the number of matrices, k, adjoint, identity."""
     at, kind = POINTERS[dtype], getattr(types, dtype)
     size, width = ITEM[dtype], BYTES // ITEM[dtype]
-    taken, _ = _moves(dtype)
+    to_lanes, _ = _copy_functions(dtype)
     does = lanes(dtype)
     subtract, divide = does.subtract, does.divide
 
@@ -149,7 +149,7 @@ def lu_solve(dtype: str) -> Any:
         for unit in range(begin, end):
             first = unit * width
             present = min(width, count - first)
-            taken(block, y_ + first * n * (n + 1) * size, present, n * (n + 1))
+            to_lanes(block, y_ + first * n * (n + 1) * size, present, n * (n + 1))
             find_pivot(order_, block + n * n * BYTES, n)
             right, out = at(z_ + first * n * k * size), at(out_ + first * n * k * size)
             for c in range(k):

@@ -6,24 +6,27 @@ The results of stretches are reduced again. The order of additions depends on th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .held import fetching, parse_way, reduce_row
 from .reduce import COMBINE, identity
 from .target import KINDS, WIDTH, cuda, device, load, store
+from .tiling import fetching, parse_tiling, reduce_row
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 
-def rows(name: str, dtype: str, how: str) -> Any:
+def rows(name: str, dtype: str, tiling_text: str) -> Any:
     """Compute ``out[k, s]`` from stretch ``s`` of row ``k``, for an inner axis of 1.
 
-    Threads share a stretch of ``length`` elements as ``how`` says, in a loop if it is long.
+    Threads share a stretch of ``length`` elements as ``tiling_text`` says, in a loop if it is long.
     """
-    kind, start, way = KINDS[dtype], identity(name, dtype), parse_way(how)
-    (threads, pieces, width), size, rows = way, way.size, way.rows
+    kind, start, tiling = KINDS[dtype], identity(name, dtype), parse_tiling(tiling_text)
+    (threads, pieces, width), size, rows = tiling, tiling.size, tiling.rows
     combine = COMBINE[f"{name}_{dtype}"]
-    fetch, among = fetching(dtype, way), reduce_row(name, dtype, way)
+    fetch, among = fetching(dtype, tiling), reduce_row(name, dtype, tiling)
 
-    def kernel(count: Any, n: Any, stretches: Any, length: Any, x: Any, out: Any) -> None:
+    def kernel(count: int, n: int, stretches: int, length: int, x: Array, out: Array) -> None:
         row_values, part = cuda.local.array(size, kind), cuda.local.array(width, kind)
         lane = cuda.threadIdx.x % threads
         unit = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
@@ -59,18 +62,18 @@ def columns(name: str, dtype: str, width: str) -> Any:
     deep = 8 if wide == 1 else 4
     size = deep * wide
 
-    def take(values: Any, k: Any, x: Any, at: Any) -> None:
+    def take(values: Array, k: int, x: Array, at: int) -> None:
         values[k] = kind(x[at])
 
-    def take_vector(values: Any, k: Any, x: Any, at: Any) -> None:
+    def take_vector(values: Array, k: int, x: Array, at: int) -> None:
         vector = load(x, at)
         for j in range(WIDTH):
             values[WIDTH * k + j] = kind(vector[j])
 
-    def keep(out: Any, t: Any, part: Any) -> None:
+    def keep(out: Array, t: int, part: Array) -> None:
         out[t] = part[0]
 
-    def keep_vector(out: Any, t: Any, part: Any) -> None:
+    def keep_vector(out: Array, t: int, part: Array) -> None:
         store(out, t, (part[0], part[1], part[2], part[3]))
 
     take, keep = (
@@ -78,15 +81,15 @@ def columns(name: str, dtype: str, width: str) -> Any:
     )
 
     def kernel(
-        outer: Any,
-        n: Any,
-        inner: Any,
-        stretches: Any,
-        first: Any,
-        step: Any,
-        length: Any,
-        x: Any,
-        out: Any,
+        outer: int,
+        n: int,
+        inner: int,
+        stretches: int,
+        first: int,
+        step: int,
+        length: int,
+        x: Array,
+        out: Array,
     ) -> None:
         values, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
         t = cuda.grid(1)

@@ -7,11 +7,14 @@ function here makes a kernel for dtypes, that of the result first. A block proce
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .reduce import COMBINE, identity, together
 from .scalar import FUNCTIONS
 from .target import KINDS, THREADS, cuda, device
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 
 def _sums(dtype: str) -> tuple[Any, Any, Any]:
@@ -23,7 +26,7 @@ def _largest(dtype: str) -> Any:
     """A function that returns the largest element of a row to all threads of a block."""
     combine, block, start = COMBINE[f"max_{dtype}"], together("max", dtype), identity("max", dtype)
 
-    def largest(x: Any, begin: Any, n: Any) -> Any:
+    def largest(x: Array, begin: int, n: int) -> Any:
         best = start
         i = cuda.threadIdx.x
         while i < n:
@@ -39,7 +42,7 @@ def _exponentials(dtype: str) -> Any:
     kind, total, _ = _sums(dtype)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
-    def exponentials(x: Any, begin: Any, n: Any, top: Any) -> Any:
+    def exponentials(x: Array, begin: int, n: int, top: Number) -> Any:
         sum_ = kind(0)
         i = cuda.threadIdx.x
         while i < n:
@@ -55,7 +58,7 @@ def softmax(out: str, x: str) -> Any:
     kind, exp = KINDS[out], FUNCTIONS[f"exp_{out}"]
     largest, exponentials = _largest(out), _exponentials(out)
 
-    def kernel(units: Any, n: Any, out: Any, x: Any) -> None:
+    def kernel(units: int, n: int, out: Array, x: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             top = largest(x, row * n, n)
@@ -74,7 +77,7 @@ def log_softmax(out: str, x: str) -> Any:
     kind, log = KINDS[out], FUNCTIONS[f"log_{out}"]
     largest, exponentials = _largest(out), _exponentials(out)
 
-    def kernel(units: Any, n: Any, out: Any, x: Any) -> None:
+    def kernel(units: int, n: int, out: Array, x: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             top = largest(x, row * n, n)
@@ -95,7 +98,7 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
     """
     kind, total, _ = _sums(out)
 
-    def kernel(units: Any, n: Any, out: Any, y: Any, g: Any) -> None:
+    def kernel(units: int, n: int, out: Array, y: Array, g: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             part = kind(0)
@@ -129,7 +132,7 @@ def log_softmax_grad(out: str, y: str, g: str) -> Any:
     kind, total, _ = _sums(out)
     exp = FUNCTIONS[f"exp_{out}"]
 
-    def kernel(units: Any, n: Any, out: Any, y: Any, g: Any) -> None:
+    def kernel(units: int, n: int, out: Array, y: Array, g: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             part, rest, near = kind(0), kind(0), kind(0)
@@ -161,7 +164,7 @@ def _moments(dtype: str) -> Any:
     """A function that returns the mean of a row, and ``1 / sqrt(variance + epsilon)``."""
     kind, total, sqrt = _sums(dtype)
 
-    def moments(x: Any, begin: Any, n: Any, epsilon: Any) -> Any:
+    def moments(x: Array, begin: int, n: int, epsilon: float) -> Any:
         part = kind(0)
         i = cuda.threadIdx.x
         while i < n:
@@ -184,7 +187,7 @@ def normalize(out: str, x: str) -> Any:
     """``(x - mean) / sqrt(variance + epsilon)`` of each row."""
     kind, moments = KINDS[out], _moments(out)
 
-    def kernel(units: Any, n: Any, epsilon: Any, out: Any, x: Any) -> None:
+    def kernel(units: int, n: int, epsilon: float, out: Array, x: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             mean, scale = moments(x, row * n, n, epsilon)
@@ -205,7 +208,7 @@ def normalize_grad(out: str, x: str, g: str) -> Any:
     kind, total, _ = _sums(out)
     moments = _moments(out)
 
-    def kernel(units: Any, n: Any, epsilon: Any, out: Any, x: Any, g: Any) -> None:
+    def kernel(units: int, n: int, epsilon: float, out: Array, x: Array, g: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             mean, scale = moments(x, row * n, n, epsilon)
@@ -239,19 +242,19 @@ def product(out: str, x: str, y: str) -> Any:
     kind = KINDS[out]
 
     def kernel(
-        units: Any,
-        n: Any,
-        length: Any,
-        size: Any,
-        x_apart: Any,
-        x_down: Any,
-        x_along: Any,
-        y_apart: Any,
-        y_down: Any,
-        y_along: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        n: int,
+        length: int,
+        size: int,
+        x_apart: int,
+        x_down: int,
+        x_along: int,
+        y_apart: int,
+        y_down: int,
+        y_along: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -276,7 +279,7 @@ def contrast(out: str, x: str, y: str, z: str) -> Any:
     """
     kind = KINDS[out]
 
-    def kernel(units: Any, n: Any, inner: Any, out: Any, x: Any, y: Any, z: Any) -> None:
+    def kernel(units: int, n: int, inner: int, out: Array, x: Array, y: Array, z: Array) -> None:
         t = cuda.grid(1)
         while t < units:
             mean = kind(z[t // (n * inner) * inner + t % inner] / kind(n))

@@ -7,9 +7,12 @@ each of the sizes of input, output and filter, the strides, dilations, and zeros
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .target import KINDS, cuda
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 
 def forward(dtype: str) -> Any:
@@ -17,42 +20,42 @@ def forward(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any,
-        batch: Any,
-        groups: Any,
-        few: Any,
-        each: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        batch: int,
+        groups: int,
+        channels: int,
+        features: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
-            m = t % (groups * each)
-            pixel = t // (groups * each)
+            m = t % (groups * features)
+            pixel = t // (groups * features)
             c = pixel % ow * sw - bw
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            first = m // each * few
+            first = m // features * channels
             sum_ = kind(0)
             for i in range(kd):
                 u = a + i * dd
@@ -63,10 +66,11 @@ def forward(dtype: str) -> Any:
                             for k in range(kw):
                                 w = c + k * dw
                                 if 0 <= w and w < iw:
-                                    at = (((n * id + u) * ih + v) * iw + w) * groups * few + first
-                                    row = ((i * kh + j) * kw + k) * few
-                                    for q in range(few):
-                                        part = x[at + q] * y[(row + q) * groups * each + m]
+                                    at = ((n * id + u) * ih + v) * iw + w
+                                    at = at * groups * channels + first
+                                    row = ((i * kh + j) * kw + k) * channels
+                                    for q in range(channels):
+                                        part = x[at + q] * y[(row + q) * groups * features + m]
                                         sum_ = kind(sum_ + kind(part))
             out[t] = sum_
             t += cuda.gridsize(1)
@@ -79,42 +83,42 @@ def by_input(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any,
-        batch: Any,
-        groups: Any,
-        few: Any,
-        each: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        batch: int,
+        groups: int,
+        channels: int,
+        features: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
-            m = t % (groups * few)
-            pixel = t // (groups * few)
+            m = t % (groups * channels)
+            pixel = t // (groups * channels)
             c = pixel % iw + bw
             b = pixel // iw % ih + bh
             a = pixel // (iw * ih) % id + bd
             n = pixel // (iw * ih * id)
-            first = m // few * each
+            first = m // channels * features
             sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd
@@ -126,10 +130,10 @@ def by_input(dtype: str) -> Any:
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
                                     at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
-                                    at = at * groups * each + first
-                                    row = ((i * kh + j) * kw + k) * each
-                                    for q in range(each):
-                                        part = x[at + q] * y[(row + q) * groups * few + m]
+                                    at = at * groups * features + first
+                                    row = ((i * kh + j) * kw + k) * features
+                                    for q in range(features):
+                                        part = x[at + q] * y[(row + q) * groups * channels + m]
                                         sum_ = kind(sum_ + kind(part))
             out[t] = sum_
             t += cuda.gridsize(1)
@@ -142,38 +146,38 @@ def by_filter(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any,
-        batch: Any,
-        groups: Any,
-        few: Any,
-        each: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        batch: int,
+        groups: int,
+        channels: int,
+        features: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
-            m = t % (groups * each)
-            tap = t // (groups * each) // few
-            channel = t // (groups * each) % few + m // each * few
+            m = t % (groups * features)
+            tap = t // (groups * features) // channels
+            channel = t // (groups * features) % channels + m // features * channels
             c = tap % kw * dw - bw
             b = tap // kw % kh * dh - bh
             a = tap // (kw * kh) * dd - bd
@@ -191,8 +195,8 @@ def by_filter(dtype: str) -> Any:
                                         at = ((n * id + u) * ih + v) * iw + w
                                         row = ((n * od + i) * oh + j) * ow + k
                                         part = kind(
-                                            x[at * groups * few + channel]
-                                            * y[row * groups * each + m]
+                                            x[at * groups * channels + channel]
+                                            * y[row * groups * features + m]
                                         )
                                         sum_ = kind(sum_ + part)
             out[t] = sum_

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .target import KINDS, THREADS, cuda, device
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 
 def _beats(name: str, dtype: str) -> Any:
@@ -30,7 +33,14 @@ def columns(name: str, dtype: str) -> Any:
     beats, integer = _beats(name, dtype), KINDS["int64"]
 
     def kernel(
-        outer: Any, n: Any, inner: Any, many: Any, stretches: Any, x: Any, among: Any, out: Any
+        outer: int,
+        n: int,
+        inner: int,
+        many: int,
+        stretches: int,
+        x: Array,
+        among: Array,
+        out: Array,
     ) -> None:
         length = (many + stretches - 1) // stretches
         t = cuda.grid(1)
@@ -58,7 +68,7 @@ def rows(name: str, dtype: str) -> Any:
     """A block processes a stretch of a row, for inner = 1; ``out`` has shape (outer, stretches)."""
     beats, integer = _beats(name, dtype), KINDS["int64"]
 
-    def better(x: Any, row: Any, j: Any, k: Any) -> Any:
+    def better(x: Array, row: int, j: int, k: int) -> Any:
         """Choose between two indices; -1 stands for no candidate."""
         if j < 0 or k < 0:
             return max(j, k)
@@ -70,7 +80,9 @@ def rows(name: str, dtype: str) -> Any:
 
     better = device(better)
 
-    def kernel(outer: Any, n: Any, many: Any, stretches: Any, x: Any, among: Any, out: Any) -> None:
+    def kernel(
+        outer: int, n: int, many: int, stretches: int, x: Array, among: Array, out: Array
+    ) -> None:
         shared = cuda.shared.array(THREADS, integer)
         thread = cuda.threadIdx.x
         length = (many + stretches - 1) // stretches

@@ -7,11 +7,14 @@ Dtypes do not matter: kernels move words of 1 to 16 bytes, "uint8" to "uint128".
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..constants import CUDA_UNROLL
 from .pieces import arithmetic, copying
 from .target import KINDS, THREADS, cuda, device
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 INTEGER = KINDS["int64"]
 
@@ -22,38 +25,38 @@ def gather(word: str, size: str) -> Any:
     number, quotient = arithmetic(size)
 
     def source(
-        t: Any,
-        size: Any,
-        count: Any,
-        inner: Any,
-        by_inner: Any,
-        shift: Any,
-        by_count: Any,
-        count_shift: Any,
-        y: Any,
+        t: int,
+        size: int,
+        count: int,
+        inner: int,
+        by_inner: int,
+        shift: int,
+        by_count: int,
+        count_shift: int,
+        y: Array,
     ) -> Any:
         """Whether the index for word t is in bounds, and the position of its word in x."""
         row = quotient(t, inner, by_inner, shift)
         o = quotient(row, count, by_count, count_shift)
-        taken = INTEGER(y[number(row - number(o * count))])
-        there = 0 <= taken < size
-        at = number((o * size + (taken if there else 0)) * inner + number(t - row * inner))
-        return there, at
+        index = INTEGER(y[number(row - number(o * count))])
+        in_bounds = 0 <= index < size
+        at = number((o * size + (index if in_bounds else 0)) * inner + number(t - row * inner))
+        return in_bounds, at
 
     source = device(source)
 
     def kernel(
-        n: Any,
-        size: Any,
-        count: Any,
-        inner: Any,
-        by_inner: Any,
-        shift: Any,
-        by_count: Any,
-        count_shift: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        n: int,
+        size: int,
+        count: int,
+        inner: int,
+        by_inner: int,
+        shift: int,
+        by_count: int,
+        count_shift: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         a = INTEGER(cuda.blockIdx.x) * (CUDA_UNROLL * THREADS) + cuda.threadIdx.x
         while a < n:
@@ -87,7 +90,7 @@ def pick(word: str) -> Any:
     """``out[k] = x[k, y[k]]``; rows have ``n`` elements."""
     nothing = KINDS[word](0)
 
-    def kernel(units: Any, n: Any, out: Any, x: Any, y: Any) -> None:
+    def kernel(units: int, n: int, out: Array, x: Array, y: Array) -> None:
         k = cuda.grid(1)
         while k < units:
             j = INTEGER(y[k])
@@ -102,7 +105,7 @@ def place(word: str, size: str) -> Any:
     nothing = KINDS[word](0)
     _, quotient = arithmetic(size)
 
-    def kernel(units: Any, n: Any, factor: Any, shift: Any, out: Any, x: Any, y: Any) -> None:
+    def kernel(units: int, n: int, factor: int, shift: int, out: Array, x: Array, y: Array) -> None:
         t = cuda.grid(1)
         while t < units:
             k = quotient(t, n, factor, shift)

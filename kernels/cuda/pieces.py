@@ -7,20 +7,24 @@ multiplications by constants that the executor computes from the divisor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .target import KINDS, device, load, store
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number, Vector
+
 
 _UINT32, _UINT64 = KINDS["uint32"], KINDS["uint64"]
 
 
 @device
-def _small(t: Any, divisor: Any, factor: Any, shift: Any) -> Any:
+def _small(t: int, divisor: int, factor: int, shift: int) -> Any:
     return _UINT32(_UINT64(_UINT64(_UINT32(t)) * _UINT64(_UINT32(factor))) >> _UINT64(shift))
 
 
 @device
-def _large(t: Any, divisor: Any, factor: Any, shift: Any) -> Any:
+def _large(t: int, divisor: int, factor: int, shift: int) -> Any:
     return t // divisor
 
 
@@ -38,7 +42,7 @@ def copying(word: str) -> tuple[str, Any, Any, Any]:
     if word == "uint128":
         nothing = KINDS["uint32"](0)
 
-        def either(there: Any, piece: Any) -> Any:
+        def either(there: bool, piece: Vector) -> Any:
             a, b, c, d = piece
             return (
                 a if there else nothing,
@@ -51,13 +55,13 @@ def copying(word: str) -> tuple[str, Any, Any, Any]:
 
     zero = KINDS[word](0)
 
-    def fetch(x: Any, i: Any) -> Any:
+    def fetch(x: Array, i: int) -> Any:
         return x[i]
 
-    def put(out: Any, i: Any, piece: Any) -> None:
+    def put(out: Array, i: int, piece: Number) -> None:
         out[i] = piece
 
-    def choose(there: Any, piece: Any) -> Any:
+    def choose(there: bool, piece: Number) -> Any:
         return piece if there else zero
 
     return word, device(fetch), device(put), device(choose)

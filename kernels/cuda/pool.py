@@ -8,34 +8,37 @@ and window, the strides, the dilations, and the padding before the input.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .target import KINDS, cuda, device
 
+if TYPE_CHECKING:
+    from ..annotations import Array
 
-def _looking(dtype: str) -> Any:
+
+def _argmax_finder(dtype: str) -> Any:
     """A function that finds the pixel of a window's largest element; -1 for an empty window."""
     kind = KINDS[dtype]
 
-    def look(
-        x: Any,
-        n: Any,
-        channel: Any,
-        channels: Any,
-        a: Any,
-        b: Any,
-        c: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
+    def find_largest(
+        x: Array,
+        n: int,
+        channel: int,
+        channels: int,
+        a: int,
+        b: int,
+        c: int,
+        id: int,
+        ih: int,
+        iw: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        dd: int,
+        dh: int,
+        dw: int,
     ) -> Any:
-        best, where = kind(0), -1
+        best, position = kind(0), -1
         for i in range(kd):
             u = a + i * dd
             if 0 <= u and u < id:
@@ -47,46 +50,50 @@ def _looking(dtype: str) -> Any:
                             if 0 <= w and w < iw:
                                 pixel = (u * ih + v) * iw + w
                                 value = x[(n * id * ih * iw + pixel) * channels + channel]
-                                if where < 0 or value > best or (best != best and value == value):
-                                    best, where = value, pixel
-        return where
+                                if (
+                                    position < 0
+                                    or value > best
+                                    or (best != best and value == value)
+                                ):
+                                    best, position = value, pixel
+        return position
 
-    return device(look)
+    return device(find_largest)
 
 
-def _of_windows(dtype: str, finish: Any) -> Any:
-    """The kernel that calls ``finish(out, t, x, y, start, where, ...)`` for each window.
+def _window_kernel(dtype: str, finish: Callable[..., None]) -> Any:
+    """The kernel that calls ``finish(out, t, x, y, start, position, ...)`` for each window.
 
-    ``start`` is the first pixel of the image in the batch, ``where`` the pixel of the largest
+    ``start`` is the first pixel of the image in the batch, ``position`` the pixel of the largest
     element in the image.
     """
-    look = _looking(dtype)
+    find_largest = _argmax_finder(dtype)
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -96,9 +103,11 @@ def _of_windows(dtype: str, finish: Any) -> Any:
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            where = look(x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw)
+            position = find_largest(
+                x, n, channel, channels, a, b, c, id, ih, iw, kd, kh, kw, dd, dh, dw
+            )
             start = n * id * ih * iw
-            finish(out, t, x, y, start, where, channels, channel, batched)
+            finish(out, t, x, y, start, position, channels, channel, batched)
             t += cuda.gridsize(1)
 
     return kernel
@@ -109,19 +118,19 @@ def largest(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def finish(
-        out: Any,
-        t: Any,
-        x: Any,
-        y: Any,
-        start: Any,
-        where: Any,
-        channels: Any,
-        channel: Any,
-        batched: Any,
+        out: Array,
+        t: int,
+        x: Array,
+        y: Array,
+        start: int,
+        position: int,
+        channels: int,
+        channel: int,
+        batched: int,
     ) -> None:
-        out[t] = x[(start + where) * channels + channel] if where >= 0 else kind(0)
+        out[t] = x[(start + position) * channels + channel] if position >= 0 else kind(0)
 
-    return _of_windows(dtype, device(finish))
+    return _window_kernel(dtype, device(finish))
 
 
 def largest_taken(dtype: str) -> Any:
@@ -129,39 +138,39 @@ def largest_taken(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def finish(
-        out: Any,
-        t: Any,
-        x: Any,
-        y: Any,
-        start: Any,
-        where: Any,
-        channels: Any,
-        channel: Any,
-        batched: Any,
+        out: Array,
+        t: int,
+        x: Array,
+        y: Array,
+        start: int,
+        position: int,
+        channels: int,
+        channel: int,
+        batched: int,
     ) -> None:
-        out[t] = y[(start + where) * channels + channel] if where >= 0 else kind(0)
+        out[t] = y[(start + position) * channels + channel] if position >= 0 else kind(0)
 
-    return _of_windows(dtype, device(finish))
+    return _window_kernel(dtype, device(finish))
 
 
 def largest_place(dtype: str) -> Any:
     """The flat index of the largest element, in the image or, if ``batched``, in the batch."""
 
     def finish(
-        out: Any,
-        t: Any,
-        x: Any,
-        y: Any,
-        start: Any,
-        where: Any,
-        channels: Any,
-        channel: Any,
-        batched: Any,
+        out: Array,
+        t: int,
+        x: Array,
+        y: Array,
+        start: int,
+        position: int,
+        channels: int,
+        channel: int,
+        batched: int,
     ) -> None:
-        index = where + start if batched else where
+        index = position + start if batched else position
         out[t] = index * channels + channel
 
-    return _of_windows(dtype, device(finish))
+    return _window_kernel(dtype, device(finish))
 
 
 def mean(dtype: str) -> Any:
@@ -169,29 +178,29 @@ def mean(dtype: str) -> Any:
     kind = KINDS[dtype]
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -223,7 +232,7 @@ def mean(dtype: str) -> Any:
 def _counting() -> Any:
     """A function that counts a window's elements along one axis that are inside the input."""
 
-    def count(begin: Any, steps: Any, step: Any, size: Any) -> Any:
+    def count(begin: int, steps: int, step: int, size: int) -> Any:
         n = 0
         for i in range(steps):
             at = begin + i * step
@@ -239,29 +248,29 @@ def mean_spread(dtype: str) -> Any:
     kind, count = KINDS[dtype], _counting()
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -295,33 +304,33 @@ def mean_spread(dtype: str) -> Any:
 
 def largest_spread(dtype: str) -> Any:
     """The gradient of `largest`: each element of x sums y over the windows it is the largest of."""
-    kind, look = KINDS[dtype], _looking(dtype)
+    kind, find_largest = KINDS[dtype], _argmax_finder(dtype)
 
     def kernel(
-        units: Any,
-        channels: Any,
-        id: Any,
-        ih: Any,
-        iw: Any,
-        od: Any,
-        oh: Any,
-        ow: Any,
-        kd: Any,
-        kh: Any,
-        kw: Any,
-        sd: Any,
-        sh: Any,
-        sw: Any,
-        dd: Any,
-        dh: Any,
-        dw: Any,
-        bd: Any,
-        bh: Any,
-        bw: Any,
-        batched: Any,
-        out: Any,
-        x: Any,
-        y: Any,
+        units: int,
+        channels: int,
+        id: int,
+        ih: int,
+        iw: int,
+        od: int,
+        oh: int,
+        ow: int,
+        kd: int,
+        kh: int,
+        kw: int,
+        sd: int,
+        sh: int,
+        sw: int,
+        dd: int,
+        dh: int,
+        dw: int,
+        bd: int,
+        bh: int,
+        bw: int,
+        batched: int,
+        out: Array,
+        x: Array,
+        y: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < units:
@@ -342,7 +351,7 @@ def largest_spread(dtype: str) -> Any:
                             for k in range(kw):
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
-                                    where = look(
+                                    position = find_largest(
                                         x,
                                         n,
                                         channel,
@@ -360,7 +369,7 @@ def largest_spread(dtype: str) -> Any:
                                         dh,
                                         dw,
                                     )
-                                    if where == own_index:
+                                    if position == own_index:
                                         at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
                                         sum_ = kind(sum_ + y[at * channels + channel])
             out[t] = sum_

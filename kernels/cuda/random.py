@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .scalar import FUNCTIONS
 from .target import KINDS, SIMULATED, cuda, device, product, store, total
+
+if TYPE_CHECKING:
+    from ..annotations import Array
 
 BITS = {"float32": 32, "float64": 64}
 uint64 = KINDS["uint64"]
@@ -25,7 +28,7 @@ GROWTH, GROWTH_OTHER = uint64(0x9E3779B97F4A7C15), uint64(0xBB67AE8584CAA73B)
 
 
 @device
-def philox(a: Any, b: Any, c: Any, d: Any, key: Any, other: Any) -> Any:
+def philox(a: int, b: int, c: int, d: int, key: int, other: int) -> Any:
     """Four words from the four of a counter and the two of a key, all uint64."""
     for _ in range(10):
         low, high = product(TIMES, a)
@@ -36,7 +39,7 @@ def philox(a: Any, b: Any, c: Any, d: Any, key: Any, other: Any) -> Any:
 
 
 @device
-def _block(k: Any, key: Any, other: Any) -> Any:
+def _block(k: int, key: int, other: int) -> Any:
     """The words of block ``k``. The counter of the first one is 1, as in NumPy."""
     zero = uint64(0)
     return philox(uint64(k + 1), zero, zero, zero, uint64(key), uint64(other))
@@ -64,7 +67,7 @@ def uniform(dtype: str) -> Any:
     unsigned = KINDS[f"uint{bits}"]
     less, scale = unsigned(bits - digits), kind(2.0**-digits)
 
-    def pair(first: Any, second: Any) -> Any:
+    def pair(first: int, second: int) -> Any:
         return kind(kind(first >> less) * scale), kind(kind(second >> less) * scale)
 
     return device(pair)
@@ -79,7 +82,7 @@ def normal(dtype: str) -> Any:
     log, sqrt = FUNCTIONS[f"log_{dtype}"], FUNCTIONS[f"sqrt_{dtype}"]
     circle = _circle(dtype)
 
-    def pair(first: Any, second: Any) -> Any:
+    def pair(first: int, second: int) -> Any:
         radius = sqrt(minus * log(kind(first) * step + half))
         if second & back:
             radius = -radius
@@ -95,7 +98,7 @@ def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
     """The kernel that draws numbers made by ``make``."""
     pair, half, low = make(dtype), uint64(32), KINDS["uint32"]
 
-    def narrow(blocks: Any, key: Any, other: Any, out: Any) -> None:
+    def narrow(blocks: int, key: int, other: int, out: Array) -> None:
         k = cuda.grid(1)
         while k < blocks:
             a, b, c, d = _block(k, key, other)
@@ -103,7 +106,7 @@ def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
             store(out, 2 * k + 1, pair(low(c), low(c >> half)) + pair(low(d), low(d >> half)))
             k += cuda.gridsize(1)
 
-    def wide(blocks: Any, key: Any, other: Any, out: Any) -> None:
+    def wide(blocks: int, key: int, other: int, out: Array) -> None:
         k = cuda.grid(1)
         while k < blocks:
             a, b, c, d = _block(k, key, other)

@@ -7,11 +7,14 @@ threads and blocks; so the same values give the same bits in every run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .target import ALL, KINDS, THREADS, WARP, cuda, device
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 # The dtype of a value in a shuffle between threads, which supports only some dtypes.
 SENT: dict[str, Any] = {
@@ -20,16 +23,16 @@ SENT: dict[str, Any] = {
 }
 
 
-def _sum(kind: Any) -> Callable[..., Any]:
+def _sum(kind: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: kind(x + y)
 
 
-def _max(kind: Any) -> Callable[..., Any]:
+def _max(kind: Callable[..., Any]) -> Callable[..., Any]:
     # Propagates NaN, for which all comparisons are false.
     return lambda x, y: y if y > x else (x if x >= y else kind(x + y))
 
 
-def _min(kind: Any) -> Callable[..., Any]:
+def _min(kind: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: y if y < x else (x if x <= y else kind(x + y))
 
 
@@ -60,7 +63,7 @@ def across(name: str, dtype: str, lanes: int) -> Any:
     """
     combine, kind, sent = COMBINE[f"{name}_{dtype}"], KINDS[dtype], SENT[dtype]
 
-    def among(value: Any) -> Any:
+    def among(value: Number) -> Any:
         step = lanes >> 1
         while step > 0:
             value = combine(value, kind(cuda.shfl_xor_sync(ALL, sent(value), step)))
@@ -75,7 +78,7 @@ def together(name: str, dtype: str) -> Any:
     kind, warps = KINDS[dtype], THREADS // WARP
     inside, between = across(name, dtype, WARP), across(name, dtype, warps)
 
-    def block(value: Any) -> Any:
+    def block(value: Number) -> Any:
         shared = cuda.shared.array(warps, kind)
         thread = cuda.threadIdx.x
         value = inside(value)
@@ -93,7 +96,7 @@ def finish(name: str, dtype: str) -> Any:
     """Compute ``out[0]`` from the partial results of ``count`` blocks, in one block."""
     combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
 
-    def kernel(count: Any, partials: Any, out: Any) -> None:
+    def kernel(count: int, partials: Array, out: Array) -> None:
         total = start
         i = cuda.threadIdx.x
         while i < count:
@@ -111,7 +114,7 @@ def mean(dtype: str) -> Any:
     kind = KINDS[dtype]
     unsigned = KINDS["uint64" if dtype == "uint64" else "int64"]
 
-    def kernel(count: Any, n: Any, x: Any, out: Any) -> None:
+    def kernel(count: int, n: int, x: Array, out: Array) -> None:
         t = cuda.grid(1)
         while t < count:
             total, many = x[t], unsigned(n)

@@ -2,7 +2,7 @@
 
 Each function computes one row, from the values that its threads hold to those that they will hold;
 the kernels of the same names in ``arrays`` compute the same from memory. ``n`` is the length of
-rows; ``count`` is ``n``, or 0 beyond the last row. `held` defines how threads share a row, and so
+rows; ``count`` is ``n``, or 0 beyond the last row. `tiling` defines how threads share a row, and so
 the order of sums, which depends only on the length of rows.
 """
 
@@ -10,25 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .held import Way, masking, reduce_row
 from .reduce import COMBINE, identity
 from .scalar import FUNCTIONS
 from .target import KINDS, device
+from .tiling import Tiling, masking, reduce_row
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 
-def _exponentials(dtype: str, way: Way) -> Any:
+def _exponentials(dtype: str, tiling: Tiling) -> Any:
     """A function that subtracts a row's largest element, and returns ``sum(exp(x))`` of the rest.
 
     ``out`` gets the exponentials with ``replaced``, otherwise the differences.
     """
-    kind, size, exp = KINDS[dtype], way.size, FUNCTIONS[f"exp_{dtype}"]
+    kind, size, exp = KINDS[dtype], tiling.size, FUNCTIONS[f"exp_{dtype}"]
     combine, start = COMBINE[f"max_{dtype}"], identity("max", dtype)
-    largest, total = reduce_row("max", dtype, way), reduce_row("sum", dtype, way)
-    mask = masking(way)
+    largest, total = reduce_row("max", dtype, tiling), reduce_row("sum", dtype, tiling)
+    mask = masking(tiling)
 
-    def exponentials(out: Any, x: Any, count: Any, lane: Any, replaced: Any) -> Any:
+    def exponentials(out: Array, x: Array, count: int, lane: int, replaced: bool) -> Any:
         mask(x, kind(start), count, lane)
         top = kind(start)
         for k in range(size):
@@ -45,11 +48,11 @@ def _exponentials(dtype: str, way: Way) -> Any:
     return device(exponentials)
 
 
-def softmax(dtype: str, way: Way) -> Any:
+def softmax(dtype: str, tiling: Tiling) -> Any:
     """``exp(x) / sum(exp(x))``."""
-    kind, size, exponentials = KINDS[dtype], way.size, _exponentials(dtype, way)
+    kind, size, exponentials = KINDS[dtype], tiling.size, _exponentials(dtype, tiling)
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> None:
         # The sum is at least 1, so its reciprocal does not overflow: multiply instead of dividing.
         factor = kind(kind(1) / exponentials(out, x, count, lane, True))
         for k in range(size):
@@ -58,12 +61,12 @@ def softmax(dtype: str, way: Way) -> Any:
     return device(apply)
 
 
-def log_softmax(dtype: str, way: Way) -> Any:
+def log_softmax(dtype: str, tiling: Tiling) -> Any:
     """``x - log(sum(exp(x)))``."""
-    kind, size, exponentials = KINDS[dtype], way.size, _exponentials(dtype, way)
+    kind, size, exponentials = KINDS[dtype], tiling.size, _exponentials(dtype, tiling)
     log = FUNCTIONS[f"log_{dtype}"]
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> None:
         level = log(exponentials(out, x, count, lane, False))
         for k in range(size):
             out[k] = kind(out[k] - level)
@@ -71,11 +74,14 @@ def log_softmax(dtype: str, way: Way) -> Any:
     return device(apply)
 
 
-def softmax_grad(dtype: str, way: Way) -> Any:
+def softmax_grad(dtype: str, tiling: Tiling) -> Any:
     """``y * (g - sum(g * y))``, for the operands y and g."""
-    kind, size, total, mask = KINDS[dtype], way.size, reduce_row("sum", dtype, way), masking(way)
+    kind, size = KINDS[dtype], tiling.size
+    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
 
-    def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(
+        out: Array, y: Array, g: Array, count: int, n: int, lane: int, epsilon: float
+    ) -> None:
         mask(y, kind(0), count, lane)
         mask(g, kind(0), count, lane)
         part = kind(0)
@@ -93,12 +99,15 @@ def softmax_grad(dtype: str, way: Way) -> Any:
     return device(apply)
 
 
-def log_softmax_grad(dtype: str, way: Way) -> Any:
+def log_softmax_grad(dtype: str, tiling: Tiling) -> Any:
     """``g - exp(y) * sum(g)``, for the operands y and g."""
-    kind, size, total, mask = KINDS[dtype], way.size, reduce_row("sum", dtype, way), masking(way)
+    kind, size = KINDS[dtype], tiling.size
+    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
-    def apply(out: Any, y: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(
+        out: Array, y: Array, g: Array, count: int, n: int, lane: int, epsilon: float
+    ) -> None:
         mask(y, kind(-math.inf), count, lane)
         mask(g, kind(0), count, lane)
         part, rest, near = kind(0), kind(0), kind(0)
@@ -121,12 +130,12 @@ def log_softmax_grad(dtype: str, way: Way) -> Any:
     return device(apply)
 
 
-def _centring(dtype: str, way: Way) -> Any:
+def _centring(dtype: str, tiling: Tiling) -> Any:
     """A function that subtracts a row's mean, and returns ``1 / sqrt(variance + epsilon)``."""
-    kind, size, sqrt = KINDS[dtype], way.size, FUNCTIONS[f"sqrt_{dtype}"]
-    total, mask = reduce_row("sum", dtype, way), masking(way)
+    kind, size, sqrt = KINDS[dtype], tiling.size, FUNCTIONS[f"sqrt_{dtype}"]
+    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
 
-    def centre(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
+    def centre(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         mask(x, kind(0), count, lane)
         part = kind(0)
         for k in range(size):
@@ -144,11 +153,11 @@ def _centring(dtype: str, way: Way) -> Any:
     return device(centre)
 
 
-def normalize(dtype: str, way: Way) -> Any:
+def normalize(dtype: str, tiling: Tiling) -> Any:
     """``(x - mean) / sqrt(variance + epsilon)``; returns the factor of ``x - mean``."""
-    kind, size, centre = KINDS[dtype], way.size, _centring(dtype, way)
+    kind, size, centre = KINDS[dtype], tiling.size, _centring(dtype, tiling)
 
-    def apply(out: Any, x: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> Any:
+    def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         scale = centre(out, x, count, n, lane, epsilon)
         for k in range(size):
             out[k] = kind(out[k] * scale)
@@ -157,12 +166,12 @@ def normalize(dtype: str, way: Way) -> Any:
     return device(apply)
 
 
-def normalized_grad(dtype: str, way: Way) -> Any:
+def normalized_grad(dtype: str, tiling: Tiling) -> Any:
     """``r * (g - mean(g) - n * mean(g * n))`` for the result n of `normalize`, and its factor r."""
-    kind, size = KINDS[dtype], way.size
-    total, mask = reduce_row("sum", dtype, way), masking(way)
+    kind, size = KINDS[dtype], tiling.size
+    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
 
-    def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, scale: Any) -> None:
+    def apply(out: Array, x: Array, g: Array, count: int, n: int, lane: int, scale: Number) -> None:
         mask(g, kind(0), count, lane)
         part, level = kind(0), kind(0)
         for k in range(size):
@@ -177,11 +186,13 @@ def normalized_grad(dtype: str, way: Way) -> Any:
     return device(apply)
 
 
-def normalize_grad(dtype: str, way: Way) -> Any:
+def normalize_grad(dtype: str, tiling: Tiling) -> Any:
     """`normalized_grad` with n computed from x; the operands are x and g."""
-    first, then = normalize(dtype, way), normalized_grad(dtype, way)
+    first, then = normalize(dtype, tiling), normalized_grad(dtype, tiling)
 
-    def apply(out: Any, x: Any, g: Any, count: Any, n: Any, lane: Any, epsilon: Any) -> None:
+    def apply(
+        out: Array, x: Array, g: Array, count: int, n: int, lane: int, epsilon: float
+    ) -> None:
         scale = first(out, x, count, n, lane, epsilon)
         then(out, out, g, count, n, lane, scale)
 

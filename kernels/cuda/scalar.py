@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..functions.elementary import TABLE
 from ..functions.exponential import STEEP
 from .target import KINDS, SIMULATED, device
+
+if TYPE_CHECKING:
+    from ..annotations import Number
 
 # The names of functions in libdevice and, for the simulator, in NumPy.
 _LIBDEVICE = {name: row.libdevice for name, row in TABLE.items() if row.libdevice}
@@ -44,7 +47,7 @@ def _math(name: str, dtype: str) -> Callable[..., Any]:
 def _sigmoid(dtype: str) -> Any:
     exp, kind = _math("exp", dtype), KINDS[dtype]
 
-    def sigmoid(x: Any) -> Any:
+    def sigmoid(x: Number) -> Any:
         e = exp(-abs(x))
         return (kind(1) if x >= kind(0) else e) / (e + kind(1))
 
@@ -54,7 +57,7 @@ def _sigmoid(dtype: str) -> Any:
 def _divisor_adjoint(dtype: str) -> Any:
     copysign, kind = _math("copysign", dtype), KINDS[dtype]
 
-    def divisor_adjoint(x: Any, y: Any, z: Any) -> Any:
+    def divisor_adjoint(x: Number, y: Number, z: Number) -> Any:
         """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
         adjoint = -(x / z * y)
         if abs(adjoint) < kind(math.inf):
@@ -70,7 +73,7 @@ def _divisor_adjoint(dtype: str) -> Any:
 def _tanh_slope(dtype: str) -> Any:
     exp, kind = _math("exp", dtype), KINDS[dtype]
 
-    def tanh_slope(x: Any, y: Any) -> Any:
+    def tanh_slope(x: Number, y: Number) -> Any:
         """The derivative of ``y = tanh(x)``; see kernels/functions/exponential.py."""
         if abs(y) > kind(STEEP):
             e = exp(kind(-2) * abs(x))
@@ -83,7 +86,7 @@ def _tanh_slope(dtype: str) -> Any:
 def _sigmoid_slope(dtype: str) -> Any:
     exp, kind = _math("exp", dtype), KINDS[dtype]
 
-    def sigmoid_slope(x: Any, y: Any) -> Any:
+    def sigmoid_slope(x: Number, y: Number) -> Any:
         """The derivative of ``y = sigmoid(x)``; see kernels/functions/exponential.py."""
         if y > kind(STEEP):
             e = exp(-abs(x))
@@ -105,7 +108,7 @@ def _sincos(dtype: str) -> Any:
 def _int_power(dtype: str) -> Any:
     kind, bits = KINDS[dtype], KINDS["uint64"]
 
-    def int_power(x: Any, y: Any) -> Any:
+    def int_power(x: int, y: int) -> Any:
         """``x ** y`` with wraparound."""
         rest, power = bits(y), kind(1)
         while rest:
@@ -121,7 +124,7 @@ def _int_power(dtype: str) -> Any:
 def _floor_divide(dtype: str) -> Any:
     kind = KINDS[dtype]
 
-    def floor_divide(x: Any, y: Any) -> Any:
+    def floor_divide(x: int, y: int) -> Any:
         """``x // y`` with wraparound; 0 for division by 0, which a separate check reports."""
         if y == kind(0):
             return kind(0)
@@ -135,7 +138,7 @@ def _saturating(name: str, dtype: str) -> Any:
     low, high = int(limits.min), int(limits.max)
     end, start = float(high + 1), float(low)  # exact: powers of two, or 0
 
-    def to_integer(x: Any) -> Any:
+    def to_integer(x: Number) -> Any:
         """Convert a float to an integer: round towards 0, saturate; NaN becomes 0."""
         if x != x:
             return kind(0)

@@ -8,11 +8,14 @@ shape alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .held import parse_way
 from .reduce import COMBINE, SENT, identity
 from .target import ALL, KINDS, WARP, WIDTH, cuda, device, load, store
+from .tiling import parse_tiling
+
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
 DEEP = 8  # elements of a column that are loaded at a time
 
@@ -22,16 +25,16 @@ def columns(name: str, dtype: str) -> Any:
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
 
     def kernel(
-        outer: Any,
-        n: Any,
-        inner: Any,
-        stretches: Any,
-        length: Any,
-        exclusive: Any,
-        reverse: Any,
-        x: Any,
-        starts: Any,
-        out: Any,
+        outer: int,
+        n: int,
+        inner: int,
+        stretches: int,
+        length: int,
+        exclusive: int,
+        reverse: int,
+        x: Array,
+        starts: Array,
+        out: Array,
     ) -> None:
         values = cuda.local.array(DEEP, kind)
         t = cuda.grid(1)
@@ -62,12 +65,12 @@ def columns(name: str, dtype: str) -> Any:
 def _before(name: str, dtype: str, lanes: int) -> Any:
     """A function that scans a value of each of ``lanes`` adjacent threads of a warp.
 
-    It returns the combination of the threads before this one, and that of all.
+    It returns the combination of the values before this thread, and the combination of all.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
     sent = SENT[dtype]
 
-    def before(value: Any) -> Any:
+    def before(value: Number) -> Any:
         lane = cuda.threadIdx.x % lanes
         step = 1
         while step < lanes:
@@ -83,31 +86,31 @@ def _before(name: str, dtype: str, lanes: int) -> Any:
     return device(before)
 
 
-def rows(name: str, dtype: str, how: str) -> Any:
-    """Threads share a stretch of a row, for an inner axis of 1; see ``held``.
+def rows(name: str, dtype: str, tiling_text: str) -> Any:
+    """Threads share a stretch of a row, for an inner axis of 1; see ``tiling``.
 
     Each thread adds up its runs, gets the sums of the threads before it, then scans its runs from
     there. ``carry`` is the sum of all earlier rounds.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
-    way = parse_way(how)
-    (threads, pieces, width), size, rows = way, way.size, way.rows
+    tiling = parse_tiling(tiling_text)
+    (threads, pieces, width), size, rows = tiling, tiling.size, tiling.rows
     lanes = min(threads, WARP)
     warps, sums = threads // lanes, pieces * (threads // lanes)
     before = _before(name, dtype, lanes)
 
-    def take(values: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
+    def take(values: Array, p: int, x: Array, at: int, reverse: int) -> None:
         values[p] = x[at]
 
-    def take_vector(values: Any, p: Any, x: Any, at: Any, reverse: Any) -> None:
+    def take_vector(values: Array, p: int, x: Array, at: int, reverse: int) -> None:
         vector = load(x, at)
         for j in range(WIDTH):
             values[WIDTH * p + j] = vector[WIDTH - 1 - j] if reverse else vector[j]
 
-    def keep(out: Any, at: Any, values: Any, p: Any, reverse: Any) -> None:
+    def keep(out: Array, at: int, values: Array, p: int, reverse: int) -> None:
         out[at] = values[p]
 
-    def keep_vector(out: Any, at: Any, values: Any, p: Any, reverse: Any) -> None:
+    def keep_vector(out: Array, at: int, values: Array, p: int, reverse: int) -> None:
         a, b, c, d = values[4 * p], values[4 * p + 1], values[4 * p + 2], values[4 * p + 3]
         store(out, at, (d, c, b, a) if reverse else (a, b, c, d))
 
@@ -115,15 +118,15 @@ def rows(name: str, dtype: str, how: str) -> Any:
     keep = device(keep if width == 1 else keep_vector)
 
     def kernel(
-        outer: Any,
-        n: Any,
-        stretches: Any,
-        length: Any,
-        exclusive: Any,
-        reverse: Any,
-        x: Any,
-        starts: Any,
-        out: Any,
+        outer: int,
+        n: int,
+        stretches: int,
+        length: int,
+        exclusive: int,
+        reverse: int,
+        x: Array,
+        starts: Array,
+        out: Array,
     ) -> None:
         row_values, ahead = cuda.local.array(size, kind), cuda.local.array(pieces, kind)
         ends = cuda.local.array(pieces, kind)

@@ -15,7 +15,7 @@ If inner is a multiple of 4, a thread processes 4 elements ("lanes"), and inner 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..constants import (
     SCATTER_PIECE_BITS,
@@ -38,6 +38,9 @@ from .target import (
     store,
 )
 
+if TYPE_CHECKING:
+    from ..annotations import Array, Number, Vector
+
 BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each digit value
 WARPS = THREADS // WARP
 ROUNDS = SIMULATED_SCATTER_ROUNDS if SIMULATED else SCATTER_ROUNDS
@@ -49,20 +52,20 @@ INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]
 
 
 @device
-def key(y: Any, i: Any, size: Any) -> Any:
+def key(y: Array, i: int, size: int) -> Any:
     """The sort key of position i: its index, or ``size`` if that is out of bounds."""
     index = INTEGER(y[i])
     return index if 0 <= index < size else INTEGER(size)
 
 
 @device
-def digit(y: Any, i: Any, size: Any, shift: Any) -> Any:
+def digit(y: Array, i: int, size: int, shift: int) -> Any:
     """The digit, at bit ``shift``, of the key of position i."""
     return (key(y, i, size) >> shift) & (THREADS - 1)
 
 
 @device
-def same(own_key: Any, thread: Any) -> tuple[Any, Any]:
+def same(own_key: int, thread: int) -> tuple[Any, Any]:
     """How many threads of the warp before this one have the same digit, and how many after it."""
     lane = thread % WARP
     matches = ALL
@@ -79,7 +82,7 @@ def counts() -> Any:
     small = KINDS["int32"]
 
     def kernel(
-        count: Any, size: Any, shift: Any, length: Any, chunks: Any, y: Any, out: Any
+        count: int, size: int, shift: int, length: int, chunks: int, y: Array, out: Array
     ) -> None:
         shared = cuda.shared.array(THREADS, small)
         thread = cuda.threadIdx.x
@@ -111,16 +114,16 @@ def order(kind: str) -> Any:
     small = KINDS["int32"]
 
     def kernel(
-        count: Any,
-        size: Any,
-        shift: Any,
-        length: Any,
-        chunks: Any,
-        y: Any,
-        positions: Any,
-        begins: Any,
-        keys: Any,
-        out: Any,
+        count: int,
+        size: int,
+        shift: int,
+        length: int,
+        chunks: int,
+        y: Array,
+        positions: Array,
+        begins: Array,
+        keys: Array,
+        out: Array,
     ) -> None:
         places = cuda.shared.array((WARPS, THREADS), number)  # by warp and digit
         ranks = cuda.shared.array(TILE, small)
@@ -172,7 +175,7 @@ def borders() -> Any:
     ``out`` must be zeroed; indices that do not occur keep 0 and 0.
     """
 
-    def kernel(count: Any, size: Any, keys: Any, out: Any) -> None:
+    def kernel(count: int, size: int, keys: Array, out: Array) -> None:
         i = cuda.grid(1)
         while i < count:
             own_key = INTEGER(keys[i])
@@ -192,13 +195,13 @@ def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
     zero = kind(0)
     if lanes == "1":
 
-        def fetch(x: Any, i: Any) -> Any:
+        def fetch(x: Array, i: int) -> Any:
             return x[i]
 
-        def put(x: Any, i: Any, value: Any) -> None:
+        def put(x: Array, i: int, value: Number) -> None:
             x[i] = value
 
-        def plus(x: Any, y: Any) -> Any:
+        def plus(x: Number, y: Number) -> Any:
             return kind(x + y)
 
         def nothing() -> Any:
@@ -208,7 +211,7 @@ def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
     else:
         fetch, put = load, store
 
-        def plus(x: Any, y: Any) -> Any:
+        def plus(x: Vector, y: Vector) -> Any:
             return kind(x[0] + y[0]), kind(x[1] + y[1]), kind(x[2] + y[2]), kind(x[3] + y[3])
 
         def nothing() -> Any:
@@ -216,7 +219,9 @@ def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
 
     plus = device(plus)
 
-    def four(total: Any, x: Any, begin: Any, stride: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    def four(
+        total: Number | Vector, x: Array, begin: int, stride: int, a: int, b: int, c: int, d: int
+    ) -> Any:
         first, second = fetch(x, begin + a * stride), fetch(x, begin + b * stride)
         third, fourth = fetch(x, begin + c * stride), fetch(x, begin + d * stride)
         return plus(plus(plus(plus(total, first), second), third), fourth)
@@ -235,23 +240,23 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
     number, quotient = arithmetic(size)
 
     def kernel(
-        n: Any,
-        pieces: Any,
-        inner: Any,
-        by_inner: Any,
-        shift: Any,
-        by_pieces: Any,
-        pieces_shift: Any,
-        unit: Any,
-        below: Any,
-        has_more: Any,
-        start: Any,
-        begin: Any,
-        size: Any,
-        keys: Any,
-        positions: Any,
-        x: Any,
-        out: Any,
+        n: int,
+        pieces: int,
+        inner: int,
+        by_inner: int,
+        shift: int,
+        by_pieces: int,
+        pieces_shift: int,
+        unit: int,
+        below: int,
+        has_more: int,
+        start: int,
+        begin: int,
+        size: int,
+        keys: Array,
+        positions: Array,
+        x: Array,
+        out: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < n:
@@ -285,21 +290,21 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
     number, quotient = arithmetic(size)
 
     def kernel(
-        n: Any,
-        size: Any,
-        count: Any,
-        inner: Any,
-        by_inner: Any,
-        shift: Any,
-        by_size: Any,
-        size_shift: Any,
-        levels: Any,
-        outer: Any,
-        positions: Any,
-        borders: Any,
-        partials: Any,
-        x: Any,
-        out: Any,
+        n: int,
+        size: int,
+        count: int,
+        inner: int,
+        by_inner: int,
+        shift: int,
+        by_size: int,
+        size_shift: int,
+        levels: int,
+        outer: int,
+        positions: Array,
+        borders: Array,
+        partials: Array,
+        x: Array,
+        out: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < n:
@@ -346,27 +351,27 @@ def atomic(lanes: str, size: str) -> Any:
     number, quotient = arithmetic(size)
     if lanes == "1":
 
-        def move(out: Any, to: Any, x: Any, t: Any) -> None:
+        def move(out: Array, to: int, x: Array, t: int) -> None:
             add_at(out, to, x[t])
     else:
 
-        def move(out: Any, to: Any, x: Any, t: Any) -> None:
+        def move(out: Array, to: int, x: Array, t: int) -> None:
             add_four_at(out, to, load(x, t))
 
     move = device(move)
 
     def kernel(
-        n: Any,
-        size: Any,
-        count: Any,
-        inner: Any,
-        by_inner: Any,
-        shift: Any,
-        by_count: Any,
-        count_shift: Any,
-        y: Any,
-        x: Any,
-        out: Any,
+        n: int,
+        size: int,
+        count: int,
+        inner: int,
+        by_inner: int,
+        shift: int,
+        by_count: int,
+        count_shift: int,
+        y: Array,
+        x: Array,
+        out: Array,
     ) -> None:
         t = cuda.grid(1)
         while t < n:

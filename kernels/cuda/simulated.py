@@ -22,11 +22,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .simulated_memory import Shared, SimulatedKernelError, SimulatedPointer, Watched, unset
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ..annotations import Number
 
 THREADS, WARP = 8, 4  # threads of a block, and of a warp
 SHUFFLED = "int32", "int64", "float32", "float64"  # the dtypes that Numba's shuffles support
@@ -148,7 +153,7 @@ class SimulatedBlock:
         self._runnable += self._waiting
         self._waiting = []
 
-    def wait(self, name: str, mask: int, argument: Any = None) -> Any:
+    def wait(self, name: str, mask: int, argument: object = None) -> Any:
         """Suspend the thread until all threads that it waits for have arrived."""
         here = self.current
         if self._error is not None:
@@ -282,7 +287,7 @@ class _Local:
     """`cuda.local`."""
 
     @staticmethod
-    def array(shape: Any, dtype: Any) -> Any:
+    def array(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
         """Local memory of a thread."""
         return unset(shape, dtype)
 
@@ -291,7 +296,7 @@ class _Shared:
     """`cuda.shared`."""
 
     @staticmethod
-    def array(shape: Any, dtype: Any) -> Any:
+    def array(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
         """Shared memory of a block: one array for each line of a kernel that calls this."""
         frame, block = sys._getframe(1), cuda.block
         key = frame.f_code, frame.f_lineno, dtype
@@ -304,7 +309,7 @@ class _Atomic:
     """`cuda.atomic`."""
 
     @staticmethod
-    def add(array: Any, i: Any, value: Any) -> Any:
+    def add(array: Shared | SimulatedPointer, i: int | tuple[int, ...], value: Number) -> Any:
         """Add to an element atomically; return its old value."""
         return array.add(i, value)
 
@@ -340,44 +345,44 @@ class Running:
         """Wait for the threads of the warp."""
         self._together("syncwarp", mask, None)
 
-    def _together(self, name: str, mask: int, argument: Any) -> Any:
+    def _together(self, name: str, mask: int, argument: object) -> Any:
         return self.block.wait(name, mask & ((1 << WARP) - 1), argument)
 
-    def _shuffle(self, name: str, mask: int, value: Any, other: Any) -> Any:
+    def _shuffle(self, name: str, mask: int, value: Number, other: int) -> Any:
         if getattr(value, "dtype", np.dtype("V1")).name not in SHUFFLED:
             raise TypeError(f"{name} does not support {type(value).__name__}")
         return self._together(name, mask, (value, other))
 
-    def ballot_sync(self, mask: int, vote: Any) -> Any:
+    def ballot_sync(self, mask: int, vote: Number) -> Any:
         """The mask of the lanes whose vote is true."""
         return self._together("ballot_sync", mask, bool(vote))
 
-    def any_sync(self, mask: int, vote: Any) -> bool:
+    def any_sync(self, mask: int, vote: Number) -> bool:
         """Whether any lane's vote is true."""
         return self._together("ballot_sync", mask, bool(vote)) != 0
 
-    def all_sync(self, mask: int, vote: Any) -> bool:
+    def all_sync(self, mask: int, vote: Number) -> bool:
         """Whether all lanes' votes are true."""
         return self._together("ballot_sync", mask, not vote) == 0
 
-    def shfl_sync(self, mask: int, value: Any, lane: Any) -> Any:
+    def shfl_sync(self, mask: int, value: Number, lane: int) -> Any:
         """The value of lane ``lane``."""
         return self._shuffle("shfl_sync", mask, value, lane)
 
-    def shfl_up_sync(self, mask: int, value: Any, step: Any) -> Any:
+    def shfl_up_sync(self, mask: int, value: Number, step: int) -> Any:
         """The value of the lane ``step`` before this one."""
         return self._shuffle("shfl_up_sync", mask, value, step)
 
-    def shfl_down_sync(self, mask: int, value: Any, step: Any) -> Any:
+    def shfl_down_sync(self, mask: int, value: Number, step: int) -> Any:
         """The value of the lane ``step`` after this one."""
         return self._shuffle("shfl_down_sync", mask, value, step)
 
-    def shfl_xor_sync(self, mask: int, value: Any, step: Any) -> Any:
+    def shfl_xor_sync(self, mask: int, value: Number, step: int) -> Any:
         """The value of the lane whose number is this one's xor ``step``."""
         return self._shuffle("shfl_xor_sync", mask, value, step)
 
     @staticmethod
-    def popc(value: Any) -> int:
+    def popc(value: Number) -> int:
         """How many bits are set."""
         return int(value).bit_count()
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ..annotations import Number
 
 
 class SimulatedKernelError(RuntimeError):
@@ -63,11 +68,11 @@ class Shared:
 
     __slots__ = ("_array", "_block", "_uses")
 
-    def __init__(self, block: Any, array: Any) -> None:
+    def __init__(self, block: Any, array: np.ndarray[Any, Any]) -> None:
         self._block, self._array = block, array
         self._uses: dict[Any, _Use] = {}
 
-    def _note(self, i: Any, write: bool, atomic: bool = False) -> Any:
+    def _note(self, i: int | tuple[int, ...], write: bool, atomic: bool = False) -> Any:
         i = tuple(map(int, i)) if isinstance(i, tuple) else int(i)
         if (min(i) if isinstance(i, tuple) else i) < 0:
             raise IndexError(f"{i} is before the beginning of an array")
@@ -82,13 +87,13 @@ class Shared:
             )
         return i
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int | tuple[int, ...]) -> Any:
         return self._array[self._note(i, False)]
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: int | tuple[int, ...], value: Number) -> None:
         self._array[self._note(i, True)] = value
 
-    def add(self, i: Any, value: Any) -> Any:
+    def add(self, i: int | tuple[int, ...], value: Number) -> Any:
         """Add to an element atomically; return its old value."""
         i = self._note(i, True, True)
         before = self._array[i]
@@ -101,20 +106,20 @@ class SimulatedPointer:
 
     __slots__ = ("_array",)
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int) -> Any:
         if i < 0:
             raise IndexError(f"{i} is before the beginning of an array")
         return self._array[i]
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: int, value: Number) -> None:
         if i < 0:
             raise IndexError(f"{i} is before the beginning of an array")
         self._array[i] = value
 
-    def add(self, i: Any, value: Any) -> Any:
+    def add(self, i: int, value: Number) -> Any:
         """Add to an element atomically; return its old value."""
         before = self[i]
         self[i] = before + value
@@ -126,11 +131,11 @@ class Watched(SimulatedPointer):
 
     __slots__ = ("_block", "_uses")
 
-    def __init__(self, block: Any, array: Any, uses: dict[Any, Any]) -> None:
+    def __init__(self, block: Any, array: np.ndarray[Any, Any], uses: dict[Any, Any]) -> None:
         super().__init__(array)
         self._block, self._uses = block, uses
 
-    def _note(self, i: Any, write: bool, atomic: bool = False) -> None:
+    def _note(self, i: int, write: bool, atomic: bool = False) -> None:
         size = self._array.itemsize
         begin, block = self._array.ctypes.data + int(i) * size, self._block
         for byte in range(begin, begin + size):
@@ -144,15 +149,15 @@ class Watched(SimulatedPointer):
                     "uses, with no barrier between them"
                 )
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i: int) -> Any:
         self._note(i, False)
         return super().__getitem__(i)
 
-    def __setitem__(self, i: Any, value: Any) -> None:
+    def __setitem__(self, i: int, value: Number) -> None:
         self._note(i, True)
         super().__setitem__(i, value)
 
-    def add(self, i: Any, value: Any) -> Any:
+    def add(self, i: int, value: Number) -> Any:
         """Add to an element atomically; return its old value."""
         self._note(i, True, True)
         before = self._array[i]
@@ -160,7 +165,7 @@ class Watched(SimulatedPointer):
         return before
 
 
-def unset(shape: Any, dtype: Any) -> Any:
+def unset(shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
     """An uninitialized array: all bits are 1, so floats are NaN and ints unlikely values."""
     array = np.empty(shape, dtype)
     array.view(np.uint8).fill(255)

@@ -6,13 +6,26 @@ Kernels import `cuda`, dtypes (`KINDS`), `device` for device functions, and vect
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import config, cuda as _cuda, types
 
 from ..constants import CUDA_THREADS, CUDA_VECTOR, CUDA_WARP
 from . import simulated
+
+if TYPE_CHECKING:
+    from ..annotations import (
+        Array,
+        Builder,
+        Context,
+        Number,
+        Signature,
+        Type,
+        TypingContext,
+        Values,
+        Vector,
+    )
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -52,23 +65,23 @@ def device(function: Callable[..., Any]) -> Any:
 if SIMULATED:
 
     def _loading(width: int) -> Any:
-        def load(pointer: Any, i: int) -> Any:
+        def load(pointer: Array, i: int) -> Any:
             return tuple(pointer[width * i + k] for k in range(width))
 
         return load
 
     def _storing(width: int) -> Any:
-        def store(pointer: Any, i: int, values: Any) -> None:
+        def store(pointer: Array, i: int, values: Vector) -> None:
             for k in range(width):
                 pointer[width * i + k] = values[k]
 
         return store
 
-    def add_at(pointer: Any, i: int, value: Any) -> None:
+    def add_at(pointer: Array, i: int, value: Number) -> None:
         """Add to an element atomically."""
         cuda.atomic.add(pointer, i, value)
 
-    def add_four_at(pointer: Any, i: int, values: Any) -> None:
+    def add_four_at(pointer: Array, i: int, values: Vector) -> None:
         """Add four float32 to those from ``4 * i`` on, each atomically."""
         for k, value in enumerate(values):
             cuda.atomic.add(pointer, 4 * i + k, value)
@@ -76,12 +89,12 @@ if SIMULATED:
     # NumPy scalars warn on overflow, so these functions use Python's ints.
     _UINT64 = 2**64 - 1
 
-    def product(x: Any, y: Any) -> Any:
+    def product(x: int, y: int) -> Any:
         """The lower and the upper 64 bits of the product of two uint64."""
         product_ = int(x) * int(y)
         return np.uint64(product_ & _UINT64), np.uint64(product_ >> 64)
 
-    def total(x: Any, y: Any) -> Any:
+    def total(x: int, y: int) -> Any:
         """The sum of two uint64, which wraps."""
         return np.uint64(int(x) + int(y) & _UINT64)
 
@@ -92,20 +105,22 @@ else:
     from numba.cuda.extending import intrinsic
 
     @device
-    def product(x: Any, y: Any) -> Any:
+    def product(x: int, y: int) -> Any:
         """The lower and the upper 64 bits of the product of two uint64."""
         return x * y, types.uint64(libdevice.umul64hi(x, y))
 
     @device
-    def total(x: Any, y: Any) -> Any:
+    def total(x: int, y: int) -> Any:
         """The sum of two uint64, which wraps."""
         return x + y
 
     @intrinsic
-    def add_four_at(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+    def add_four_at(
+        typingctx: TypingContext, pointer: types.CPointer, i: Type, values: Type
+    ) -> Any:
         """Add four float32 to those from ``4 * i`` on, by one instruction of sm_90."""
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             real, word = ir.FloatType(), ir.IntType(64)
             four = builder.mul(args[1], word(4))
             at = builder.ptrtoint(builder.gep(args[0], [four]), word)
@@ -119,17 +134,21 @@ else:
 
     _INT32 = ir.IntType(32)
 
-    def _vector(context: Any, builder: Any, pointer: Any, kind: Any, i: Any, width: int) -> Any:
+    def _vector(
+        context: Context, builder: Builder, pointer: ir.Value, kind: Type, i: ir.Value, width: int
+    ) -> Any:
         """The type and address of vector ``i``, and its alignment, which numba does not know."""
         vector = ir.VectorType(context.get_data_type(kind), width)
         at = builder.gep(builder.bitcast(pointer, vector.as_pointer()), [i])
         return vector, at, width * kind.bitwidth // 8
 
     def _loading(width: int) -> Any:
-        def load(typingctx: Any, pointer: Any, i: Any) -> Any:
+        def load(typingctx: TypingContext, pointer: types.CPointer, i: Type) -> Any:
             kind = pointer.dtype
 
-            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def codegen(
+                context: Context, builder: Builder, signature: Signature, args: Values
+            ) -> Any:
                 _, at, align = _vector(context, builder, args[0], kind, args[1], width)
                 vector = builder.load(at, align=align)
                 elements = [builder.extract_element(vector, _INT32(k)) for k in range(width)]
@@ -140,10 +159,12 @@ else:
         return intrinsic(load)
 
     def _storing(width: int) -> Any:
-        def store(typingctx: Any, pointer: Any, i: Any, values: Any) -> Any:
+        def store(typingctx: TypingContext, pointer: types.CPointer, i: Type, values: Type) -> Any:
             kind = pointer.dtype
 
-            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def codegen(
+                context: Context, builder: Builder, signature: Signature, args: Values
+            ) -> Any:
                 vector, at, align = _vector(context, builder, args[0], kind, args[1], width)
                 vector_value = ir.Constant(vector, ir.Undefined)
                 for k in range(width):
@@ -157,11 +178,11 @@ else:
         return intrinsic(store)
 
     @intrinsic
-    def add_at(typingctx: Any, pointer: Any, i: Any, value: Any) -> Any:
+    def add_at(typingctx: TypingContext, pointer: types.CPointer, i: Type, value: Type) -> Any:
         """Add to a float atomically; `cuda.atomic.add` does not accept pointers."""
         kind = pointer.dtype
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             real, bits = context.get_data_type(kind), kind.bitwidth
             name = f"llvm.nvvm.atomic.load.add.f{bits}.p0f{bits}"
             add = ir.FunctionType(real, [real.as_pointer(), real])

@@ -45,7 +45,7 @@ LOG: Coefficients = {
 def _split(x: Value) -> tuple[Value, Value, Value]:
     """``k``, ``f`` (1 + f lies between sqrt(0.5) and sqrt(2)), and the bits of ``2**-k``.
 
-    The bits are those of 0 or of -inf where that would be denormal.
+    If ``2**-k`` would be denormal, they are the bits of 0 or of -inf.
     """
     form = x.format
     mask, first = (1 << form.mantissa) - 1, SQRT_HALF[form]
@@ -243,8 +243,8 @@ END = {WIDE: 160.0, FLOAT64: 1100.0}
 def _log2(x: Value) -> tuple[Value, Value]:
     """The logarithm of a positive ``x`` to one and a half times the precision.
 
-    The first part has half of the bits: products of such are exact, with and without fused
-    instructions.
+    The first part has half of the bits, so products of two such parts are exact, with and without
+    fused instructions.
     """
     k, f = _split_any(x)
     d = f + 2.0

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
+
+if TYPE_CHECKING:
+    from ..annotations import Builder
 
 # LLVM avoids 512-bit vectors on many machines that have them. For code that is bound by arithmetic
 # they are 1.5 (float32) to 1.8 times as fast. llvmlite does not know the attribute.
 WIDTH = '"prefer-vector-width"="512"'
 
 
-def wide_vectors(function: Any) -> None:
+def wide_vectors(function: ir.Function) -> None:
     """Make LLVM use wide vectors in a function, which is bound by arithmetic.
 
     Values that do not fit into registers, mostly constants, are spilled to the stack. With an
@@ -54,7 +57,7 @@ class Format:
 
     @property
     def reciprocal(self) -> int:
-        """These bits less those of a positive number are about those of its reciprocal."""
+        """Minus the bits of a positive number, this approximates the bits of its reciprocal."""
         return (2 * self.bias << self.mantissa) - (1 << self.mantissa) // 10
 
     @property
@@ -99,49 +102,49 @@ class Value:
 
     __slots__ = ("_builder", "format", "ir")
 
-    def __init__(self, builder: Any, value: Any, format: Format) -> None:
+    def __init__(self, builder: Builder, value: ir.Value, format: Format) -> None:
         self._builder = builder
         self.ir = value
         self.format = format
 
-    def _write(self, name: str, *operands: Any) -> Value:
+    def _write(self, name: str, *operands: object) -> Value:
         return Value(self._builder, getattr(self._builder, name)(*operands), self.format)
 
-    def _operand(self, other: Any) -> Any:
+    def _operand(self, other: Value | float) -> Any:
         return other.ir if isinstance(other, Value) else ir.Constant(self.ir.type, other)
 
-    def _arithmetic(self, name: str, x: Any, y: Any) -> Value:
+    def _arithmetic(self, name: str, x: Value | float, y: Value | float) -> Value:
         kind = "" if self.ir.type == self.format.integer else "f"
         return self._write(kind + name, self._operand(x), self._operand(y))
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: Value | float) -> Value:
         return self._arithmetic("add", self, other)
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: Value | float) -> Value:
         return self._arithmetic("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: Value | float) -> Value:
         return self._arithmetic("sub", other, self)
 
     def __neg__(self) -> Value:
         return self._write("fneg", self.ir)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: Value | float) -> Value:
         return self._arithmetic("mul", self, other)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: Value | float) -> Value:
         return self._arithmetic("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Value:
+    def __rtruediv__(self, other: Value | float) -> Value:
         return self._arithmetic("div", other, self)
 
-    def __and__(self, other: Any) -> Value:
+    def __and__(self, other: Value | float) -> Value:
         return self._write("and_", self.ir, self._operand(other))
 
-    def __or__(self, other: Any) -> Value:
+    def __or__(self, other: Value | float) -> Value:
         return self._write("or_", self.ir, self._operand(other))
 
-    def __xor__(self, other: Any) -> Value:
+    def __xor__(self, other: Value | float) -> Value:
         return self._write("xor", self.ir, self._operand(other))
 
     def __lshift__(self, count: int) -> Value:
@@ -150,12 +153,12 @@ class Value:
     def __rshift__(self, count: int) -> Value:
         return self._write("lshr", self.ir, self._operand(count))
 
-    def compare(self, sign: str, other: Any) -> Value:
+    def compare(self, sign: str, other: Value | float) -> Value:
         """The condition ``self sign other``, for `pick`."""
         name = "icmp_signed" if self.ir.type == self.format.integer else "fcmp_ordered"
         return self._write(name, sign, self.ir, self._operand(other))
 
-    def pick(self, yes: Any, no: Any) -> Value:
+    def pick(self, yes: Value | float, no: Value | float) -> Value:
         """One of two floats by a condition."""
         form = next((x.format for x in (yes, no) if isinstance(x, Value)), self.format)
         chosen = [x.ir if isinstance(x, Value) else ir.Constant(form.number, x) for x in (yes, no)]
@@ -173,7 +176,7 @@ class Value:
         """The float in another format."""
         return Value(self._builder, getattr(self._builder, name)(self.ir, format.number), format)
 
-    def call(self, name: str, *others: Any) -> Value:
+    def call(self, name: str, *others: Value | float) -> Value:
         """LLVM's intrinsic of that name."""
         operands = [self.ir, *map(self._operand, others)]
         kind = self.ir.type
@@ -196,7 +199,7 @@ def widen(function: Function) -> Function:
     return narrow
 
 
-def fma(x: Value, y: Any, z: Any) -> Value:
+def fma(x: Value, y: Value | float, z: Value | float) -> Value:
     """``x * y + z``, rounded once where the machine can."""
     return x.call("llvm.fmuladd", y, z)
 

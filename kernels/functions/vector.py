@@ -14,7 +14,7 @@ with and without fused instructions. Of ops made from several functions: rsqrt 1
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 from numba.extending import intrinsic
@@ -22,29 +22,32 @@ from numba.extending import intrinsic
 from .elementary import ELEMENTARY, TABLE
 from .value import FLOAT32, FLOAT64, Function, Value, wide_vectors
 
+if TYPE_CHECKING:
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
+
 FORMATS = {types.float32: FLOAT32, types.float64: FLOAT64}
 
 
-def _register(name: str, narrow: Function, wide: Function, result: Any = None) -> Any:
+def _register(name: str, narrow: Function, wide: Function, result: Type | None = None) -> Any:
     """The Numba function of that name: ``narrow`` for float32 and ``wide`` for float64."""
 
     def write(operands: tuple[Any, ...]) -> Any:
         kind = operands[0]
         function = narrow if kind is types.float32 else wide
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             wide_vectors(builder.function)
             return function(*(Value(builder, x, FORMATS[kind]) for x in args)).ir
 
         return (result or kind)(*operands), codegen
 
-    def unary(typingctx: Any, x: Any) -> Any:
+    def unary(typingctx: TypingContext, x: Type) -> Any:
         return write((x,))
 
-    def binary(typingctx: Any, x: Any, y: Any) -> Any:
+    def binary(typingctx: TypingContext, x: Type, y: Type) -> Any:
         return write((x, y))
 
-    def ternary(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+    def ternary(typingctx: TypingContext, x: Type, y: Type, z: Type) -> Any:
         return write((x, y, z))
 
     typed = (unary, binary, ternary)[TABLE[name].arity - 1]

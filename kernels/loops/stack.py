@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 from numba import types
@@ -12,6 +12,11 @@ from numba.extending import intrinsic
 from ..compiler import LoopCompiler
 from ..jit import INT64, POINTERS
 from .functions import NAMED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 # The order of sums of adjoints is not specified.
 REORDERED = {"reassoc", "nsz", "contract"}
@@ -34,12 +39,12 @@ def _value_of(name: str) -> Any:
     allowed = [getattr(types, other) for other in _WIDER[name]]
 
     @intrinsic
-    def value_of(typingctx: Any, value: Any) -> Any:
+    def value_of(typingctx: TypingContext, value: Type) -> Any:
         value_type = types.unliteral(value)
         if value_type not in allowed:
             raise TypingError(f"a value of type {value_type} where {name} was expected")
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             return context.cast(builder, args[0], value_type, kind)
 
         return kind(value_type), codegen
@@ -48,10 +53,10 @@ def _value_of(name: str) -> Any:
 
 
 @intrinsic
-def address_of(typingctx: Any, pointer: Any) -> Any:
+def address_of(typingctx: TypingContext, pointer: Type) -> Any:
     """The address of a pointer as an int64."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         return builder.ptrtoint(args[0], INT64)
 
     return types.int64(pointer), codegen
@@ -61,7 +66,7 @@ SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _WIDER}
 SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
 
 
-def jit_sweep(function: Any, fastmath: Any, **options: Any) -> Any:
+def jit_sweep(function: Callable[..., Any], fastmath: bool | set[str], **options: Any) -> Any:
     """Compile a sweep, which returns a status and never raises. It may call users' functions."""
     return numba.njit(
         error_model="numpy",

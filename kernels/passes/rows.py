@@ -1,4 +1,4 @@
-"""The columns of a log: the kinds of rows, and the flags that passes use."""
+"""The columns of a log: the kinds of rows, the flags of passes, templates of adjoint rows."""
 
 from __future__ import annotations
 
@@ -36,3 +36,20 @@ AT_FIRST_READ = 4  # the first read watches it
 EMPTY = 0
 VALUE = 1  # its cell holds the value (one element) or the address of the buffer
 SEEN = 2  # computed once in a lane group and not kept
+
+
+# Results of `transpose`. After any result but DONE, the caller acts and calls again.
+DONE = 0
+NO_TEMPLATE = 1  # for the row in cursor[0]
+OUT_OF_CAPACITY = 2  # the columns or ``extra`` are too short
+CALLS = 3  # Python computes the adjoints of the dependencies of the row in cursor[0]
+
+# References inside a template: its own rows from 0 on, or one of these.
+NOTHING = -1
+G = -2  # the adjoint of the row's output
+Y = -3  # the row's output
+INPUT = -4  # operand j is INPUT - j
+
+# An entry of the table of templates: template + 1, then the key: code, specs of three operands,
+# spec of the output, needed operands.
+ENTRY_WORDS = 7

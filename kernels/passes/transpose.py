@@ -12,19 +12,26 @@ from typing import Any
 import numpy as np
 
 from ..jit import inline, jit
-from .rows import CALL, LEAF, NEEDED, READ, RECORDED, STOP, VALUE, VARIADIC
-from .tables import I32, I64, AdjointFlow, Codes, Index, LogColumns, Templates
-from .templates import (
+from .rows import (
+    CALL,
     CALLS,
     DONE,
     ENTRY_WORDS,
     INPUT,
+    LEAF,
+    NEEDED,
     NO_TEMPLATE,
     NOTHING,
     OUT_OF_CAPACITY,
+    READ,
+    RECORDED,
+    STOP,
+    VALUE,
+    VARIADIC,
     G,
     Y,
 )
+from .tables import I32, I64, AdjointFlow, Codes, Index, LogColumns, Templates
 
 
 @inline

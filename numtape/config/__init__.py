@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-import logging
-import re
 import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..core import settings
 from ..core.log.log import local
 from ..core.settings import device, override, simulated, threads
-from ..errors import DeviceError
 from . import experimental
-from .physical_devices import PhysicalDevice, list_physical_devices
+from .devices import (
+    PhysicalDevice,
+    get_soft_device_placement,
+    list_physical_devices,
+    set_soft_device_placement,
+)
 
 __all__ = [
     "PhysicalDevice",
@@ -39,8 +41,6 @@ def __dir__() -> list[str]:
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
-
-_soft = True
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -99,71 +99,3 @@ def functions_run_eagerly() -> bool:
     """
     is_eager: bool = local.log.call_guarded(getattr, settings, "run_eagerly")
     return is_eager
-
-
-def set_soft_device_placement(enabled: bool) -> None:
-    """Whether `numtape.device` may use the CPU if there is no GPU. As in TensorFlow, it may.
-
-    Args:
-      enabled: A bool.
-
-    Example:
-      >>> tf.config.set_soft_device_placement(False)
-      >>> tf.config.get_soft_device_placement()
-      False
-      >>> tf.config.set_soft_device_placement(True)
-    """
-    global _soft
-    local.log.refuse("it sets where numtape may compute")
-    _soft = bool(enabled)
-
-
-def get_soft_device_placement() -> bool:
-    """Whether `numtape.device` may use the CPU if there is no GPU.
-
-    Returns:
-      A bool.
-
-    Example:
-      >>> tf.config.get_soft_device_placement()
-      True
-    """
-    is_soft: bool = local.log.call_guarded(globals().get, "_soft")
-    return is_soft
-
-
-_NAME = re.compile(
-    r"(/job:\w+/replica:\d+/task:\d+)?/?(device:)?(?P<kind>CPU|GPU)(:(\d+|\*))?", re.IGNORECASE
-)
-
-
-def device_of_name(name: str | None) -> str | None:
-    """The device that one of TensorFlow's names stands for; None for the process's.
-
-    Raises:
-      ValueError: If it is not the name of a device.
-      DeviceError: If there is no GPU, and the CPU may not take its place.
-    """
-    if name is None or name == "":
-        return None
-    if not isinstance(name, str):
-        raise ValueError(f"Expecting a string device name. Got {type(name)}({name!r})")
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(
-            f"{name!r} is not the name of a device: write '/CPU:0' or '/GPU:0', for example."
-        )
-    if match["kind"].upper() == "CPU":
-        return None if settings.chosen == "reference" else "cpu"
-    from ..core.cuda.runtime import device as gpu
-
-    try:
-        gpu.device()
-    except DeviceError as error:
-        if not _soft:
-            raise
-        logging.getLogger("numtape").info(
-            "%s is not there; the CPU takes its place: %s", name, error
-        )
-        return "cpu"
-    return "cuda"

@@ -8,7 +8,7 @@ from typing import Any
 from ..compat.names import getter as _getter
 from ..core import settings
 from ..core.log.log import local
-from .physical_devices import get_memory_growth, list_physical_devices, set_memory_growth
+from .devices import get_memory_growth, list_physical_devices, set_memory_growth
 
 __all__ = [
     "enable_nondeterministic_scatter",

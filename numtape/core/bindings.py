@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentError
 from . import interop, settings
@@ -40,13 +40,18 @@ from .ops.joining import stack_nested
 from .values import convert, memory
 from .values.tensor import Tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _swap(function: Any) -> Any:
+    from .values.annotations import TensorLike
+
+
+def _swap(function: Callable[..., Any]) -> Any:
     return lambda x, y: function(y, x)
 
 
 def _logic(boolean: Recorder, bits: Recorder) -> Any:
-    def operator(x: Any, y: Any) -> Tensor:
+    def operator(x: TensorLike, y: TensorLike) -> Tensor:
         spec = spec_of(x) or spec_of(y)
         op: Recorder = boolean if spec is not None and spec.dtype.is_bool else bits
         return op(x, y)
@@ -54,23 +59,23 @@ def _logic(boolean: Recorder, bits: Recorder) -> Any:
     return operator
 
 
-def _invert(x: Any) -> Tensor:
+def _invert(x: Tensor | Variable) -> Tensor:
     return comparison.logical_not(x) if x.dtype.is_bool else comparison.invert(x)
 
 
-def _equal(x: Any, y: Any) -> Any:
+def _equal(x: TensorLike, y: TensorLike | None) -> Any:
     if y is None:
         return False
     return _compare(comparison.equal_, x, y, False)
 
 
-def _not_equal(x: Any, y: Any) -> Any:
+def _not_equal(x: TensorLike, y: TensorLike | None) -> Any:
     if y is None:
         return True
     return _compare(comparison.not_equal_, x, y, True)
 
 
-def _compare(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
+def _compare(op: Callable[..., Any], x: TensorLike, y: TensorLike, otherwise: bool) -> Any:
     """Compare elementwise; incompatible shapes compare as unequal."""
     try:
         return op(x, y)
@@ -80,7 +85,7 @@ def _compare(op: Any, x: Any, y: Any, otherwise: bool) -> Any:
         raise
 
 
-def _pow(x: Any, y: Any, modulo: Any = None) -> Tensor:
+def _pow(x: TensorLike, y: TensorLike, modulo: object = None) -> Tensor:
     if modulo is not None:
         raise TypeError("pow() of tensors takes no modulus: write `x ** y % z`.")
     return arithmetic.pow_(x, y)
@@ -171,17 +176,24 @@ def _usable(choice: str) -> str:
     return "cuda"
 
 
-def _executor(device: str) -> Any:
-    """Import a device's executor. Devices other than ``reference`` also record in machine code."""
-    value = importlib.import_module(f"{__package__}.{device}.executor")
+_EXECUTORS = {"cpu": "CpuExecutor", "cuda": "CudaExecutor", "reference": "ReferenceExecutor"}
+
+
+def _executor_class(device: str) -> Any:
+    """Import a device's executor. Devices other than ``reference`` also record in machine code.
+
+    Returns:
+      The class; None if this thread is importing its module at the moment.
+    """
+    module = importlib.import_module(f"{__package__}.{device}.executor")
     if device != "reference":
         from .native import patch
 
         patch.enable_from_settings()
         buffer_protocol.begin()  # retry: the first attempt may have failed
-    return value
+    return getattr(module, _EXECUTORS[device], None)
 
 
 buffer_protocol.begin()
 settings.usable = _usable
-evaluate.module_of = _executor
+evaluate.executor_class_of = _executor_class

@@ -28,7 +28,7 @@ from .values.spec import intern
 from .values.tensor import Tensor, of_array
 
 if TYPE_CHECKING:
-    from .cuda.runtime.device_array import DeviceArray
+    from .cuda.runtime.device import DeviceArray
 
 Array = np.ndarray[Any, Any]
 
@@ -75,7 +75,7 @@ class _Versioned(ctypes.Structure):
     )
 
 
-def _of_python(name: str, result: Any) -> Any:
+def _of_python(name: str, result: type) -> Any:
     """A function of Python's C interface that takes a capsule and a name."""
     function = ctypes.PYFUNCTYPE(result)((name, ctypes.pythonapi))
     # Converted here: if ctypes converts at the recursion limit, it raises another error.
@@ -87,7 +87,7 @@ _pointer = _of_python("PyCapsule_GetPointer", ctypes.c_void_p)
 _NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 
 
-def _capsule_fields(capsule: Any) -> _Fields | None:
+def _capsule_fields(capsule: object) -> _Fields | None:
     """A capsule's contents, readable and writable; None if it is not a capsule, or was consumed."""
     if _is_valid(capsule, _NAME):
         return _Fields.from_address(_pointer(capsule, _NAME))
@@ -100,7 +100,7 @@ def _capsule_fields(capsule: Any) -> _Fields | None:
 class _Described:
     """An object that NumPy makes a shadow of."""
 
-    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+    def __init__(self, interface: dict[str, Any], owner: object) -> None:
         names = "shape", "typestr", "data", "strides"
         value = {name: interface[name] for name in names if name in interface}
         self.__array_interface__ = {"version": 3, **value}
@@ -165,7 +165,9 @@ def _has_flags(max_version: tuple[int, int] | None) -> bool:
     return max_version is not None and max_version[0] >= 1
 
 
-def _host_capsule(array: Array, stream: Any, max_version: Any, copy: bool | None) -> Any:
+def _host_capsule(
+    array: Array, stream: int | None, max_version: tuple[int, int] | None, copy: bool | None
+) -> Any:
     if _has_flags(max_version):
         array = array.view()
         array.flags.writeable = False
@@ -208,10 +210,10 @@ def _on_gpu(tensor: Tensor) -> DeviceArray:
         return value
     with _lock:  # copied once: users of the array interface keep only the tensor alive
         try:
-            return tensor._device_copy
+            copy: DeviceArray = tensor._device_copy
         except AttributeError:
-            tensor._device_copy = result = resident(value)
-            return result
+            copy = tensor._device_copy = resident(value)
+        return copy
 
 
 def _interface(value: DeviceArray, read_only: bool) -> dict[str, Any]:
@@ -254,17 +256,17 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
 class _Ready:
     """Gives a capsule to NumPy."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self._capsule = capsule
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU, 0
 
 
-def from_dlpack(value: Any) -> Tensor:
+def from_dlpack(value: object) -> Tensor:
     """See `numtape.experimental.dlpack.from_dlpack`."""
     array, on_gpu = _receive(value)
     dtype = dtypes.of_array(array)
@@ -282,14 +284,14 @@ def from_dlpack(value: Any) -> Tensor:
         )
     home: Any = array
     if on_gpu:
-        from .cuda.runtime.device_array import DeviceArray
+        from .cuda.runtime.device import DeviceArray
         from .cuda.runtime.resources import Borrowed
 
         home = DeviceArray(Borrowed(_device(), array), address, array.shape, array.dtype)
     return of_array(home, intern(array.shape, dtype))
 
 
-def is_on_gpu(value: Any) -> bool:
+def is_on_gpu(value: object) -> bool:
     """Whether a value is an array of another library on a GPU."""
     probe = getattr(type(value), "__dlpack_device__", None)
     if probe is not None:
@@ -297,7 +299,7 @@ def is_on_gpu(value: Any) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
 
-def copy_of(value: Any, dtype: DType | None) -> Tensor:
+def copy_of(value: object, dtype: DType | None) -> Tensor:
     """A tensor with a copy of an array on a GPU, converted to ``dtype`` unless None."""
     shadow, on_gpu = _receive(value)
     result = dtypes.of_array(shadow)
@@ -320,8 +322,7 @@ def copy_of(value: Any, dtype: DType | None) -> Tensor:
 
 def _copy_array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     """A copy of contiguous elements, on the GPU."""
-    from .cuda.runtime.device import empty
-    from .cuda.runtime.device_array import DeviceArray
+    from .cuda.runtime.device import DeviceArray, empty
 
     size = math.prod(shape) * dtype.itemsize
     memory = empty(size)
@@ -338,7 +339,7 @@ def _download(shadow: Array) -> Array:
     return np.ndarray(shadow.shape, shadow.dtype, memory, begin, shadow.strides)
 
 
-def _receive(value: Any) -> tuple[Array, bool]:
+def _receive(value: object) -> tuple[Array, bool]:
     """An array of another library: NumPy's, or, if it has elements on the GPU (True), a shadow."""
     array, on_gpu = _take(value)
     return array, on_gpu and array.size > 0
@@ -400,7 +401,7 @@ def _request(value: Any, options: dict[str, Any]) -> Any:
         return value.__dlpack__(**options)
 
 
-def _open_capsule(capsule: Any, fields: _Fields) -> Array:
+def _open_capsule(capsule: object, fields: _Fields) -> Array:
     """The array in a capsule, which is consumed."""
     name = f"{_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
     if name not in _HELD or fields.lanes != 1:

@@ -49,7 +49,7 @@ from pathlib import Path
 from typing import Any
 
 
-def unset(*_: Any) -> Any:
+def unset(*_: object) -> Any:
     """Placeholder for a function that `core.bindings` sets."""
     raise RuntimeError("numtape is being imported: nothing can be computed yet.")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..compat.names import getter as _getter
 from ..core.log.as_tensor import as_tensor
-from ..core.log.logits import with_logits
+from ..core.log.layer_context import with_logits
 from ..core.ops import activations as _nn, losses as _softmax
 from ..core.ops.activations import log_sigmoid, sparsemax
 from ..core.ops.elementwise import (

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.values.annotations import DTypeLike, NumberLike
+from ..core.values.annotations import NumberLike
 from ..core.values.tensor import Tensor
 
 # The result of `serialize`: the name and configuration of a class.
@@ -39,9 +39,6 @@ MetricsLike: TypeAlias = Sequence[_OutputMetrics] | Mapping[str, _OutputMetrics]
 
 # A number, a schedule (a function of the step) or a function without arguments.
 LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]
-
-# A dtype, or the configuration of a dtype policy.
-DTypePolicyLike: TypeAlias = DTypeLike | Config | None
 
 
 class Configurable(Protocol):

@@ -11,8 +11,7 @@ from ..core.log.as_tensor import as_tensor
 from ..core.ops.elementwise import clip_by_value, maximum
 from ..core.ops.norms import reduce_euclidean_norm
 from ..core.values.tensor import Tensor
-from .docstrings import describe
-from .registry import Configured, Kind
+from .registry import Configured, Kind, describe
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, TensorLike

@@ -24,8 +24,7 @@ from ..core.values import dtypes
 from ..core.values.dtypes import DType, repr_of
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from .docstrings import describe
-from .registry import Configured, keras_dtype
+from .registry import Configured, describe, keras_dtype
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, NumberLike, ShapeLike, TensorLike

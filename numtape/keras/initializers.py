@@ -12,7 +12,6 @@ from ..compat.names import getter as _getter
 from ..core.ops.elementwise import cast
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from .docstrings import describe
 from .initial import (
     Constant,
     Identity,
@@ -25,7 +24,7 @@ from .initial import (
     VarianceScaling,
     Zeros,
 )
-from .registry import Kind, keras_dtype
+from .registry import Kind, describe, keras_dtype
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, ShapeLike

@@ -16,10 +16,10 @@ from ..core.log import layer_context
 from ..core.log.as_tensor import as_tensor
 from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.parameters import MethodSignature, signature_of
 from ..core.log.variable import Alias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.elementwise import cast
+from ..core.values.arguments import MethodSignature, signature_of
 from ..core.values.dtypes import DType
 from ..core.values.hints import hint, hint_missing_attributes
 from ..core.values.tensor import Tensor

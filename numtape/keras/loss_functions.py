@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..compat.traceback_filter import warn
 from ..core.log.as_tensor import as_tensor
-from ..core.log.logits import logits_of
+from ..core.log.layer_context import logits_of
 from ..core.ops import activations, elementwise, losses, movement, reduction
 from ..core.ops.arithmetic import divide_no_nan, pow_
 from ..core.ops.comparison import equal, less_equal, logical_or, not_equal
@@ -17,7 +17,7 @@ from ..core.values.dtypes import float32, int32, int64
 from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .activations import sigmoid
-from .docstrings import describe
+from .registry import describe
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, IntLike, TensorLike

@@ -20,7 +20,6 @@ from ..errors import OpError
 from ..function.pickling import refuse_older
 from ..module import snake_case
 from ..nest import map_structure
-from .docstrings import describe
 from .error_context import add_location
 from .loss_functions import (
     ARGUMENTS,
@@ -45,7 +44,7 @@ from .loss_functions import (
     squared_hinge,
     tversky,
 )
-from .registry import keras_dtype, nearest
+from .registry import describe, keras_dtype, nearest
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, DTypeLike, TensorLike

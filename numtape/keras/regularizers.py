@@ -17,8 +17,7 @@ from ..core.ops.norms import l2_normalize
 from ..core.ops.reduction import reduce_sum
 from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
-from .docstrings import describe
-from .registry import Configured, Kind
+from .registry import Configured, Kind, describe
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import TensorLike

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
-from ..core.log.parameters import signature_of as signature_of
 from ..core.log.variable import Variable, set_values
 from ..core.ops.creation import zeros
 from ..core.ops.movement import reshape, squeeze
+from ..core.values.arguments import signature_of as signature_of
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..nest import flatten, is_nested, map_structure

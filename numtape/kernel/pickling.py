@@ -25,8 +25,6 @@ from ..function.pickling import at_module_level, real_name, restore_function
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .kernel import Kernel
-
 MOST = 128  # maximum number of kernels that are found by their keys
 
 _known: dict[str, Any] = {}
@@ -37,7 +35,7 @@ def alone(function: Callable[..., Any]) -> bool:
     return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
 
 
-def reduce_kernel(kernel: Kernel) -> Any:
+def reduce_kernel(kernel: Any) -> Any:
     """Return the pickled form of a kernel."""
     inner, rule = kernel.python_function, kernel._rule
     if not alone(inner):
@@ -81,7 +79,7 @@ def restore_kernel(
     return kernel
 
 
-def locate(kernel: Kernel) -> None:
+def locate(kernel: Any) -> None:
     """Restore the names, file names and source of an unpickled kernel's functions."""
     if kernel._sources is None:
         return
@@ -134,7 +132,7 @@ def _contents(x: object) -> Any:
     return type(x).__name__, repr(x)
 
 
-def _keep(key: str, kernel: Kernel) -> None:
+def _keep(key: str, kernel: Any) -> None:
     """Remember a kernel by its key; the least recently used ones are dropped."""
     _known.pop(key, None)
     _known[key] = kernel
@@ -142,7 +140,7 @@ def _keep(key: str, kernel: Kernel) -> None:
         _known.pop(old, None)
 
 
-def _reachable_functions(kernel: Kernel) -> Iterator[types.FunctionType]:
+def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
     """Yield a kernel's function and rule, and the functions they call that cannot be imported."""
     waiting: list[Any] = [kernel]
     visited = set()

@@ -18,8 +18,6 @@ from .parts import ObjectGraph, alternative_names, named_parts, parts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .checkpoint import Checkpoint
-
 
 class Restoration:
     """The content of a file, and the objects of the program that its nodes are bound to.
@@ -279,7 +277,7 @@ class CheckpointLoadStatus:
       checkpoint: The checkpoint that is restored.
     """
 
-    def __init__(self, restoration: Restoration, checkpoint: Checkpoint) -> None:
+    def __init__(self, restoration: Restoration, checkpoint: Any) -> None:
         self._restoration, self._checkpoint = restoration, checkpoint
 
     def assert_consumed(self) -> CheckpointLoadStatus:

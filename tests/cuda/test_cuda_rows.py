@@ -41,9 +41,9 @@ def program(dtype, n, loads, *parts):
         op = what if what in OPERANDS else ""
         steps.append(fusion.FusedPart(op, "" if op else body, operands, (value,), 1e-5 * bool(op)))
         value += 1
-    way = row_tiling.way(n, int(dtype[-2:]) // 8)
+    tiling = row_tiling.register_tiling(n, int(dtype[-2:]) // 8)
     stores = tuple(range(len(loads), value))
-    return fusion.FusedProgram(dtype, way, loads, tuple(steps), stores)
+    return fusion.FusedProgram(dtype, tiling, loads, tuple(steps), stores)
 
 
 def row_kernel(name, dtype, n):
@@ -61,11 +61,11 @@ def threads(monkeypatch):
 
 def test_threads_that_share_a_row(threads):
     """Parts of warps, warps, blocks; vector loads if every row is aligned."""
-    ways = {
-        n: str(row_tiling.way(n, 4))
+    tilings = {
+        n: str(row_tiling.register_tiling(n, 4))
         for n in (1, 10, 12, 32, 128, 252, 512, 1000, 1023, 1024, 1028, 4096, 8192)
     }
-    assert ways == {
+    assert tilings == {
         1: "1x1x1",
         10: "16x1x1",
         12: "4x1x4",
@@ -80,23 +80,23 @@ def test_threads_that_share_a_row(threads):
         4096: "256x4x4",
         8192: "256x8x4",
     }
-    assert str(row_tiling.way(4096, 8)) == "256x4x4"
-    assert row_tiling.way(8196, 4) is None
-    assert row_tiling.way(4100, 8) is None
+    assert str(row_tiling.register_tiling(4096, 8)) == "256x4x4"
+    assert row_tiling.register_tiling(8196, 4) is None
+    assert row_tiling.register_tiling(4100, 8) is None
 
 
 @pytest.mark.parametrize("name", OPERANDS)
 def test_rows_of_4096_stay_in_registers(threads, name):
     """Each element is loaded and stored once, 16 bytes at a time; 4 blocks of 256 fit."""
-    way = row_tiling.way(4096, 4)
+    tiling = row_tiling.register_tiling(4096, 4)
     make, dtypes = row_kernel(name, "float32", 4096)
     found = report(make, dtypes, "kernel")
     assert (found["spilled"], found["stack"]) == (0, 0)
     # The gradient of log_softmax keeps the digits of tails: 3 blocks.
     assert found["registers"] <= (80 if name == "log_softmax_grad" else 64)
     moved = {key: n for key, n in memory(make(), dtypes).items() if "shared" not in key}
-    loads = OPERANDS[name] * way.pieces
-    assert moved == {"ld.global.v4.f32": loads, "st.global.v4.f32": way.pieces}
+    loads = OPERANDS[name] * tiling.pieces
+    assert moved == {"ld.global.v4.f32": loads, "st.global.v4.f32": tiling.pieces}
 
 
 @pytest.mark.parametrize("name", OPERANDS)
@@ -148,8 +148,8 @@ def checked(make, dtypes, most):
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_sums_of_rows(threads, name, dtype, given, n, length):
     size = int(dtype.lstrip("uintfloa")) // 8
-    way = row_tiling.loop_tiling(n, length, size, axes.HELD)
-    checked(*along_kernel("rows", name, dtype, given, way), 64)
+    tiling = row_tiling.loop_tiling(n, length, size, axes.HELD)
+    checked(*along_kernel("rows", name, dtype, given, tiling), 64)
 
 
 @pytest.mark.parametrize("name, dtype, given", TYPES)
@@ -160,9 +160,9 @@ def test_sums_of_columns(name, dtype, given, width):
 
 def test_sums_load_much_at_a_time(threads):
     """float32 sums load 64 bytes before the first addition, along rows and columns."""
-    way = row_tiling.loop_tiling(4096, 4096, 4, axes.HELD)
+    tiling = row_tiling.loop_tiling(4096, 4096, 4, axes.HELD)
     for make, dtypes in (
-        along_kernel("rows", "sum", "float32", "float32", way),
+        along_kernel("rows", "sum", "float32", "float32", tiling),
         along_kernel("columns", "sum", "float32", "float32", 4),
     ):
         compiler = importlib.import_module("numtape.core.cuda.runtime.compiler")
@@ -197,17 +197,17 @@ def test_axes_are_cut_by_shape_alone(threads, monkeypatch):
 )
 @pytest.mark.parametrize("n, length", LENGTHS)
 def test_running_sums_of_rows(threads, name, dtype, size, n, length):
-    way = row_tiling.loop_tiling(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
+    tiling = row_tiling.loop_tiling(n, length, size, axes.HELD if n % 4 == 0 else axes.SCANNED)
     make = kernels_of("scan")["rows"]
-    checked(lambda: make(name, dtype, str(way)), ["int64"] * 6 + [f"*{dtype}"] * 3, 80)
+    checked(lambda: make(name, dtype, str(tiling)), ["int64"] * 6 + [f"*{dtype}"] * 3, 80)
 
 
 def test_a_warp_scans_short_rows(threads):
     """Without block barriers: 252 steps of a path are two vectors per thread."""
-    way = row_tiling.loop_tiling(252, 252, 4, axes.HELD)
-    assert str(way) == "32x2x4"
+    tiling = row_tiling.loop_tiling(252, 252, 4, axes.HELD)
+    assert str(tiling) == "32x2x4"
     found = memory(
-        kernels_of("scan")["rows"]("sum", "float32", str(way)), ["int64"] * 6 + ["*float32"] * 3
+        kernels_of("scan")["rows"]("sum", "float32", str(tiling)), ["int64"] * 6 + ["*float32"] * 3
     )
     assert "ld.global.v4.f32" in found
     assert "st.global.v4.f32" in found
@@ -260,7 +260,7 @@ def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
     """Operands that several ops share are loaded once."""
     made = make(dtype, n)
     checked(lambda: fusion.function(made), fusion.parameters(made), most)
-    pieces = made.way.pieces * (2 if dtype == "float64" else 1)
+    pieces = made.tiling.pieces * (2 if dtype == "float64" else 1)
     moved = memory(fusion.function(made), fusion.parameters(made))
     found = {key[:9]: count for key, count in moved.items() if "shared" not in key}
     assert found == {"ld.global": len(made.loads) * pieces, "st.global": len(made.stores) * pieces}
@@ -274,7 +274,7 @@ def test_layer_norm_sums_its_gradients_in_registers(threads):
     checked(lambda: fusion.function(made), fusion.parameters(made), 128)
     moved = memory(fusion.function(made), fusion.parameters(made))
     # Once per row, and once at the end.
-    assert moved["st.global.v4.f32"] == made.way.pieces * 4
+    assert moved["st.global.v4.f32"] == made.tiling.pieces * 4
     assert "normalize_grad(" not in fusion.text_of(made)  # the normalized row is there
 
 

@@ -152,7 +152,7 @@ def test_what_needs_each_slice(tf, caplog):
     caplog.clear()
     same(tf.vectorized_map(chooses, x, warn=False), [[1.0, 2.0], [6.0, 8.0]])
     assert not caplog.text
-    with pytest.raises(ValueError, match="looks at a value of a slice"):
+    with pytest.raises(ValueError, match="reads a value of a slice"):
         tf.vectorized_map(chooses, x, fallback_to_while_loop=False)
     same(2.0 * x, [[2.0, 4.0], [6.0, 8.0]])  # the thread works as before
 

@@ -135,6 +135,17 @@ def test_igamma_of_nothing_and_of_infinity(tf):
     np.testing.assert_array_equal(tf.math.igamma(a, x), [0.0] * 4)
 
 
+@pytest.mark.numtape_only("TensorFlow's gradient is NaN")
+def test_igamma_with_an_infinite_density_that_no_result_uses(tf):
+    a, x = tf.constant([0.5, 0.5], tf.float64), tf.constant([0.0, 1.0], tf.float64)
+    density = np.exp(-1.0) / np.sqrt(np.pi)
+    for function, sign in ((tf.math.igamma, 1.0), (tf.math.igammac, -1.0)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(a, x) * tf.constant([0.0, 1.0], tf.float64)
+        np.testing.assert_allclose(tape.gradient(y, x), [0.0, sign * density], rtol=1e-12)
+
+
 @pytest.mark.parametrize("x", [-np.inf, -1e300, 3e9, 1e30, np.inf])
 def test_derivatives_of_scaled_bessel_functions_far_out(tf, x):
     """They are about 0 there, also the second derivative, which uses order 2."""

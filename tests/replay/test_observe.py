@@ -21,7 +21,7 @@ from function_helpers import one_warning, recordings
 from numtape.kernels.passes import guard_rows
 from processes import run
 
-from numtape.core.replay.observe import bytecode, frames, guards, ownership, reads
+from numtape.core.replay.observe import bytecode, c_function_table, frames, guards, reads
 from numtape.core.replay.observe.follower import Follower
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.observer import Observer
@@ -439,8 +439,8 @@ def test_reasons_name_the_line(tf):
 
 def test_impure_c_functions_are_not_listed():
     """A function that calls an unlisted C function runs as plain Python."""
-    assert id(time.time) not in ownership.PURE
-    assert id(random.random) not in ownership.PURE
+    assert id(time.time) not in c_function_table.PURE
+    assert id(random.random) not in c_function_table.PURE
 
 
 def test_arrays_are_read_in_each_call(tf):

@@ -40,7 +40,6 @@ STATE = {
     "config/__init__.py": {
         "settings.run_eagerly": COMPARED,
         "settings.eager": COMPARED,
-        "_soft": COMPARED,
     },
     "config/experimental.py": {
         "settings.nondeterministic_scatter": COMPARED,
@@ -138,7 +137,7 @@ STATE = {
         ],
         NEW,
     ),
-    "config/placement.py": {"_before.stack": LOG},
+    "config/devices.py": {"_before.stack": LOG, "_soft": COMPARED},
     "function/signature.py": dict.fromkeys(
         [
             "self._all_positional",

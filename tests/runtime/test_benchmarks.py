@@ -349,12 +349,14 @@ def test_gpu_steps_are_right(library: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     pytest.importorskip(library)
     from benchmarks.gpu.cases import CASES
-    from benchmarks.gpu.worker import Served
+    from benchmarks.gpu.libs import LIBRARIES
+    from benchmarks.gpu.worker import GpuCaseServer
 
     module = importlib.import_module(f"benchmarks.gpu.libs.{library}_")
     monkeypatch.setattr(module, "CUDA", "cpu", raising=False)
-    served = Served(library)
-    served._library = module.Library.__new__(module.Library)  # skips the check for a GPU
+    served = GpuCaseServer(library)
+    library_class = getattr(module, LIBRARIES[library].class_name)
+    served._library = library_class.__new__(library_class)  # skips the check for a GPU
     for case in CASES.values():
         data = case.data("tiny" if library == "jax" else "small").for_check()
         for make in served.library.steps(data).values():
@@ -367,11 +369,11 @@ def test_a_wrong_gpu_step_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.gpu.cases import CASES
     from benchmarks.gpu.libs import BenchmarkStep
-    from benchmarks.gpu.worker import Served
+    from benchmarks.gpu.worker import GpuCaseServer
 
     case = CASES["sum_rows"]
     data = case.data("tiny")
-    served = Served("numtape")
+    served = GpuCaseServer("numtape")
     served._library = SimpleNamespace(fetch=np.asarray)
     right = data.compute_expected()[0]
     assert served._check(case, data, BenchmarkStep(lambda: [right]))["relative_error"] == 0
@@ -385,12 +387,12 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.gpu import libs
     from benchmarks.gpu.cases import CASES
     from benchmarks.gpu.inputs import Data
-    from benchmarks.gpu.worker import LONG, Served
+    from benchmarks.gpu.worker import LONG, GpuCaseServer
     from benchmarks.worker import Batch
 
     counts: list[int] = []
 
-    class Fake(libs.Library):
+    class Fake(libs.GpuLibrary):
         taken = 0.01
 
         def allow_tensor_float(self, allowed: bool) -> None:
@@ -416,7 +418,7 @@ def test_gpu_steps_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
         def peak(self) -> int:
             return 7
 
-    served = Served("numtape")
+    served = GpuCaseServer("numtape")
     served._library = Fake()
     work, outcome = served.measure("sum_rows", "small", Batch(1e-9, 5, 60.0))
     assert work.traffic == CASES["sum_rows"].data("small").work().traffic
@@ -655,12 +657,12 @@ def test_each_step_has_its_place_in_the_long_tables() -> None:
 def test_a_library_that_is_left_out_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its worker continues, and the result contains the reason."""
     monkeypatch.syspath_prepend(ROOT)
-    from benchmarks.worker import _Served
+    from benchmarks.worker import CaseServer
 
     def left_out(data: object) -> None:
         raise libs.LeftOut("no layers")
 
-    served = _Served("numtape")
+    served = CaseServer("numtape")
     monkeypatch.setattr(served, "make", left_out)
     outcome = served.prepare("lstm")
     assert outcome.keys() == set(libs.LIBRARIES["numtape"].headings)

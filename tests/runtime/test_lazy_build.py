@@ -126,7 +126,7 @@ def deep(n):
 
 def said():
     once = repeated_evaluation._once, repeated_calls._stub_build
-    return {patch.describe(), *(x.reason if x.made is None else "machine code" for x in once)}
+    return {patch.describe(), *(x.reason if x.value is None else "machine code" for x in once)}
 
 if sys.argv[1] == "memory":
     need, errors = cache._need, []

@@ -390,7 +390,7 @@ print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(n
 many = [-x for _ in range(6000)]
 del many
 log.collect()
-waiting = patch._state.once.made.layout.held[-1]
+waiting = patch._state.lazy_build.value.layout.objects[-1]
 print(0 < len(waiting) <= 1024, not gc.is_tracked(waiting))
 """
 
@@ -502,7 +502,7 @@ from numtape.__main__ import info
 exec(sys.argv[1])
 info()
 """
-INFO_OF = "recorders", "replays", "looks", "gradients"
+INFO_OF = "recorders", "replays", "evaluations", "gradients"
 UNKNOWN = """
 from numtape.core.native import layout
 from numtape.core.replay import repeated_calls

@@ -115,7 +115,6 @@ def plain():
             "passes.transpose",
             "passes.plan",
             "passes.replay_rows",
-            "passes.graft",
             "cpu.sweep",
             "cpu.thread_team",
             "cpu.groups",

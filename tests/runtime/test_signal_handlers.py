@@ -216,7 +216,7 @@ def test_a_value_that_is_being_computed_cannot_be_looked_at(tf):
         def handled(log, wanted, *rest):
             own = tf.constant([1.0, 2.0]) * 3.0
             seen.append((own.numpy().tolist(), local.log is log))
-            with pytest.raises(RuntimeError, match="A signal handler or a finalizer looks"):
+            with pytest.raises(RuntimeError, match="A signal handler or a finalizer reads"):
                 lazy.numpy()
             return compute(log, wanted, *rest)
 
@@ -245,7 +245,7 @@ def test_an_executor_that_is_being_imported_is_no_attribute_error(tf, monkeypatc
     name = f"numtape.core.{tf.config.device()}.executor"
     monkeypatch.setattr(evaluate, "_executors", {})
     monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    with pytest.raises(RuntimeError, match="imports what computes values"):
+    with pytest.raises(RuntimeError, match="imports the executor"):
         evaluate.executor()
 
 

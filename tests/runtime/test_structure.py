@@ -76,10 +76,25 @@ LAYERS = (
     ("loops",),
     ("api",),
 )
-FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
+LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
+
+# Modules of type aliases. Only type checkers import them, and they may name any type.
+ANNOTATIONS = {
+    "numtape.core.values.annotations",
+    "numtape.keras.annotations",
+    "numtape.kernels.annotations",
+}
+# The log and the objects that it refers to have each other's types.
+MUTUAL_TYPES = {
+    "numtape.core.derive.tape",
+    "numtape.core.log.as_tensor",
+    "numtape.core.log.interface",
+    "numtape.core.log.log",
+    "numtape.core.log.variable",
+}
 
 
-def room(module):
+def layer_of(module):
     """The layer of a module: a folder or file of the core, or one of its siblings."""
     top, *rest = module.split(".")[1:] or [""]
     if top == "core" and rest:
@@ -98,70 +113,91 @@ def modules():
 
 
 @functools.cache
-def arrows():
-    """The imports of each module, including those inside functions.
+def imports_of_modules(for_types=False):
+    """The modules that each module imports.
 
-    Imports for type checkers only are excluded, because they never run.
+    Args:
+      for_types: Whether to include imports under ``if TYPE_CHECKING``, which never run, and to
+        leave out those inside functions.
     """
     paths = dict(modules())
-    found = {}
+    result = {}
     for name, path in paths.items():
-        unread = {
+        skipped = {
             id(node)
             for branch in nodes(path)
-            if isinstance(branch, ast.If) and getattr(branch.test, "id", "") == "TYPE_CHECKING"
+            if _is_skipped(branch, for_types)
             for node in ast.walk(branch)
         }
         at = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-        found[name] = set()
+        result[name] = set()
         for node in nodes(path):
-            if id(node) in unread:
+            if id(node) in skipped:
                 continue
             if isinstance(node, ast.Import):
-                found[name] |= {alias.name for alias in node.names} & paths.keys()
+                result[name] |= {alias.name for alias in node.names} & paths.keys()
             elif isinstance(node, ast.ImportFrom):
                 base = at[: len(at) - node.level + 1] if node.level else []
                 module = ".".join([*base, *([node.module] if node.module else [])])
                 for alias in node.names:
                     whole = f"{module}.{alias.name}"
-                    found[name] |= {whole if whole in paths else module} & paths.keys()
-        found[name].discard(name)
-    return found
+                    result[name] |= {whole if whole in paths else module} & paths.keys()
+        result[name].discard(name)
+    return result
 
 
-def test_no_room_imports_from_one_above_or_beside_it():
-    assert {room(name) for name in arrows()} <= {*FLOOR, "core"}, "a room that has no floor"
+def _is_skipped(branch, for_types):
+    if for_types:
+        return isinstance(branch, ast.FunctionDef)
+    return isinstance(branch, ast.If) and getattr(branch.test, "id", "") == "TYPE_CHECKING"
+
+
+def test_layers_import_only_from_layers_below():
+    imports = imports_of_modules()
+    assert {layer_of(name) for name in imports} <= {*LEVEL, "core"}, "a layer that has no level"
     wrong = [
-        f"{one} ({room(one)}, floor {FLOOR[room(one)]}) imports {other} ({room(other)}, floor "
-        f"{FLOOR[room(other)]})"
-        for one, others in arrows().items()
-        if room(one) in FLOOR
+        f"{one} ({layer_of(one)}, level {LEVEL[layer_of(one)]}) imports {other} "
+        f"({layer_of(other)}, level {LEVEL[layer_of(other)]})"
+        for one, others in imports.items()
+        if layer_of(one) in LEVEL
         for other in others
-        if room(other) != room(one) and FLOOR.get(room(other), 0) >= FLOOR[room(one)]
+        if layer_of(other) != layer_of(one)
+        and LEVEL.get(layer_of(other), 0) >= LEVEL[layer_of(one)]
     ]
     assert wrong == []
 
 
-def circles(found):
+def circles(imports):
     """Modules in import cycles, each with its imports of the others."""
-    reached = {name: set(others) for name, others in found.items()}
-    for middle in found:
+    reached = {name: set(others) for name, others in imports.items()}
+    for middle in imports:
         for others in reached.values():
             if middle in others:
                 others |= reached[middle]
     inside = {name for name, others in reached.items() if name in others}
-    return {name: sorted(found[name] & inside) for name in inside}
+    return {name: sorted(imports[name] & inside) for name in inside}
 
 
-def test_no_imports_go_round_in_a_circle():
+def test_imports_have_no_cycle():
     # The top-level package imports everything.
-    found = {name: others - {"numtape"} for name, others in arrows().items() if name != "numtape"}
-    assert circles(found) == {}
+    imports = imports_of_modules()
+    imports = {name: others - {"numtape"} for name, others in imports.items() if name != "numtape"}
+    assert circles(imports) == {}
 
 
-def test_circles_are_seen():
-    found = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
-    assert circles(found) == {"b": ["c"], "c": ["b"]}
+def test_imports_for_types_have_one_cycle():
+    left_out = {"numtape", *ANNOTATIONS}
+    imports = {
+        name: others - left_out
+        for name, others in imports_of_modules(for_types=True).items()
+        if name not in left_out
+    }
+    assert circles(imports).keys() == MUTUAL_TYPES
+
+
+def test_circles_finds_a_cycle():
+    imports = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
+    assert circles(imports) == {"b": ["c"], "c": ["b"]}
 
 
 def test_every_import_is_a_declared_dependency_or_of_python():
@@ -189,17 +225,17 @@ def test_environment_variables_are_read_in_settings_alone():
             assert not re.search(r"\bos\.(environ|getenv)\b", path.read_text("utf-8")), place(path)
 
 
-def test_nobody_asks_which_kind_of_log_it_is():
+def test_code_does_not_test_the_kind_of_a_log():
     """Kinds of logs differ in overridden methods; see `core/log/interface.py`."""
     for path in SOURCES:
-        asked = re.findall(r"\blog\.(?:tracing|symbolic)\b", path.read_text("utf-8"))
-        assert asked == [], place(path)
+        tests = re.findall(r"\blog\.(?:tracing|symbolic)\b", path.read_text("utf-8"))
+        assert tests == [], place(path)
 
 
-def test_what_a_fork_renews_is_entered_in_one_way():
+def test_fork_hooks_are_registered_in_settings():
     """Through `settings`, except for hooks that also run before the fork."""
-    asking = [place(p) for p in SOURCES if "os.register_at_fork(" in p.read_text("utf-8")]
-    assert asking == ["numtape/core/cpu/fuse.py", "numtape/core/settings.py"]
+    users = [place(p) for p in SOURCES if "os.register_at_fork(" in p.read_text("utf-8")]
+    assert users == ["numtape/core/cpu/fuse.py", "numtape/core/settings.py"]
 
 
 def test_passes_take_records_and_no_more_than_a_dozen_parameters():

@@ -1,7 +1,7 @@
 """The libraries compared on a GPU: one module each, and the table ``LIBRARIES``.
 
-A module ``<name>_`` defines a subclass of ``Library``, the interface below. Importing this package
-imports none of the libraries.
+A module ``<name>_`` defines a subclass of ``GpuLibrary``, the interface below. Importing this
+package imports none of the libraries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BenchmarkStep:
     weights: Callable[[], list[Array]] = list
 
 
-class Library:
+class GpuLibrary:
     """The interface of a library.
 
     Attributes:
@@ -100,12 +100,14 @@ class LibraryEntry:
     Attributes:
         package: The package to import; the library is skipped if it is not installed.
         module: The module in this folder.
+        class_name: Its subclass of ``GpuLibrary``.
         headings: The columns of its variants.
         distributions: The packages whose versions a result records.
     """
 
     package: str
     module: str
+    class_name: str
     headings: tuple[str, ...]
     distributions: tuple[str, ...]
 
@@ -125,12 +127,15 @@ LIBRARIES = {
     "numtape": LibraryEntry(
         "numtape",
         "numtape_",
+        "NumtapeOnGpu",
         ("numtape", "nt.function", "atomics"),
         _OURS,
     ),
-    "torch": LibraryEntry("torch", "torch_", ("PyTorch",), ("torch", "triton")),
-    "jax": LibraryEntry("jax", "jax_", ("JAX jit",), ("jax", "jaxlib", "jax-cuda13-plugin")),
+    "torch": LibraryEntry("torch", "torch_", "TorchOnGpu", ("PyTorch",), ("torch", "triton")),
+    "jax": LibraryEntry(
+        "jax", "jax_", "JaxOnGpu", ("JAX jit",), ("jax", "jaxlib", "jax-cuda13-plugin")
+    ),
     "torch.compile": LibraryEntry(
-        "torch", "torch_compile_", ("torch.compile",), ("torch", "triton")
+        "torch", "torch_compile_", "CompiledTorchOnGpu", ("torch.compile",), ("torch", "triton")
     ),
 }

@@ -77,7 +77,7 @@ def _network(data: Network) -> BenchmarkStep:
     return BenchmarkStep(lambda: [advancing.step()], advancing.weights)
 
 
-class Library(libs.Library):
+class JaxOnGpu(libs.GpuLibrary):
     """JAX on the GPU."""
 
     clock = "the host's, until block_until_ready"

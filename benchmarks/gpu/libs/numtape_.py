@@ -86,7 +86,7 @@ def _compute(step: BenchmarkStep) -> BenchmarkStep:
     return BenchmarkStep(run, step.weights)
 
 
-class Library(libs.Library):
+class NumtapeOnGpu(libs.GpuLibrary):
     """numtape on the GPU, or in the simulator."""
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ def _network(data: Network, compiled: bool) -> BenchmarkStep:
     return BenchmarkStep(lambda: [advancing.step()], advancing.weights)
 
 
-class Library(libs.Library):
+class TorchOnGpu(libs.GpuLibrary):
     """PyTorch on the GPU."""
 
     heading, compiled = "PyTorch", False

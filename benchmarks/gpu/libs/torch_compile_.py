@@ -9,7 +9,7 @@ import torch
 from benchmarks.gpu.libs import torch_
 
 
-class Library(torch_.Library):
+class CompiledTorchOnGpu(torch_.TorchOnGpu):
     """Like eager PyTorch, but compiles the differentiated function."""
 
     heading, compiled = "torch.compile", True

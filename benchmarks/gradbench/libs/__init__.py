@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Library(NamedTuple):
+class GradBenchLibrary(NamedTuple):
     """The package to import, the columns, and the packages whose versions a result records."""
 
     package: str
@@ -19,8 +19,10 @@ class Library(NamedTuple):
 
 
 LIBRARIES = {
-    "numtape": Library("numtape", ("numtape", "array ops"), ("numtape", "numba", "llvmlite")),
-    "torch": Library("torch", ("PyTorch",), ("torch",)),
-    "jax": Library("jax", ("JAX",), ("jax", "jaxlib")),
-    "autograd": Library("autograd", ("autograd",), ("autograd",)),
+    "numtape": GradBenchLibrary(
+        "numtape", ("numtape", "array ops"), ("numtape", "numba", "llvmlite")
+    ),
+    "torch": GradBenchLibrary("torch", ("PyTorch",), ("torch",)),
+    "jax": GradBenchLibrary("jax", ("JAX",), ("jax", "jaxlib")),
+    "autograd": GradBenchLibrary("autograd", ("autograd",), ("autograd",)),
 }

@@ -163,7 +163,7 @@ class Expressions(ABC):
         value: TextValue = method(node)
         return value
 
-    def _as(self, kind: Any, value: TextValue, node: ast.AST) -> str:
+    def _as(self, kind: object, value: TextValue, node: ast.AST) -> str:
         """The text of a value converted to a kind."""
         if value.kind == kind:
             return value.text
@@ -181,7 +181,7 @@ class Expressions(ABC):
     def _constant(self, node: ast.Constant) -> TextValue:
         return self._literal(node.value, node)
 
-    def _literal(self, value: Any, node: ast.AST) -> TextValue:
+    def _literal(self, value: object, node: ast.AST) -> TextValue:
         if isinstance(value, bool):
             return TextValue(BOOL, "true" if value else "false")
         if not isinstance(value, int):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -35,14 +36,26 @@ def _package(module: str, node: ast.ImportFrom) -> list[str]:
     return package + (node.module.split(".") if node.module else [])
 
 
+def _imports(module: str) -> Iterator[ast.ImportFrom]:
+    """The relative imports of a module, except those for type checkers only."""
+    nodes = [*ast.walk(tree(kernel_source(module)))]
+    unused = {
+        id(statement)
+        for node in nodes
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for statement in node.body
+    }
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in unused:
+            yield node
+
+
 def transitive_imports(*modules: str) -> tuple[str, ...]:
     """Kernel modules and all that they import, found in their text."""
     known, left = set(modules), list(modules)
     while left:
         module = left.pop()
-        for node in ast.walk(tree(kernel_source(module))):
-            if not isinstance(node, ast.ImportFrom) or not node.level:
-                continue
+        for node in _imports(module):
             package = _package(module, node)
             for names in (package, *([*package, alias.name] for alias in node.names)):
                 name = ".".join(names)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 
 from .cache import Built
 from .processor import processor
+
+if TYPE_CHECKING:
+    from llvmlite import ir
 
 # The C functions behind LLVM's math intrinsics, which the code generator may call.
 _LIBM = (
@@ -33,7 +36,7 @@ _LIBM = (
 )
 
 
-def compile_module(module: Any, symbols: list[str]) -> Built:
+def compile_module(module: ir.Module, symbols: list[str]) -> Built:
     """Optimize a module of llvmlite and compile it for the processor."""
     machine = _machine()
     module.triple = machine.triple
@@ -53,7 +56,9 @@ def compile_text(text: str, symbols: list[str], loops: bool = True) -> Built:
     )
 
 
-def _compile_for(machine: Any, text: str, symbols: list[str], loops: bool = True) -> Built:
+def _compile_for(
+    machine: llvm.TargetMachine, text: str, symbols: list[str], loops: bool = True
+) -> Built:
     parsed = llvm.parse_assembly(text)
     parsed.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=3 if loops else 1)
@@ -73,7 +78,7 @@ def _machine() -> Any:
     return target.create_target_machine(cpu=name, features=features, opt=3, jit=True)
 
 
-def needs(module: Any) -> list[str]:
+def needs(module: llvm.ModuleRef) -> list[str]:
     """The undefined symbols of a module's object code, which the process must provide."""
     symbols = set()
     for function in module.functions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import binding as llvm, ir
 from numba import types
@@ -14,6 +14,10 @@ from numba.core.target_extension import target_override
 
 from .cache import Built
 from .llvm import needs
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.codegen import CodeLibrary
 
 INT64 = ir.IntType(64)
 
@@ -52,7 +56,9 @@ def _type(parameter: str | Record) -> Any:
     return types.CPointer(getattr(types, parameter)) if parameter else types.intp
 
 
-def _argument(context: Any, builder: Any, kind: Any, values: Iterator[Any]) -> Any:
+def _argument(
+    context: BaseContext, builder: ir.IRBuilder, kind: types.Type, values: Iterator[Any]
+) -> Any:
     """Build an argument of a type from the next values."""
     if isinstance(kind, types.BaseTuple):
         fields = [_argument(context, builder, field, values) for field in kind.types]
@@ -114,7 +120,7 @@ def compile_unit(name: str, functions: list[CompiledFunction]) -> Built:
 _UNRESOLVED = ".numba.unresolved$"
 
 
-def _resolve(library: Any) -> None:
+def _resolve(library: CodeLibrary) -> None:
     """Resolve symbols of functions that call each other, as Numba would when it loads them."""
     module = library._final_module
     text = [f'target triple = "{module.triple}"']
@@ -126,7 +132,7 @@ def _resolve(library: Any) -> None:
         module.link_in(llvm.parse_assembly("\n".join(text)))
 
 
-def _hide(library: Any, symbols: list[str]) -> None:
+def _hide(library: CodeLibrary, symbols: list[str]) -> None:
     """Make all symbols of a unit internal except its functions.
 
     Numba numbers functions from 0 in each process, so objects compiled by different processes may

@@ -39,7 +39,7 @@ _UNITS = {
     "sweep": {"sweep": "cpu.sweep"},
     "share": {"assist": "cpu.thread_team", "lanes": "cpu.groups", "units": "cpu.groups"},
     "recall": {"recall": "passes.replay_rows", "repeat": "passes.replay_rows"},
-    "graft": {"graft": "passes.graft"},
+    "graft": {"graft": "passes.replay_rows"},
     "plan": {"plan": "passes.plan"},
 }
 _BRANCHES = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
@@ -105,7 +105,6 @@ def addresses(unit: str) -> dict[str, int]:
         "passes.schedule",
         "passes.places",
         "passes.program",
-        "passes.templates",
     )
     source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
 
@@ -242,7 +241,7 @@ _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
 _FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
-def _calling(block: Block, function: Any) -> Callable[[], int]:
+def _calling(block: Block, function: Callable[[ctypes.c_int64], int]) -> Callable[[], int]:
     """A C callable for a pass, because a Python frame costs more than a small pass."""
     return partial(function, ctypes.c_int64(block.address))
 
@@ -278,7 +277,7 @@ class Block:
             self._arrays[name] = array
             self.set[self.slots[name]] = address_of(array)
 
-    def take(self, record: str, thing: Any, **others: Array) -> None:
+    def take(self, record: str, thing: object, **others: Array) -> None:
         """Set the fields of a record from ``others``, or from the attributes of ``thing``."""
         for field, slot in self._fields[record]:
             value = others[field] if field in others else getattr(thing, field)

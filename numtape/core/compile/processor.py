@@ -1,4 +1,4 @@
-"""The processor that machine code is compiled for: this one, or the one of ``NUMTAPE_CPU``."""
+"""The processor that machine code is compiled for: this machine's, or ``NUMTAPE_CPU``."""
 
 from __future__ import annotations
 

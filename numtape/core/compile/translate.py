@@ -124,7 +124,7 @@ class _Body(Expressions):
             raise self._unknown(node)
         parameters: list[TextValue] = []
 
-        def take(kind: Any) -> TextValue:
+        def take(kind: object) -> TextValue:
             if isinstance(kind, Fields):
                 return TextValue(kind, parts=tuple(map(take, kind.kinds)))
             parameters.append(TextValue(kind, f"%p{len(parameters)}"))

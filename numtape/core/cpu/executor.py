@@ -28,7 +28,7 @@ class CpuWorkspace(Planner):
         super().__init__(log)
 
 
-class Executor:
+class CpuExecutor:
     """Plans and runs evaluations."""
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:

@@ -287,7 +287,7 @@ def _write_group(group: _Group, runs: list[InstructionRun]) -> list[list[int]]:
 _addresses: dict[str, int] = {}  # of loops, because code is never unloaded
 
 
-def _compile_loop(loop: Any, scalar: bool) -> int:
+def _compile_loop(loop: object, scalar: bool) -> int:
     """Compile or load a loop. Returns its address."""
     module = importlib.import_module("numtape.kernels.cpu.fused")
     text = repr(loop)

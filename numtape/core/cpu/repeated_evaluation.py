@@ -1,6 +1,6 @@
 """Sets up the fast path of evaluations: machine code for a log whose rows repeat.
 
-`core.log.evaluate` and `Executor.compute` define evaluation. A plan that is repeated a few times
+`core.log.evaluate` and `CpuExecutor.compute` define evaluation. A plan that is repeated a few times
 gets a `RepeatedEvaluation` in its log: the data with which machine code
 (`kernels/passes/repeated_evaluation.py`) does the same, if no value is large, NumPy computes
 no row, no array is pending, and the log is released. The machine code runs first, and leaves any
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from ..values.memory import LARGE_BYTES, address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .buffers import POOL
+
+if TYPE_CHECKING:
+    from .sweeper import Sweeper
 
 # C API functions by the names of their words, and slots of `Log`.
 _API = {
@@ -346,7 +349,7 @@ class RepeatedEvaluation(KeepAlive):
         )
 
     def _expected_state(
-        self, sweeper: Any, plan: Plan, executor: Any
+        self, sweeper: Sweeper, plan: Plan, executor: Any
     ) -> tuple[list[int], list[int]]:
         """State that must not change: words in memory, and entries of dictionaries.
 

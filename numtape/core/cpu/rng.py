@@ -35,7 +35,7 @@ def _kernel(name: str, dtype: str) -> tuple[int, Any]:
 
 
 def compute_drawn(name: str, key: list[int], spec: Spec) -> Array:
-    """An array of random numbers, the same on any number of threads; see `cpu.Executor.draw`."""
+    """An array of random numbers, the same on any number of threads; see `CpuExecutor.draw`."""
     out = POOL.empty(spec)
     parameters = np.array([*key, spec.size], np.uint64)
     units = -(-out.nbytes // UNIT)

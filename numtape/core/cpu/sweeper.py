@@ -84,7 +84,7 @@ class Worker:
         self.set_for: Any = None  # the plan
 
     def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
-        """The control block of `assist`, set up for a plan; ``room`` is that of the execution."""
+        """The control block of `assist`, set up for a plan; ``room`` is the execution's."""
         block = self.assisting
         if block is None:
             block = Block("assist")
@@ -138,7 +138,7 @@ class Sweeper:
         self.sweep = Block("sweep")
         self.counter = np.zeros(8, np.int64)  # one cache line
         self.partials, self.arena = aligned_buffer(0), aligned_buffer(0)  # like a worker's scratch
-        self.workers = [Worker(log, self.counter)]  # the first one is that of the caller
+        self.workers = [Worker(log, self.counter)]  # the first one is the caller's
         columns = log.columns
         self.sweep.take("log", columns, extra=log.extra)
         self.sweep.take("specs", SPECS)

@@ -44,7 +44,7 @@ class _Task:
     __slots__ = ("call", "done", "end_soon", "ended", "keeps", "taken")
 
     def __init__(
-        self, call: Callable[[], Any], keeps: Any, end_soon: Callable[[], bool] | None = None
+        self, call: Callable[[], Any], keeps: object, end_soon: Callable[[], bool] | None = None
     ) -> None:
         self.call = call
         self.keeps = keeps
@@ -149,7 +149,7 @@ def settle(running: list[_Task]) -> None:
 
 def share(
     calls: Sequence[Callable[[], Any]],
-    keeps: Any,
+    keeps: object,
     running: list[_Task],
     ends: Sequence[Callable[[], bool]] = (),
 ) -> None:
@@ -173,7 +173,7 @@ def share(
 
 def watch(
     calls: Sequence[Callable[[], Any]],
-    keeps: Any,
+    keeps: object,
     running: list[_Task],
     stop: Callable[[], None],
     leave: Callable[[], None] | None = None,
@@ -211,7 +211,7 @@ def watch(
 
 def heard(
     compute: Callable[[], T],
-    keeps: Any = None,
+    keeps: object = None,
     running: list[_Task] | None = None,
     stop: Callable[[], None] = lambda: None,
     leave: Callable[[], None] = lambda: None,

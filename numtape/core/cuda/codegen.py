@@ -86,7 +86,7 @@ def memory_dtype(dtype: DType) -> str:
 
 
 def parameters(loop: KernelLoop) -> list[str]:
-    """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
+    """The dtypes of a kernel's parameters; ``*`` marks arrays."""
     values = [*range(len(loop.loads)), *loop.stores, *(value for _, value in loop.reductions)]
     return ["int64", *("*" + memory_dtype(loop.dtype(value)) for value in values)]
 

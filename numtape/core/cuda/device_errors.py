@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from .codegen import function
 from .launches import Launch, kernel, threads
-from .runtime.device import device, empty, looks
+from .runtime.device import device, download_hooks, empty
 
 _TEXT = """
 def kernel(number, held, word):
@@ -82,4 +82,4 @@ class DeviceChecks:
 
 
 DEVICE_CHECKS = DeviceChecks()
-looks.append(DEVICE_CHECKS.look)
+download_hooks.append(DEVICE_CHECKS.look)

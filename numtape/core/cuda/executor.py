@@ -3,7 +3,7 @@
 Values passed between groups stay on the GPU: large ones in their own buffers or in a plan's
 arena, single elements in a block of cells. Before a plan runs, the cells of its leaves are
 uploaded; afterwards the computed cells are downloaded. Only reading a value waits for the GPU.
-`Executor` is the entry point; `CudaProgram` replays a plan.
+`CudaExecutor` is the entry point; `CudaProgram` replays a plan.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from .device_errors import DEVICE_CHECKS
 from .graph_capture import BufferPool, Graphs, Steady
 from .launches import chain_launches, draw_values, full, launch_all
 from .plan import GpuPlan, GpuPlanner, Place
-from .runtime.device import device, empty, reclaim, resident
-from .runtime.device_array import DeviceArray
+from .runtime.device import DeviceArray, device, empty, reclaim, resident
 from .runtime.transfer import SMALL
 
 
@@ -291,7 +290,7 @@ class CudaProgram:
         return array.host() if type(array) is DeviceArray else array
 
 
-def _device_array(owner: Any, address: int, spec: Spec) -> DeviceArray:
+def _device_array(owner: object, address: int, spec: Spec) -> DeviceArray:
     return DeviceArray(owner, address, spec.shape, spec.dtype.numpy_dtype)
 
 
@@ -311,7 +310,7 @@ def _give_up() -> None:
 reclaim.append(_give_up)
 
 
-class Executor:
+class CudaExecutor:
     """Plans and launches the computation of requested rows."""
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:

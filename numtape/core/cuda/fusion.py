@@ -20,7 +20,7 @@ from ..values.spec import Spec
 from .codegen import LONGEST, KernelLoop, KernelStep, loop_source
 from .launches import CudaKernel, Launch, Room, kernel, threads
 from .ops.axes import along, cut_of
-from .ops.row_tiling import PART, Tiling, way
+from .ops.row_tiling import PART, RegisterTiling, register_tiling
 
 # The kernels of row ops, as in kernels/cuda/rows.py and, for rows too long for registers, in
 # kernels/cuda/arrays.py (tests compare).
@@ -53,7 +53,7 @@ class FusedProgram(NamedTuple):
 
     Attributes:
       dtype: The dtype of all values that are loaded and stored.
-      way: How threads share a row.
+      tiling: How threads share a row.
       loads: The layout of each load: ``each`` has a row for each row, ``row`` is one row for all
         of them, and ``one`` is a single element.
       parts: The steps, in order.
@@ -63,7 +63,7 @@ class FusedProgram(NamedTuple):
     """
 
     dtype: str
-    way: Tiling
+    tiling: RegisterTiling
     loads: tuple[str, ...]
     parts: tuple[FusedPart, ...]
     stores: tuple[int, ...]
@@ -158,18 +158,18 @@ def _load_text(program: FusedProgram, k: int) -> str:
 
 def function(program: FusedProgram) -> Any:
     """Compile a program's text and return the function ``kernel``."""
-    target, scalar, rows, held_rows = (
+    target, scalar, rows, tilings = (
         importlib.import_module(f"numtape.kernels.cuda.{name}")
-        for name in ("target", "scalar", "rows", "held")
+        for name in ("target", "scalar", "rows", "tiling")
     )
-    dtype, how, text = program.dtype, held_rows.Way(*program.way), text_of(program)
-    scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": how.size}
+    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), text_of(program)
+    scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": tiling.size}
     scope |= target.KINDS | scalar.FUNCTIONS
-    scope |= {"place": held_rows.placing(how), "fetch": held_rows.fetching(dtype, how)}
-    scope["keep"] = held_rows.keeping(how)
+    scope |= {"place": tilings.placing(tiling), "fetch": tilings.fetching(dtype, tiling)}
+    scope["keep"] = tilings.keeping(tiling)
     for name, make in rows.FUNCTIONS_OF_ROWS.items():
         if f"{name}(" in text:
-            scope[name] = make(dtype, how)
+            scope[name] = make(dtype, tiling)
     exec(compile(text, "<rows>", "exec"), scope)
     for number, part in enumerate(program.parts):
         if not part.op:
@@ -180,7 +180,7 @@ def function(program: FusedProgram) -> Any:
 
 
 def parameters(program: FusedProgram) -> list[str]:
-    """The dtypes of a kernel's parameters; ``*`` stands before those of arrays."""
+    """The dtypes of a kernel's parameters; ``*`` marks arrays."""
     pointers = len(program.loads) + len(program.stores) + len(program.sums)
     return ["int64", "int64", *[f"*{program.dtype}"] * pointers]
 
@@ -188,11 +188,11 @@ def parameters(program: FusedProgram) -> list[str]:
 def launch_of(
     program: FusedProgram, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
-    """The launch for ``units`` rows of ``n``; ``places`` are those of loads, stores and sums."""
-    text = f"{text_of(program)}# {program.way}\n"
+    """The launch for ``units`` rows of ``n``; ``places`` has the loads, stores and sums."""
+    text = f"{text_of(program)}# {program.tiling}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     compiled: CudaKernel = kernel(lambda: function(program), parameters(program), symbol, text)
-    count = blocks or program.way.blocks(units)
+    count = blocks or program.tiling.blocks(units)
     return Launch(compiled, count, threads(), (units, n), tuple(places))
 
 
@@ -201,11 +201,11 @@ def single(
 ) -> Launch | None:
     """The launch of a row op by itself, with ``count`` operands; None if its rows are too long."""
     n = out.shape[-1]
-    how = way(n, out.dtype.size)
-    if how is None:
+    tiling = register_tiling(n, out.dtype.size)
+    if tiling is None:
         return None
     part = FusedPart(name, "", tuple(range(count)), (count,), epsilon)
-    program = FusedProgram(out.dtype.name, how, ("each",) * count, (part,), (count,))
+    program = FusedProgram(out.dtype.name, tiling, ("each",) * count, (part,), (count,))
     return launch_of(program, out.size // n, n, [*places[1:], places[0]])
 
 
@@ -278,29 +278,29 @@ class Fuser:
         if spec is None or not self._fits(first, spec, first, {first}):
             return None
         size = spec.dtype.size
-        how = way(spec.shape[-1], size)
-        if how is None:
+        tiling = register_tiling(spec.shape[-1], size)
+        if tiling is None:
             return None
         numbers: list[int] = []
         best: list[int] = []
         for k in range(first, min(first + AHEAD, len(self._groups))):
             if k not in taken and self._fits(k, spec, first, {*numbers, k}):
-                if how.size * size * self._register_count([*numbers, k]) > MOST:
+                if tiling.size * size * self._register_count([*numbers, k]) > MOST:
                     break
                 numbers.append(k)
                 if self._groups[k].kind == WHOLE or best:
                     best = list(numbers)
         if len(best) < 2:
             return None
-        return self._fuse_groups(spec, how, best, self._columns(spec, how, best, taken))
+        return self._fuse_groups(spec, tiling, best, self._columns(spec, tiling, best, taken))
 
     def _columns(
-        self, spec: Spec, how: Tiling, numbers: Sequence[int], taken: set[int]
+        self, spec: Spec, tiling: RegisterTiling, numbers: Sequence[int], taken: set[int]
     ) -> list[int]:
         """Return the groups that sum the columns of a value that the kernel has in registers."""
-        n, part = spec.shape[-1], how.size * spec.dtype.size
+        n, part = spec.shape[-1], tiling.size * spec.dtype.size
         stretches = cut_of((1, spec.size // n, n)).stretches
-        if how.threads != threads() or part > PART or stretches < BUSY:
+        if tiling.threads != threads() or part > PART or stretches < BUSY:
             return []
         there = {x for x in self._loads(numbers) if self._lies(x, spec) == "each"}
         there.update(row for k in numbers for row in self._groups[k].members)
@@ -394,7 +394,7 @@ class Fuser:
         return len(loads) + sum(len(self._escaping(k)) for k in numbers)
 
     def _fuse_groups(
-        self, spec: Spec, how: Tiling, numbers: Sequence[int], columns: Sequence[int]
+        self, spec: Spec, tiling: RegisterTiling, numbers: Sequence[int], columns: Sequence[int]
     ) -> FusedGroup:
         rows, everything = self._rows, (*numbers, *columns)
         loads = self._loads(numbers)
@@ -419,7 +419,7 @@ class Fuser:
         sums = [self._groups[k].members[0] for k in columns]
         program = FusedProgram(
             spec.dtype.name,
-            how,
+            tiling,
             tuple(self._lies(x, spec) for x in loads),
             tuple(parts),
             tuple(value[row] for row in stores),

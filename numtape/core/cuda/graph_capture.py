@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,13 @@ from .. import settings
 from ..values.memory import LEGACY_STREAM, Array
 from .launches import Launch, launch_all
 from .plan import GpuPlan
-from .runtime.device import device, empty
-from .runtime.device_array import DeviceArray
+from .runtime.device import DeviceArray, device, empty
 from .runtime.resources import GONE, Lendable, let_go
+
+if TYPE_CHECKING:
+    from .runtime.driver import Driver
+    from .runtime.resources import DeviceMemory
+    from .runtime.simulator import Memory, Simulator
 
 
 class BufferPool:
@@ -44,7 +48,7 @@ class BufferPool:
         self.pending[memory.address] = memory
         return PooledBuffer(memory, self)
 
-    def back(self, memory: Any, lent: list[bool]) -> None:
+    def back(self, memory: DeviceMemory | Memory, lent: list[bool]) -> None:
         """Take a buffer back; ``lent[0]`` says whether other libraries may have used it."""
         if lent[0]:
             memory.is_lent = True
@@ -68,7 +72,7 @@ class PooledBuffer(Lendable):
 
     __slots__ = ("address", "size")
 
-    def __init__(self, memory: Any, lender: BufferPool) -> None:
+    def __init__(self, memory: DeviceMemory | Memory, lender: BufferPool) -> None:
         super().__init__()
         self.address, self.size = memory.address, memory.size
         GONE.add(self, partial(lender.back, memory, self._lent))
@@ -125,7 +129,7 @@ class Steady:
             return address
         return self._steady(row, size)
 
-    def read(self, gpu: Any, row: int, array: DeviceArray | Array) -> int:
+    def read(self, gpu: Driver | Simulator, row: int, array: DeviceArray | Array) -> int:
         """Make an array available to launches and return its address. Host arrays must be small."""
         size = array.nbytes
         if type(array) is DeviceArray:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,8 +37,11 @@ from .codegen import (
     share,
     side_by_side,
 )
-from .runtime.device import device, empty
-from .runtime.device_array import DeviceArray
+from .runtime.device import DeviceArray, device, empty
+
+if TYPE_CHECKING:
+    from .runtime.driver import Driver
+    from .runtime.simulator import Simulator
 
 _kernels: OrderedDict[tuple[str, ...], CudaKernel] = OrderedDict()  # least recently used first
 KERNELS = 2048  # most cached kernels: programs whose shapes keep changing need ever new ones
@@ -82,6 +85,16 @@ class CudaKernel:
         return self._compiled
 
 
+class Launcher(Protocol):
+    """Launches kernels and products: a device, or the recorder of a graph."""
+
+    def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
+        """Launch a kernel."""
+
+    def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
+        """Launch a product of matrices; see `runtime.driver.Driver.gemm`."""
+
+
 class Launch(NamedTuple):
     """A kernel and its arguments: values, then the addresses of places, given by number."""
 
@@ -91,7 +104,7 @@ class Launch(NamedTuple):
     values: tuple[int, ...]
     places: tuple[int, ...]
 
-    def run(self, gpu: Any, at: Sequence[int]) -> None:
+    def run(self, gpu: Launcher, at: Sequence[int]) -> None:
         """Launch the kernel. ``at`` has the address of each place."""
         args = [*self.values, *(at[k] for k in self.places)]
         gpu.launch(self.kernel.get(), self.blocks, self.threads, args)
@@ -104,7 +117,7 @@ class Product(NamedTuple):
     scalars: tuple[int, ...]
     places: tuple[int, ...]
 
-    def run(self, gpu: Any, at: Sequence[int]) -> None:
+    def run(self, gpu: Launcher, at: Sequence[int]) -> None:
         """Launch the product."""
         gpu.gemm(self.dtype, self.scalars, *(at[k] for k in self.places))
 
@@ -117,7 +130,7 @@ class OnHost(NamedTuple):
     specs: tuple[Spec, ...]
     places: tuple[int, ...]
 
-    def run(self, gpu: Any, at: Sequence[int]) -> None:
+    def run(self, gpu: Driver | Simulator, at: Sequence[int]) -> None:
         """Download the operands, compute the op and upload the result."""
         result, *arrays = (np.empty(spec.shape, spec.dtype.numpy_dtype) for spec in self.specs)
         for k, array in zip(self.places[1:], arrays, strict=True):
@@ -213,7 +226,7 @@ def written_out(
     return Launch(compiled, blocks(size), threads(), (size,), tuple(places))
 
 
-def launch_all(gpu: Any, launches: Iterable[Launch], at: Sequence[int]) -> None:
+def launch_all(gpu: Launcher, launches: Iterable[Launch], at: Sequence[int]) -> None:
     """Run launches in order. ``at`` are the addresses of their places."""
     for launch in launches:
         launch.run(gpu, at)
@@ -366,7 +379,7 @@ def _finish(name: str, dtype: str, count: int, partials: int, out: int) -> Launc
 
 
 def draw_values(name: str, key: list[int], spec: Spec) -> DeviceArray:
-    """Draw random numbers on the GPU; see `core.cpu.executor.Executor.draw`."""
+    """Draw random numbers on the GPU; see `core.cpu.executor.CpuExecutor.draw`."""
     dtype = spec.dtype.name
     compiled = library_kernel("random", name, (dtype,), ["int64", "uint64", "uint64", f"*{dtype}"])
     gpu, count = device(), -(-spec.size * spec.dtype.size // RANDOM_BLOCK)
@@ -384,7 +397,7 @@ def full(value: int, spec: Spec) -> DeviceArray:
     return DeviceArray(memory, memory.address, spec.shape, spec.dtype.numpy_dtype)
 
 
-def probe(gpu: Any) -> None:
+def probe(gpu: Driver | Simulator) -> None:
     """Run a kernel and check its result.
 
     Raises:

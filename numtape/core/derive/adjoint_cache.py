@@ -7,13 +7,16 @@ the same as before, the same rows are appended again.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compile.passes import Block, pack_arguments
 from ..log.log import Log
 from ..plan.structure_cache import StructureCache, columns_of, operands_of
 from ..values.intern_table import generation
 from ..values.memory import Array
+
+if TYPE_CHECKING:
+    from .templates import TemplateTable
 
 Key = tuple[Any, ...]
 
@@ -56,7 +59,7 @@ class Adjoints:
         operands: Array,
         source_rows: list[int],
         watched: list[int],
-        templates: Any,
+        templates: TemplateTable | list[object],
     ) -> None:
         self.n, self.count, self.source_rows, self.watched = n, log.n - n, source_rows, watched
         self.templates, self.reuse_count, self.columns_id = templates, 0, 0
@@ -124,7 +127,7 @@ class AdjointCache:
         extra_n: int,
         source_rows: list[int],
         watched: list[int],
-        templates: Any,
+        templates: TemplateTable | list[object],
     ) -> None:
         """Store the rows that were appended after the first ``n`` rows, if those came before.
 

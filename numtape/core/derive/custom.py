@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,15 @@ from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .reachability import FOLLOWED, operands
 
+if TYPE_CHECKING:
+    from .templates import TransposeWorkspace
+
 NEEDED = 2
 
 Grad = Callable[[list[Tensor]], list[Tensor | None]]
 
 
-def _link_spec(op: Op, *specs: Spec, **_: Any) -> Spec:
+def _link_spec(op: Op, *specs: Spec, **_: object) -> Spec:
     return intern((), float32)
 
 
@@ -137,7 +140,7 @@ def append_upstream(log: Log, specs: Sequence[Spec]) -> list[Tensor]:
     return [record(UPSTREAM, (), spec=spec) for spec in specs]
 
 
-def call_gradient(log: Log, row: int, work: Any) -> None:
+def call_gradient(log: Log, row: int, work: TransposeWorkspace) -> None:
     """Call the function behind a result's row, and add its adjoints to those of the operands.
 
     Rows written so far are published first, because the function may read their values.
@@ -160,7 +163,9 @@ def call_gradient(log: Log, row: int, work: Any) -> None:
     work.cursor[0], work.cursor[1], work.cursor[2] = row - 1, log.n, log.extra_n
 
 
-def _contributions(log: Log, row: int, link: int, work: Any) -> list[tuple[int, int]]:
+def _contributions(
+    log: Log, row: int, link: int, work: TransposeWorkspace
+) -> list[tuple[int, int]]:
     """Return pairs of a row and a row to be added to its adjoint."""
     flags = work.flags
     if not flags[link] & FOLLOWED:  # the tape follows no input of the function

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from .reachability import FOLLOWED, RECORDED, operands
 from .tape import Tape
 from .templates import TransposeWorkspace, current_templates
 from .transpose import _flag_rows, _locate_sources, _run_transpose, _tape_state
+
+if TYPE_CHECKING:
+    from ..values.memory import Array
 
 
 class Explanation(str):
@@ -42,7 +45,7 @@ def describe_row(log: Log, row: int) -> str:
     return f"{op.name} (shape {list(spec.shape)}, {spec.dtype.name}){at}"
 
 
-def _lines(log: Any) -> dict[int, str]:
+def _lines(log: Log) -> dict[int, str]:
     """Return the recorded source lines, by row."""
     lines: dict[int, str] = getattr(log.tensors, "lines", {})
     return lines
@@ -72,7 +75,7 @@ def rows_between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
 
 
 def find_breaks(
-    log: Log, bounds: list[int], flags: Any, target: int, path: set[int], sources: set[int]
+    log: Log, bounds: list[int], flags: Array, target: int, path: set[int], sources: set[int]
 ) -> list[str]:
     """Describe where a gradient from a target along a path ends, the last row first."""
     breaks, visited, pending = [], set[int](), {target}
@@ -140,7 +143,7 @@ def first_nonfinite(log: Log, rows: list[int]) -> tuple[int, str] | None:
     return None
 
 
-def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Any) -> str:
+def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Array) -> str:
     """Describe where NaN or infinity came from, in values and in adjoints."""
     # All rows behind the target, whether they depend on the source or not.
     behind, pending = set[int](), [target]
@@ -210,7 +213,7 @@ def explain(
 def _explain_path(
     log: Log,
     bounds: list[int],
-    flags: Any,
+    flags: Array,
     target: int,
     location: tuple[int, int],
     of: Tensor | Variable,
@@ -294,7 +297,12 @@ class Unconnected:
     """
 
     def __init__(
-        self, log: Log, tape: Tape, targets: list[Any], sources: list[Any], recording: Any = None
+        self,
+        log: Log,
+        tape: Tape,
+        targets: list[Any],
+        sources: list[Any],
+        recording: RowSnapshot | None = None,
     ) -> None:
         locations = _locate_sources(log, [*targets, *sources])
         if recording is None:
@@ -305,7 +313,7 @@ class Unconnected:
             for x, location in zip([*targets, *sources], locations, strict=True)
         }
 
-    def _find(self, x: Any) -> tuple[int, int] | None:
+    def _find(self, x: object) -> tuple[int, int] | None:
         reference, location = self._locations.get(id(x), (None, None))
         return location if reference is not None and reference() is x else None
 

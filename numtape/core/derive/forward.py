@@ -24,7 +24,7 @@ from ..ops.elementwise import add
 from ..ops.joining import CONCAT
 from ..ops.movement import BROADCAST
 from ..values.intern_table import clearable_cache
-from ..values.spec import SPECS, Spec, intern
+from ..values.spec import SPECS, Spec, TensorShape, intern
 from ..values.tensor import Tensor
 from .reachability import operands
 from .tape import Tape
@@ -361,9 +361,9 @@ def _run_rule(
     return None if is_disturbed else (rule_log, targets)
 
 
-def check_tangent_shape(primal: Any, tangent: Tensor) -> None:
-    """Raise an error unless a tangent has its primal's shape."""
-    if primal.shape != tangent.shape:
+def check_tangent_shape(primal: TensorShape, tangent: TensorShape) -> None:
+    """Raise an error unless the shape of a tangent is that of its primal."""
+    if primal != tangent:
         raise InvalidArgumentError(
-            f"A tangent has the shape of its primal, {primal.shape}: got {tangent.shape}."
+            f"A tangent has the shape of its primal, {primal}: got {tangent}."
         )

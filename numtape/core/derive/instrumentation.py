@@ -81,7 +81,7 @@ def caller() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def check_finite(log: Any, tensor: Tensor) -> None:
+def check_finite(log: Log, tensor: Tensor) -> None:
     """Raise InvalidArgumentError if a row has NaN or infinity that its op produced."""
     row = tensor._row
     code = log.code[row]

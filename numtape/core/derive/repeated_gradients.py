@@ -8,7 +8,7 @@ seeds of the caller. The machine code runs first, and leaves any case that diffe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ..values.spec import SPECS, intern
 from ..values.tensor import Tensor
 from .adjoint_cache import Adjoints
 from .tape import Tape
+
+if TYPE_CHECKING:
+    from ..values.memory import Array
 
 _API = {
     "MAKE_TUPLE": "PyTuple_New",
@@ -55,7 +58,7 @@ MAX_SOURCES = 256  # of one gradient
 _KINDS = frozenset((Tensor, Variable))
 
 
-def gradient_fast_path(tape: Tape, target: Any, sources: Any) -> Any:
+def gradient_fast_path(tape: Tape, target: object, sources: object) -> Any:
     """Return the gradient, or None if Python must compute it. Replaced by machine code."""
     return None
 
@@ -99,7 +102,7 @@ def describe_backend() -> str:
 
 
 def prepare(
-    tape: Tape, first: tuple[int, int], target: Any, sources: Any, results: list[Any]
+    tape: Tape, first: tuple[int, int], target: object, sources: object, results: list[Any]
 ) -> None:
     """Let machine code do what was just done, if it was repeated often enough and is possible.
 
@@ -137,7 +140,7 @@ def _make_fast_path(
     tape: Tape,
     adjoints: Adjoints,
     first: tuple[int, int],
-    target: Any,
+    target: Tensor,
     sources: Any,
     results: list[Any],
 ) -> RepeatedGradient | None:
@@ -248,7 +251,7 @@ class RepeatedGradient(KeepAlive):
         }
         self.words = view(word_array(gradient_words, gradient_words.GRADIENT_WORDS, self._numbers))
 
-    def _array(self, array: Any) -> int:
+    def _array(self, array: Array) -> int:
         """Keep an array alive and return its address."""
         self._owned.append(array)
         return address_of(array)

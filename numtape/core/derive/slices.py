@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from ..values.tensor import Tensor
 from .batching import Lanes, batch_rows, broadcast_to_lanes, dependent_rows
 from .reachability import operands
 from .transpose import placeholder
+
+if TYPE_CHECKING:
+    from ..ops.random import Draw
+    from ..values.annotations import TensorLike
 
 
 class NotForAll(BaseException):
@@ -77,7 +81,7 @@ class SliceLog(Log):
         self.lanes[tensor._row] = values
         return tensor
 
-    def row_of(self, value: Any, like: Spec | None, op: str) -> tuple[int, Spec]:
+    def row_of(self, value: TensorLike, like: Spec | None, op: str) -> tuple[int, Spec]:
         """Return the row of any operand. Arrays and outer tensors are recorded in ``outer``."""
         if isinstance(value, np.ndarray):
             with self.outside():
@@ -167,7 +171,7 @@ class SliceLog(Log):
                 "A tensor of a function that vectorized_map called is used after its end."
             )
         if self.varies(tensor._row):
-            raise NotForAll("it looks at a value of a slice")
+            raise NotForAll("it reads a value of a slice")
         with self.outside():
             return self.shared_tensor(tensor._row)._array()
 
@@ -186,7 +190,7 @@ class SliceLog(Log):
         with self.outside():
             return every(self.shared_tensor(row), on_array, on_tensor, message)
 
-    def draw(self, draw: Any) -> Tensor:
+    def draw(self, draw: Draw) -> Tensor:
         """Draw different random numbers for each slice."""
         with self.outside():
             draws = [drawn_anew(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
@@ -198,7 +202,7 @@ class SliceLog(Log):
         with self.outside() as outer:
             return outer.current_value(variable)
 
-    def convert_input(self, value: Any, array: Array) -> Any:
+    def convert_input(self, value: object, array: Array) -> Any:
         """Convert an array as in ``outer``."""
         with self.outside() as outer:
             return outer.convert_input(value, array)
@@ -207,11 +211,11 @@ class SliceLog(Log):
         """Forward to ``outer``."""
         self.outer.on_default_copied(array)
 
-    def on_container_created(self, container: Any) -> None:
+    def on_container_created(self, container: object) -> None:
         """Forward to ``outer``."""
         self.outer.on_container_created(container)
 
-    def on_container_copied(self, container: Any, original: Any) -> None:
+    def on_container_copied(self, container: object, original: object) -> None:
         """Forward to ``outer``."""
         self.outer.on_container_copied(container, original)
 
@@ -239,7 +243,7 @@ class SliceLog(Log):
         """Return whether a tape records, here or outside."""
         return self._is_followed_outside() or super().is_recorded()
 
-    def segment(self, *_: Any) -> Any:
+    def segment(self, *_: object) -> Any:
         """Refuse custom gradients inside a tape, which could not tell the slices apart."""
         if self._is_followed_outside():
             raise NotForAll("it calls a function that has a custom gradient, inside a tape")

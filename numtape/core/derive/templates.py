@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ResourceExhaustedError
-from ...kernels.passes.templates import ENTRY_WORDS
+from ...kernels.passes.rows import ENTRY_WORDS
 from ..compile.passes import Block, Numbers
 from ..log.log import Log
 from ..log.op import CODES, VARIADIC

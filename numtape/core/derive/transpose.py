@@ -8,13 +8,14 @@ templates. Start with `append_adjoints`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...kernels.passes.rows import AT_FIRST_READ, NEEDED
-from ...kernels.passes.templates import (
+from ...kernels.passes.rows import (
+    AT_FIRST_READ,
     CALLS,
     DONE,
     INPUT,
+    NEEDED,
     NO_TEMPLATE,
     NOTHING,
     G,
@@ -38,6 +39,9 @@ from .custom import call_gradient
 from .reachability import check_registered, lost_sources, operands
 from .tape import Tape
 from .templates import Key, TemplateTable, TransposeWorkspace, current_templates
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 ADD_CODE = add.op.code()
 
@@ -123,7 +127,7 @@ def placeholder(log: Log, spec: Spec) -> Tensor:
     return log.tensor(n, spec)
 
 
-def unbroadcast(adjoint: Any, spec: Spec, op: str) -> Tensor:
+def unbroadcast(adjoint: TensorLike, spec: Spec, op: str) -> Tensor:
     """Sum an adjoint over the axes along which the operand was broadcast."""
     tensor = as_tensor(adjoint)
     if tensor.dtype is not spec.dtype:

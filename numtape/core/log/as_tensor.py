@@ -14,7 +14,7 @@ or NumPy value becomes: `to_array` for operands, `new_array` for `to_tensor`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ..values.dtypes import DType
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor, of_array
 from .log import Log, local
+
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
 
 
 def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor:
@@ -35,7 +38,7 @@ def as_tensor(value: Any, like: Spec | None = None, op: str = "Const") -> Tensor
     return value if type(value) is Tensor else _append_operand(value, like, op)
 
 
-def _append_operand(value: Any, like: Spec | None, op: str) -> Tensor:
+def _append_operand(value: TensorLike, like: Spec | None, op: str) -> Tensor:
     def row_of(log: Log) -> tuple[int, Spec]:
         row, spec = log.row_of(value, like, op)
         if type(value) is float or type(value) is int:

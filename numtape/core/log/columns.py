@@ -18,7 +18,7 @@ PACK: dict[dtypes.DType, Callable[[Any], bytes]] = {
 
 
 def _packer(dtype: dtypes.DType) -> Callable[[Any], bytes]:
-    def pack(value: Any) -> bytes:
+    def pack(value: float) -> bytes:
         return convert_array(np.float64(value), dtype.numpy_dtype).tobytes()
 
     return pack

@@ -29,8 +29,8 @@ from .thread_state import raised_by_signal_handler
 
 MAX_LAZY_PER_SCAN = 16  # up to this many lazy arrays are considered again in every evaluation
 
-# Returns the module of a device's executor; set in `core.wiring`.
-module_of: Callable[[str], Any] = settings.unset
+# Returns the class of a device's executor; None during its import. Set in `core.bindings`.
+executor_class_of: Callable[[str], Any] = settings.unset
 _executors: dict[str, Executor] = {}
 
 
@@ -39,18 +39,21 @@ def executor() -> Executor:
     name = settings.device()
     result = _executors.get(name)
     if result is None:
-        module = module_of(name)
-        if not hasattr(module, "Executor"):
+        executor_class = executor_class_of(name)
+        if executor_class is None:
             raise RuntimeError(
-                "A signal handler or a finalizer looks at a value while its thread imports what "
-                "computes values. Look at one before, or set a flag and look later."
+                "A signal handler or a finalizer reads a value while its thread imports the "
+                "executor. Read a value earlier in the program, or set a flag and read later."
             )
-        result = _executors.setdefault(name, module.Executor())
+        result = _executors.setdefault(name, executor_class())
     return result
 
 
 def evaluate_fast_path(log: Log, tensor: Tensor) -> Any:
-    """Return the value if machine code can repeat an evaluation; see `core.cpu.repeated_looks`."""
+    """Return the value if machine code can repeat an evaluation.
+
+    See `core.cpu.repeated_evaluation`.
+    """
     return None
 
 
@@ -72,13 +75,13 @@ def evaluate_on_device(log: Log, tensor: Tensor) -> Any:
         if log.columns.state_view[tensor._row] == VALUE:
             return log.stored_value(tensor._row, tensor._spec)
         raise RuntimeError(
-            "A signal handler or a finalizer looks at a value of the log that is being swept. "
-            "Look at values that were computed before, or set a flag and look later."
+            "A signal handler or a finalizer reads a value of the log that is being evaluated. "
+            "Read values that were computed before, or set a flag and read later."
         )
     return _run_isolated(log, _evaluate_locked, tensor)
 
 
-def _run_isolated(log: Log, work: Any, tensor: Tensor | None = None) -> Any:
+def _run_isolated(log: Log, work: Callable[..., Any], tensor: Tensor | None = None) -> Any:
     """Run ``work`` on a log while handlers and finalizers of the thread record in another log."""
     current, evaluating = local.log, local.evaluating
     if evaluating:  # an interrupt may have left logs whose evaluation has ended

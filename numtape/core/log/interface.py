@@ -41,17 +41,17 @@ class LogInterface:
     def on_variable_created(self, variable: Variable) -> None:
         """Note that the program has created a variable."""
 
-    def convert_input(self, value: Any, array: Array) -> Any:
+    def convert_input(self, value: object, array: Array) -> Any:
         """Return ``array``, a copy of the program's array ``value``, or a tensor for it."""
         return array
 
     def on_default_copied(self, array: Array) -> None:
         """Note that a called function uses a copy of an array that is a parameter's default."""
 
-    def on_container_created(self, container: Any) -> None:
+    def on_container_created(self, container: object) -> None:
         """Note that a called function gets a container that no other code refers to."""
 
-    def on_container_copied(self, container: Any, original: Any) -> None:
+    def on_container_copied(self, container: object, original: object) -> None:
         """Note that a called function gets ``container`` in place of the caller's ``original``."""
 
     def draw(self, draw: Any) -> Tensor | None:
@@ -82,7 +82,7 @@ class LogInterface:
     def guard_value(self, make_tensor: Callable[[], Tensor]) -> None:
         """Guard a number: replays continue only if it is the same."""
 
-    def copy_lines(self, other: Any, rows: Sequence[int] | Array | None = None) -> None:
+    def copy_lines(self, other: LogInterface, rows: Sequence[int] | Array | None = None) -> None:
         """Copy the source lines of rows that another log recorded, if source lines are noted.
 
         The rows have the same numbers in both logs, or are those in ``rows``.

@@ -1,12 +1,18 @@
-"""The layer context of a thread: training mode, enclosing layers, masks and added losses."""
+"""The layer context of a thread: training mode, enclosing layers, masks, losses and logits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..values.tensor import Tensor
-from .log import local
+from .. import settings
+from ..values.spec import SPECS
+from ..values.tensor import Tensor, of_array
+from .log import Log, local
+from .op import CODES
+
+if TYPE_CHECKING:
+    from .interface import LogInterface
 
 
 def current_training() -> bool | None:
@@ -15,7 +21,7 @@ def current_training() -> bool | None:
 
 
 def call_within(
-    layer: Any, value: bool | None, function: Callable[..., Any], *arguments: Any
+    layer: object, value: bool | None, function: Callable[..., Any], *arguments: Any
 ) -> Any:
     """Call a function that is part of a layer's call, or that builds the layer.
 
@@ -39,7 +45,7 @@ def call_within(
         # end atomic
 
 
-def enclosing_layer(layer: Any) -> Any:
+def enclosing_layer(layer: object) -> Any:
     """Return the layer that is calling or building ``layer``, or None."""
     layers = local.layers
     while layers and layers[0] is layer:
@@ -47,12 +53,12 @@ def enclosing_layer(layer: Any) -> Any:
     return layers[0] if layers else None
 
 
-def mask_of(x: Any) -> Any:
+def mask_of(x: object) -> Any:
     """Return the mask that a layer gave to a tensor, or None."""
     return getattr(x, "_keras_mask", None)
 
 
-def set_mask(x: Any, mask: Any) -> None:
+def set_mask(x: object, mask: Any) -> None:
     """Set the mask of a tensor."""
     if isinstance(x, Tensor):
         x._keras_mask = mask
@@ -61,7 +67,7 @@ def set_mask(x: Any, mask: Any) -> None:
 class EndedLoss:
     """Stands for a loss that was added in a recorded call which has ended. It has no value."""
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise ValueError(
             "The losses that a layer added in a call of a `tf.function` (or of `fit`) have no "
             "values outside of it: use `losses` inside the function, and return what is made of "
@@ -100,13 +106,13 @@ class Losses:
             local.log.refuse("it reads losses that a layer added before")
         return [EndedLoss() for _ in range(self._ended_count)] + [loss for loss, _ in self._entries]
 
-    def forget(self, ended: Any) -> int:
+    def forget(self, ended: object) -> int:
         """Remove losses of a recorded call which ends. Return how many there were."""
         before = len(self._entries)
         self._entries = [(loss, log) for loss, log in self._entries if log is not ended]
         return before - len(self._entries)
 
-    def __deepcopy__(self, memo: Any) -> Losses:
+    def __deepcopy__(self, memo: object) -> Losses:
         return Losses()
 
     def __reduce__(self) -> Any:
@@ -118,7 +124,7 @@ def has_losses() -> bool:
     return bool(local.losses)
 
 
-def drop_ended_losses(log: Any, is_kept: bool = False) -> None:
+def drop_ended_losses(log: LogInterface, is_kept: bool = False) -> None:
     """Remove the losses that were added in a recorded call which ends.
 
     Args:
@@ -132,3 +138,47 @@ def drop_ended_losses(log: Any, is_kept: bool = False) -> None:
             log.refuse("it adds losses to a layer whose call goes on")
         for losses, count in dropped:
             losses._ended_count = count
+
+
+_ACTIVATIONS = "Sigmoid", "Softmax"  # ops whose operand is the logits
+
+
+def with_logits(y: Tensor, x: Tensor) -> Tensor:
+    """Return ``y`` with a reference to the logits ``x`` that it was computed from."""
+    y._keras_logits = x
+    return y
+
+
+def logits_of(y: Tensor, op: str) -> Tensor | None:
+    """Return the logits of ``y``, set by a Keras activation or implied by the op of this name."""
+    log = local.log
+    if log.nested and y._home is not log:
+        return None  # the call got it from outside
+    if hasattr(y, "_keras_logits"):
+        return y._keras_logits
+    if _activation_in_call(y, log) != op:
+        return None
+    row = log.a[y._row]
+    logits: Tensor = log.tensor(row, SPECS.specs[log.spec[row]])
+    return logits
+
+
+def without_logits(y: Tensor) -> Tensor:
+    """Return ``y``, or, if it has logits, a tensor of the same value without them."""
+    if settings.eager or not (hasattr(y, "_keras_logits") or _activation_in_call(y, local.log)):
+        return y
+    home, log = y._home, local.log
+    if home is not log and isinstance(home, Log):
+        return y  # of another thread or from outside of the call; `logits_of` ignores it there
+    result = log.tensor(y._row, y._spec) if home is log else of_array(home, y._spec)
+    result._keras_logits = None
+    return result
+
+
+def _activation_in_call(y: Tensor, log: Log) -> str:
+    """Return the activation that a tensor's row is, if a function is being called; "" for none."""
+    called = log.nested or (local.journal is not None and not settings.eager)
+    if y._home is not log or not called:
+        return ""
+    name = CODES.entries[log.code[y._row]][0].name
+    return name if name in _ACTIVATIONS else ""

@@ -56,7 +56,7 @@ SWEEP_BYTES = 256 << 20
 SLACK = 64  # rows one op may append besides its own: constants, variable reads
 
 
-def _no_spec(*_: Any) -> Spec:
+def _no_spec(*_: object) -> Spec:
     raise AssertionError("leaves are not recorded as ops")
 
 
@@ -266,7 +266,7 @@ class Log(LogInterface):
             if self.bytes > self.bytes_limit:
                 self.limit = 0  # the next op evaluates and rewinds, if no tape holds the rows
 
-    def constant(self, value: Any, spec: Spec) -> int:
+    def constant(self, value: float, spec: Spec) -> int:
         """Return the row of a Python number of ``spec`` (one element); equal numbers share a row.
 
         ``-0.0`` and ``0.0`` are different, and so are equal numbers of different dtypes.
@@ -366,7 +366,8 @@ class Log(LogInterface):
         while True:
             variables = self.variables
             number = self.number(variable)
-            spec, home = value._spec, value._home
+            home: object = value._home
+            spec = value._spec
             if home is self:
                 # atomic: see core.values.intern_table
                 n = self.n
@@ -545,7 +546,7 @@ class RuleLog(Log):
 
     def evaluate_row(self, tensor: Tensor) -> Any:
         """Raise an error: there is no value."""
-        raise RuntimeError("A derivative rule looked at a value; it may only record ops.")
+        raise RuntimeError("A derivative rule read a value; it may only record ops.")
 
     def collect(self) -> bool:
         """Return False: rows keep their numbers."""

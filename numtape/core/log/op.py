@@ -109,7 +109,9 @@ class Op:
         self.codes[code.id] = code
         return code.id
 
-    def with_attributes(self, attributes: dict[str, Any], operands: Any = None) -> OpCode:
+    def with_attributes(
+        self, attributes: dict[str, Any], operands: tuple[Spec, ...] | None = None
+    ) -> OpCode:
         """Return this op with attributes (whose values are hashable).
 
         A variadic op has a code for each combination of ``operands``, a tuple of specs.
@@ -126,7 +128,7 @@ class OpCode:
 
     __slots__ = ("__weakref__", "id")
 
-    def __init__(self, id_: int, key: Any) -> None:
+    def __init__(self, id_: int, key: object) -> None:
         self.id = id_
 
 
@@ -143,7 +145,9 @@ class CodeTable(InternTable[OpCode]):
         self.gradient = reserve_zeros((CAPACITY,), np.int32)
         self.lane = reserve_zeros((CAPACITY,), np.int32)
 
-    def _write_fields(self, n: int, key: Any, code: OpCode) -> tuple[Op, dict[str, Any]]:
+    def _write_fields(
+        self, n: int, key: tuple[Any, ...], code: OpCode
+    ) -> tuple[Op, dict[str, Any]]:
         """Write the fields of a code. Return its entry, the op and the attributes."""
         op, _, *attributes = key
         self.kind[n] = op.kind

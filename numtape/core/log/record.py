@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ...errors import InvalidArgumentError
 from .. import settings
@@ -33,13 +33,16 @@ from .log import Log, local
 from .op import VARIADIC, Op, OpCode
 from .variable import Variable
 
+if TYPE_CHECKING:
+    from ..values.annotations import TensorLike
+
 
 class Recorder(Protocol):
     """A function that records one op."""
 
     op: Op
 
-    def __call__(self, *operands: Any, name: str | None = None) -> Tensor:
+    def __call__(self, *operands: TensorLike, name: str | None = None) -> Tensor:
         """Append one row."""
 
 
@@ -47,28 +50,28 @@ class Unary(Recorder, Protocol):
     """The type of recorders of one operand, passed by position or under its TensorFlow name."""
 
     @overload  # type: ignore[override]
-    def __call__(self, x: Any, /, name: str | None = None) -> Tensor: ...
+    def __call__(self, x: TensorLike, /, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, *, x: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, *, x: TensorLike, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, *, features: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, *, features: TensorLike, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, *, input: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, *, input: TensorLike, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, *, tensor: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, *, tensor: TensorLike, name: str | None = None) -> Tensor: ...
 
 
 class Binary(Recorder, Protocol):
     """The type of recorders of two operands."""
 
     @overload  # type: ignore[override]
-    def __call__(self, x: Any, y: Any, /, name: str | None = None) -> Tensor: ...
+    def __call__(self, x: TensorLike, y: TensorLike, /, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, x: Any, /, *, y: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, x: TensorLike, /, *, y: TensorLike, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, a: Any, /, *, x: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, a: TensorLike, /, *, x: TensorLike, name: str | None = None) -> Tensor: ...
     @overload
-    def __call__(self, *, x: Any, y: Any, name: str | None = None) -> Tensor: ...
+    def __call__(self, *, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
 
 
 def unary(op: Op, **attributes: Any) -> Recorder:
@@ -76,7 +79,7 @@ def unary(op: Op, **attributes: Any) -> Recorder:
     code = op.code(attributes)
     results: dict[Spec, Spec] = clearable_cache()
 
-    def record(x: Any, name: str | None = None) -> Tensor:
+    def record(x: TensorLike, name: str | None = None) -> Tensor:
         log = local.log
         tensors = log.tensors
         if type(x) is Tensor and x._home is log:
@@ -170,7 +173,7 @@ def binary(op: Op, **attributes: Any) -> Recorder:
 def make_reflected(record: Recorder) -> Any:
     """Return the reflected operator of a binary function: ``y op x``."""
 
-    def reflect(x: Any, y: Any) -> Tensor:
+    def reflect(x: TensorLike, y: TensorLike) -> Tensor:
         return record(y, x)
 
     offer_to_native(reflect)
@@ -180,7 +183,7 @@ def make_reflected(record: Recorder) -> Any:
 def record_if_inexact(record: Recorder, otherwise: Callable[..., Tensor]) -> Any:
     """Return an operator that records an op if its first operand is a float or complex tensor."""
 
-    def dispatch(x: Any, y: Any, *more: Any) -> Tensor:
+    def dispatch(x: TensorLike, y: TensorLike, *more: object) -> Tensor:
         if type(x) is Tensor and x._spec.inexact and not more:
             return record(x, y)
         return otherwise(x, y, *more)
@@ -195,7 +198,7 @@ def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tenso
     ``x`` must be a float or complex tensor.
     """
 
-    def dispatch(x: Any, y: Any) -> Tensor:
+    def dispatch(x: TensorLike, y: TensorLike) -> Tensor:
         if type(x) is Tensor and x._spec.inexact and (type(y) is float or type(y) is int):
             return record(y, x)
         return otherwise(x, y)
@@ -224,21 +227,21 @@ def publish_recorder(record: Any, op: Op, make_stub: Callable[[Any], Any]) -> Re
     return recorder
 
 
-def _make_unary_stub(record_row: Any) -> Any:
-    def record(x: Any, name: str | None = None) -> Tensor:
+def _make_unary_stub(record_row: Callable[..., Any]) -> Any:
+    def record(x: TensorLike, name: str | None = None) -> Tensor:
         return record_row(x)  # type: ignore[no-any-return]
 
     return record
 
 
-def _make_binary_stub(record_row: Any) -> Any:
-    def record(x: Any, y: Any, name: str | None = None) -> Tensor:
+def _make_binary_stub(record_row: Callable[..., Any]) -> Any:
+    def record(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return record_row(x, y)  # type: ignore[no-any-return]
 
     return record
 
 
-def spec_of(value: Any) -> Spec | None:
+def spec_of(value: object) -> Spec | None:
     """Return the spec of a tensor or variable, or None for any other value."""
     if type(value) is Tensor or isinstance(value, Variable):
         return value._spec
@@ -337,7 +340,7 @@ def _try_append(
         op_code = op.with_attributes(attributes, tuple(specs) if op.arity == VARIADIC else None)
         spec = op.spec(op, *specs, **attributes)
         _codes_and_specs[key] = op_code, spec
-    count, code = len(rows), op_code.id  # `found` is held until the row is there
+    count, code = len(rows), op_code.id  # `op_code` is referenced until the row is published
     tensor = Tensor()
     if op.arity == VARIADIC:
         log.reserve_operands(count)
@@ -400,7 +403,7 @@ def ternary(op: Op) -> Recorder:
     code = op.code({})
     results: dict[tuple[Spec, Spec, Spec], Spec] = clearable_cache()
 
-    def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
+    def record(x: TensorLike, y: TensorLike, z: TensorLike, name: str | None = None) -> Tensor:
         log = local.log
         tensors = log.tensors
         a, sx = log.row_of(x, None, op.name)
@@ -432,8 +435,8 @@ def ternary(op: Op) -> Recorder:
     return publish_recorder(record, op, _make_ternary_stub)
 
 
-def _make_ternary_stub(record_row: Any) -> Any:
-    def record(x: Any, y: Any, z: Any, name: str | None = None) -> Tensor:
+def _make_ternary_stub(record_row: Callable[..., Any]) -> Any:
+    def record(x: TensorLike, y: TensorLike, z: TensorLike, name: str | None = None) -> Tensor:
         return record_row(x, y, z)  # type: ignore[no-any-return]
 
     return record

@@ -12,14 +12,9 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ..values.weakrefs import WeakObjectMap
-
-if TYPE_CHECKING:
-    from ..values.tensor import Tensor
-    from .log import Log
-    from .variable import Variable
 
 
 def raised_by_signal_handler(error: BaseException) -> bool:
@@ -47,8 +42,8 @@ class Rule(NamedTuple):
       globals: The globals of the rule, which need not be numtape's.
     """
 
-    log: Log
-    outer: Log
+    log: Any  # a `RuleLog`
+    outer: Any  # a `Log`
     runner: CodeType
     globals: dict[str, Any]
 
@@ -60,7 +55,7 @@ class LogByCaller:
     handler or a finalizer, which is other code, gets the log that was current before.
     """
 
-    def __get__(self, thread: Any, kind: Any = None) -> Any:
+    def __get__(self, thread: ThreadState, kind: type | None = None) -> Any:
         rule: Rule | None = thread.rule
         if rule is None:  # a finalizer interrupts the creation of the thread's log, and sets it
             return vars(thread).setdefault("log", thread.make_log())
@@ -81,8 +76,8 @@ class ThreadState(threading.local):
     log: Any = LogByCaller()  # the current log; the descriptor is used only while a rule runs
 
     # While a call may have to be undone: the variables that it assigned, and their old values.
-    journal: dict[int, tuple[Variable, Tensor]] | None = None
-    evaluating: tuple[Log, ...] = ()  # logs that functions up the stack evaluate or rewind
+    journal: dict[int, tuple[Any, Any]] | None = None
+    evaluating: tuple[Any, ...] = ()  # logs that functions up the stack evaluate or rewind
     rule: Rule | None = None
     scope: str = ""  # prefix of the names of variables
     training: bool | None = None  # the training mode that layers inherit from their caller

@@ -7,6 +7,7 @@ A variable holds a value. A read records one row per log, until the next assignm
 from __future__ import annotations
 
 import copy
+import enum
 import itertools
 import operator
 import threading
@@ -21,18 +22,62 @@ from ..values import dtypes
 from ..values.dtypes import DType
 from ..values.hints import give_hints
 from ..values.indexed_slices import IndexedSlices
-from ..values.operator_types import Operators
 from ..values.spec import Spec, TensorShape, check_shape, intern
-from ..values.sync_policies import VariableAggregation, VariableSynchronization, check_policy
-from ..values.tensor import Reference, Tensor, html_of, of_array
+from ..values.tensor import Operators, Reference, Tensor, html_of, of_array
 from .as_tensor import append_tensor, to_tensor
 from .log import Log, local
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..values.annotations import DTypeLike, PartialShape, TensorLike
     from ..values.tensor import Tensor
 
 
-def _check_slices(sparse_delta: Any) -> IndexedSlices:
+class VariableSynchronization(enum.Enum):
+    """When a variable on several devices is synchronised. Here each variable is on one device.
+
+    Example:
+      >>> tf.Variable(1.0).synchronization is tf.VariableSynchronization.AUTO
+      True
+    """
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How values from several devices are combined. Here each variable is on one device.
+
+    Example:
+      >>> tf.Variable(1.0).aggregation is tf.VariableAggregation.NONE
+      True
+    """
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+def check_policy(
+    enum_type: type[enum.Enum], value: object, default: enum.Enum, argument: str, name: str | None
+) -> Any:
+    """Check that an argument is a member of an enum. None becomes the default.
+
+    Raises:
+      ValueError: If it is not a member.
+    """
+    if value is None:
+        return default
+    if not isinstance(value, enum_type):
+        raise ValueError(f"Invalid variable {argument} mode: {value} for variable: {name}")
+    return value
+
+
+def _check_slices(sparse_delta: object) -> IndexedSlices:
     if not isinstance(sparse_delta, IndexedSlices):
         raise TypeError(
             f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}"
@@ -56,7 +101,7 @@ after_fork_in_child(_renew_lock_after_fork)
 
 
 def _refuse_in_place(operator: str, instead: str) -> Callable[[Any, Any], NoReturn]:
-    def refuse(self: Any, other: Any) -> NoReturn:
+    def refuse(self: object, other: object) -> NoReturn:
         raise RuntimeError(f"Variable {operator} value not supported. Use `{instead}`.")
 
     return refuse
@@ -145,7 +190,7 @@ class Variable(Operators):
         """The shape."""
         return self._spec.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: PartialShape) -> None:
         """Check that the variable has this shape, which never changes.
 
         Args:
@@ -184,7 +229,7 @@ class Variable(Operators):
         result: Tensor = self.read_value()
         return result
 
-    def load(self: Any, value: Any, session: Any = None) -> None:
+    def load(self: Any, value: TensorLike, session: object = None) -> None:
         """Assign a value. Same as `assign`."""
         self.assign(value)
 
@@ -193,11 +238,11 @@ class Variable(Operators):
         result: Reference = self.ref()
         return result
 
-    def eval(self, session: Any = None) -> NoReturn:
+    def eval(self, session: object = None) -> NoReturn:
         """Raise a RuntimeError. Use `numpy` to get the value."""
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
-    def to_proto(self, export_scope: Any = None) -> NoReturn:
+    def to_proto(self, export_scope: object = None) -> NoReturn:
         """Raise a RuntimeError: numtape has no protocol buffers."""
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
@@ -224,7 +269,7 @@ class Variable(Operators):
     # Slice updates and reads. Updates of the same element are applied in order.
 
     def scatter_add(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Add slices.
 
@@ -244,37 +289,37 @@ class Variable(Operators):
         return self._scatter(sparse_delta, "add")
 
     def scatter_sub(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Subtract slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "sub")
 
     def scatter_mul(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Multiply by slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "mul")
 
     def scatter_div(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Divide by slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "div")
 
     def scatter_max(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Take the elementwise maximum with slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "max")
 
     def scatter_min(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Take the elementwise minimum with slices; see `scatter_add`."""
         return self._scatter(sparse_delta, "min")
 
     def scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Replace slices; of several with the same index the last one stays. See `scatter_add`.
 
@@ -285,12 +330,12 @@ class Variable(Operators):
         """
         return self._scatter(sparse_delta, "update")
 
-    def _scatter(self, sparse_delta: Any, how: str) -> Variable:
+    def _scatter(self, sparse_delta: IndexedSlices, how: str) -> Variable:
         slices = _check_slices(sparse_delta)
         return self._apply_update("updated", slices.indices, slices.values, how)
 
     def batch_scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Variable:
         """Replace slices in each example of a batch: variable and indices share the first axes.
 
@@ -311,7 +356,9 @@ class Variable(Operators):
         slices = _check_slices(sparse_delta)
         return self._apply_update("updated_in_batch", slices.indices, slices.values)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_add(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Variable:
         """Add elements or slices at index tuples.
 
         Example:
@@ -322,23 +369,31 @@ class Variable(Operators):
         """
         return self._apply_update("updated_nd", indices, updates, "add")
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_sub(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Variable:
         """Subtract at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "sub")
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_update(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Variable:
         """Replace at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "update")
 
-    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_max(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Variable:
         """Take the maximum at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "max")
 
-    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+    def scatter_nd_min(
+        self, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Variable:
         """Take the minimum at index tuples; see `scatter_nd_add`."""
         return self._apply_update("updated_nd", indices, updates, "min")
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Gather slices along the first axis. The derivative is `IndexedSlices`.
 
         Example:
@@ -347,7 +402,7 @@ class Variable(Operators):
         """
         return self._gather("gather", indices)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Gather elements or slices at index tuples: `gather_nd` of the value.
 
         Example:
@@ -358,7 +413,9 @@ class Variable(Operators):
 
     # Conversions for Python, NumPy and other libraries.
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         # A copy, as in TensorFlow, unless the caller asks for a view of the current value.
         return self._current_tensor().__array__(dtype, copy is not False)
 
@@ -423,18 +480,18 @@ class Variable(Operators):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], TensorLike] | None = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        import_scope: Any = None,
-        constraint: Any = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-        shape: Any = None,
+        variable_def: object = None,
+        dtype: DTypeLike | None = None,
+        import_scope: object = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation | None = VariableAggregation.NONE,
+        shape: PartialShape = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if variable_def is not None:
@@ -561,7 +618,7 @@ class Variable(Operators):
 
     def assign(
         self,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -595,7 +652,7 @@ class Variable(Operators):
 
     def assign_add(
         self,
-        delta: Any,
+        delta: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -627,7 +684,7 @@ class Variable(Operators):
 
     def assign_sub(
         self,
-        delta: Any,
+        delta: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -660,7 +717,7 @@ class Variable(Operators):
     def _assign_slice(
         self,
         key: Any,
-        value: Any,
+        value: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
         read_value: bool = True,
@@ -670,12 +727,12 @@ class Variable(Operators):
         with _update_lock:
             return self._assign_tensor(_ops["with_slice"](self, key, value), read_value)
 
-    def _apply_update(self, op: str, *args: Any) -> Variable:
+    def _apply_update(self, op: str, *args: object) -> Variable:
         """Assign the result of an op of the variable and these arguments."""
         with _update_lock:
             return self._assign_tensor(_ops[op](self, *args), True)
 
-    def _gather(self, op: str, indices: Any) -> Tensor:
+    def _gather(self, op: str, indices: TensorLike) -> Tensor:
         return _ops[op](self, indices)
 
     def _assign_tensor(self, value: Tensor, read_value: bool) -> Variable:
@@ -707,13 +764,13 @@ class Variable(Operators):
         result._original = self
         return result
 
-    def _to_tensor(self, value: Any) -> Tensor:
+    def _to_tensor(self, value: TensorLike) -> Tensor:
         """Convert a value to a tensor of this variable's dtype."""
         if type(value) is Tensor and value._spec.dtype is self._spec.dtype:
             return value
         return to_tensor(value, self._spec.dtype)
 
-    def _to_spec(self, value: Any) -> Tensor:
+    def _to_spec(self, value: TensorLike) -> Tensor:
         """Convert a value to a tensor of this variable's spec."""
         tensor = self._to_tensor(value)
         if tensor._spec is not self._spec:
@@ -723,7 +780,7 @@ class Variable(Operators):
             )
         return tensor
 
-    def _to_delta(self, value: Any) -> Tensor:
+    def _to_delta(self, value: TensorLike | None) -> Tensor:
         """Convert the argument of `assign_add` or `assign_sub` to a tensor of this spec."""
         if value is None:
             raise ValueError(
@@ -781,7 +838,7 @@ class Variable(Operators):
             self._policy,
         )
 
-    def __deepcopy__(self, memo: Any) -> Variable:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return _restore_variable(
             self.read_value(), self._trainable, self._name, self.dtype, self._policy
         )
@@ -793,7 +850,7 @@ ResourceVariable = Variable  # pickle looks the class up under this name
 
 
 def _restore_variable(
-    value: Any, trainable: bool, name: str, dtype: DType, policy: tuple[Any, ...]
+    value: TensorLike, trainable: bool, name: str, dtype: DType, policy: tuple[Any, ...]
 ) -> Variable:
     """Return a copy of a variable, or a variable that is read from a pickle."""
     constraint, synchronization, aggregation = policy
@@ -805,14 +862,14 @@ def _restore_variable(
         synchronization=synchronization,
         aggregation=aggregation,
     )
-    variable._name = name  # whatever the scope is now
+    variable._name = name  # without the prefix of the current scope
     return variable
 
 
 _again = _restore_variable  # the name in pickles that older versions wrote
 
 
-# The ops behind `assign_add` and other updates; set in `core.wiring`, which knows the ops.
+# The ops behind `assign_add` and other updates; set in `core.bindings`, which knows the ops.
 _ops: dict[str, Callable[..., Tensor]] = {}
 
 
@@ -845,7 +902,7 @@ class Alias(Variable):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._original,)
 
-    def __deepcopy__(self, memo: Any) -> Variable:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return type(self)(copy.deepcopy(self._original, memo))
 
 

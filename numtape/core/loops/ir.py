@@ -182,7 +182,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Array:
+class ArrayType:
     """The description of an array.
 
     Attributes:
@@ -254,7 +254,7 @@ class Body:
 
     name: str
     scalars: dict[str, str]
-    arrays: dict[str, Array]
+    arrays: dict[str, ArrayType]
     parameters: list[str]
     nodes: list[Node]
     result: str

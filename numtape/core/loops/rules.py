@@ -12,7 +12,7 @@ import importlib
 import math
 import struct
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ..log.op import CODES, RULE
 from ..ops import elementwise as ops, special
 from ..values.dtypes import bool_, float64
 from ..values.spec import intern
+
+if TYPE_CHECKING:
+    from ..log.record import Recorder
 
 
 class RuleFunction(NamedTuple):
@@ -42,7 +45,7 @@ class RuleFunction(NamedTuple):
     cheap: bool = False
 
 
-def _of(name: str, recorder: Any) -> RuleFunction:
+def _of(name: str, recorder: Recorder) -> RuleFunction:
     return RuleFunction(f"math.{name}({{0}})", recorder.op)
 
 

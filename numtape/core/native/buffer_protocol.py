@@ -1,10 +1,10 @@
-"""The buffer protocol of tensors: their type's slot for it, filled with machine code.
+"""The buffer protocol of tensors, in machine code that is stored in a slot of their type.
 
-Up to Python 3.11 nothing but a function of C can be there. From 3.12 on ``__buffer__`` could be,
-but a signal handler that runs as a function of Python begins may raise, and NumPy, which asks by
-this protocol first, drops errors. Machine code keeps them for ``__array__``: see `values.export`.
+Up to Python 3.11, only C functions can implement the protocol. From 3.12 on, ``__buffer__`` could,
+but a signal handler may raise an error when the Python function begins, and NumPy, which tries this
+protocol first, drops errors. Machine code keeps them for ``__array__``: see `values.export`.
 
-Variables do not support it, as in TensorFlow: NumPy's arrays of them are custom copies.
+Variables do not support the protocol, as in TensorFlow: NumPy arrays of them are copies.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..values.tensor import Tensor
 from .layout import UnsupportedLayout, address_of_call, unsupported_reason, word_at
 from .lazy_build import LazyBuild, keep_forever
 
-AS_BUFFER = 160  # at which byte of a type the address of its slots for the protocol is
-GETBUFFER = 1  # the number under which Python's `PyType_GetSlot` knows the slot
+AS_BUFFER = 160  # the byte offset of ``tp_as_buffer`` in a type: the address of its buffer slots
+GETBUFFER = 1  # ``Py_bf_getbuffer``, the number of the slot for `PyType_GetSlot`
 
 CALLS = (
     "PyErr_Clear",
@@ -41,7 +41,7 @@ SYMBOLS = ["getbuffer", "getbuffer_setup"]
 
 
 def _build() -> disk.Built:
-    """Object code with the protocol's function, and what takes the addresses of `NAMES`."""
+    """Compile the protocol's function, and a function that takes the addresses of `NAMES`."""
     from llvmlite import ir
 
     from ..compile.llvm import compile_module
@@ -52,7 +52,7 @@ def _build() -> disk.Built:
     value, view, flags = writer.function(SYMBOLS[0], 3).args
     b, call, failed = writer.builder, writer.call, writer.block()
     array = writer.need(call("PyObject_CallOneArg", writer.known_object("array_of"), value), failed)
-    refused = writer.failed("PyObject_GetBuffer", array, view, flags)
+    refused = writer.reports_error("PyObject_GetBuffer", array, view, flags)
     call("Py_DecRef", array)
     b.ret(b.select(refused, WORD(-1), WORD(0)))
 
@@ -75,7 +75,7 @@ def _build() -> disk.Built:
 
 
 def _code() -> int:
-    """The address of the machine code, ready for use."""
+    """Load the machine code. Return its address."""
     files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
     source = "\n".join(path.read_text(encoding="utf-8") for path in files)
     result = disk.load("buffers", source, _build)
@@ -84,25 +84,25 @@ def _code() -> int:
     words = (ctypes.c_int64 * len(known))(*known)
     setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(result[SYMBOLS[1]])
     setup(ctypes.addressof(words))
-    for thing in objects.values():  # to the very end, when modules have nothing any more
-        keep_forever(thing)
+    for object_ in objects.values():  # even after modules are cleared at exit
+        keep_forever(object_)
     return result[SYMBOLS[0]]
 
 
 def _slot(kind: type) -> Any:
-    """The slot of a class, as a word that can be set.
+    """Return the slot of a class, as a word that can be set.
 
     Raises:
-      UnsupportedLayout: If it is not where it is known to be.
+      UnsupportedLayout: If it is not at the expected position.
     """
     address, size = word_at(id(kind) + AS_BUFFER), cast(int, type.__basicsize__)
     if not id(kind) < address < id(kind) + size:
-        raise UnsupportedLayout("a type's slots for buffers are not where they are known to be")
+        raise UnsupportedLayout("the buffer slots of a type are not at the expected position")
     return ctypes.c_size_t.from_address(address)
 
 
 def _check() -> None:
-    """See that Python finds in a class's slot what is put there."""
+    """Check that Python reads the slot of a class where `_slot` writes it."""
 
     class Probe:
         pass
@@ -113,30 +113,30 @@ def _check() -> None:
     before, slot.value = get(Probe, GETBUFFER), 1
     after, slot.value = get(Probe, GETBUFFER), 0
     if (before, after) != (None, 1):
-        raise UnsupportedLayout("a type's slot for buffers is not where it is known to be")
+        raise UnsupportedLayout("the buffer slot of a type is not at the expected position")
 
 
-def _exported(value: Any, flags: int, /) -> memoryview[Any]:
+def _exported(value: Tensor, flags: int, /) -> memoryview[Any]:
     """The result of ``__buffer__``, for subclasses and direct calls."""
     return memoryview(array_of(value))  # type: ignore[arg-type]
 
 
 def _fill(kind: type, address: int) -> None:
-    """Fill the slot of a class, and of those that were made of it."""
+    """Fill the slot of a class and its subclasses."""
     _slot(kind).value = address
     derived: list[type] = type.__subclasses__(kind)
-    for each in derived:
-        _fill(each, address)
+    for subclass in derived:
+        _fill(subclass, address)
 
 
-def _used() -> int:
-    """Have tensors support the protocol. Returns the address of what does."""
+def _install() -> int:
+    """Make tensors support the protocol. Return the address of the machine code."""
     if not settings.native_recorders():
         raise UnsupportedLayout("NUMTAPE_RECORD=python")
     if reason := unsupported_reason():
         raise UnsupportedLayout(reason)
     _check()
-    with disk.in_this_thread():  # an import waits for no other thread
+    with disk.in_this_thread():  # imports do not wait for other threads
         address = _code()
     if sys.version_info >= (3, 12):
         Tensor.__buffer__ = _exported  # type: ignore[method-assign]
@@ -144,9 +144,9 @@ def _used() -> int:
     return address
 
 
-_once = LazyBuild("memoryview(tensor) is a TypeError", _used)
+_lazy_build = LazyBuild("memoryview(tensor) is a TypeError", _install)
 
 
 def begin() -> None:
-    """Have tensors support the protocol, where that can be; if not now, then when asked again."""
-    _once.get()
+    """Make tensors support the protocol if possible; later calls retry after a failure."""
+    _lazy_build.get()

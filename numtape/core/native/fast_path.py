@@ -69,7 +69,7 @@ class MethodDef(ctypes.Structure):
         ("text", ctypes.c_char_p),
     )
 
-    def function(self, of: Any = None) -> Any:
+    def function(self, of: object = None) -> Any:
         """Return a built-in function, or a method of an object."""
         return _NEW(address_of_call("PyCFunction_NewEx"))(ctypes.addressof(self), of, None)
 

@@ -100,12 +100,12 @@ class NativeLayout(NamedTuple):
     Attributes:
       offsets: Byte offsets of fields in objects, by name. They are compiled into machine code.
       known: Addresses of functions and objects of this process, by name.
-      held: The objects.
+      objects: The objects among them, which must stay alive.
     """
 
     offsets: dict[str, int]
     known: dict[str, int]
-    held: tuple[Any, ...]
+    objects: tuple[Any, ...]
 
 
 def unsupported_reason() -> str:
@@ -129,13 +129,13 @@ def word_at(address: int) -> int:
     return ctypes.c_size_t.from_address(address).value
 
 
-def offset_of_word(holder: Any, size: int, word: int, name: str) -> int:
+def offset_of_word(owner: object, size: int, word: int, name: str) -> int:
     """Return the byte offset of a word in an object.
 
     Raises:
       UnsupportedLayout: If the word does not occur exactly once.
     """
-    offsets = [offsets for offsets in range(0, size, WORD) if word_at(id(holder) + offsets) == word]
+    offsets = [offset for offset in range(0, size, WORD) if word_at(id(owner) + offset) == word]
     if len(offsets) != 1:
         raise UnsupportedLayout(f"{name} is not where it is known to be")
     return offsets[0]
@@ -181,7 +181,7 @@ def _function_offsets() -> dict[str, int]:
     }
 
 
-def entry_of(function: Any) -> int:
+def entry_of(function: object) -> int:
     """Return the address of the C function that runs a function when it is called."""
     ask = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
     return int(ask(address_of_call("PyVectorcall_Function"))(function))

@@ -18,8 +18,8 @@ from .layout import UnsupportedLayout, address_of_call
 class KeepAlive:
     """Returns addresses of objects and keeps the objects alive."""
 
-    def __init__(self, *things: Any) -> None:
-        self._owned: list[Any] = [*things]
+    def __init__(self, *objects: object) -> None:
+        self._owned: list[Any] = [*objects]
 
     def _table(self, numbers: Sequence[int]) -> int:
         """Return the address of an array of numbers."""
@@ -27,10 +27,10 @@ class KeepAlive:
         self._owned.append(table)
         return address_of(table)
 
-    def _id(self, thing: Any) -> int:
+    def _id(self, target: object) -> int:
         """Return the address of an object."""
-        self._owned.append(thing)
-        return id(thing)
+        self._owned.append(target)
+        return id(target)
 
     def _ids(self, objects: Sequence[Any]) -> int:
         """Return the address of an array of the objects' addresses."""
@@ -41,7 +41,7 @@ class KeepAlive:
 STACK_RESERVE = 200  # Python frames that loading, importing and finding the layout take at most
 
 _messages = logging.getLogger("numtape")
-Made = TypeVar("Made")
+T = TypeVar("T")
 
 
 def is_stack_low() -> bool:
@@ -53,12 +53,12 @@ def is_stack_low() -> bool:
     return True
 
 
-def keep_forever(thing: Any) -> None:
+def keep_forever(target: object) -> None:
     """Never free an object, because machine code refers to it even while finalizers run at exit."""
-    ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(thing)
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(target)
 
 
-class LazyBuild(Generic[Made]):
+class LazyBuild(Generic[T]):
     """An object that is built once. Two threads that ask at the same time may build one each.
 
     Args:
@@ -66,34 +66,34 @@ class LazyBuild(Generic[Made]):
       make: Builds the object.
 
     Attributes:
-      made: The object, or None.
+      value: The object, or None.
       reason: Why it is missing, or the error of the last attempt.
       never: Whether there will be no further attempts.
     """
 
-    def __init__(self, otherwise: str, make: Callable[..., Made]) -> None:
+    def __init__(self, otherwise: str, make: Callable[..., T]) -> None:
         self._otherwise, self._make = otherwise, make
-        self.made: Made | None = None
-        self.reason, self.never = "nobody has asked yet", False
+        self.value: T | None = None
+        self.reason, self.never = "it is not in use yet", False
         self._failures = self._wait = 0
 
-    def get(self, *given: Any, now: bool = False) -> Made | str:
-        """Return the object, built by ``make(*given)`` if needed, or why it cannot be built.
+    def get(self, *arguments: Any, now: bool = False) -> T | str:
+        """Return the object, built by ``make(*arguments)`` if needed, or why it cannot be built.
 
         With ``now`` an attempt is made even if the last one was recent.
         """
-        if self.made is None and not self.never:
+        if self.value is None and not self.never:
             if self._wait and not now:
                 self._wait -= 1
             elif is_stack_low():
                 self.reason = "there is not enough of the stack left"
             else:
-                self._try(given)
-        return self.reason if self.made is None else self.made
+                self._try(arguments)
+        return self.reason if self.value is None else self.value
 
-    def _try(self, given: tuple[Any, ...]) -> None:
+    def _try(self, arguments: tuple[Any, ...]) -> None:
         try:
-            self.made = self._make(*given)
+            self.value = self._make(*arguments)
         except UnsupportedLayout as error:
             self.reason, self.never = str(error), True
         except Exception as error:
@@ -102,5 +102,5 @@ class LazyBuild(Generic[Made]):
             self.reason = str(error) or type(error).__name__
             self._failures += 1
             self._wait = (1 << min(self._failures, 40)) - 1
-        if self.made is None:
+        if self.value is None:
             _messages.info("%s: %s.", self._otherwise, self.reason)

@@ -28,9 +28,11 @@ from .layout import NativeLayout, address_of_call, find_layout
 from .lazy_build import LazyBuild, keep_forever
 
 if TYPE_CHECKING:
+    from types import FunctionType
+
     from .recorder import RecorderEntry
 
-_turn: list[int] = [0]  # taken out by who is at it: others do not wait, and record as they can
+_turn: list[int] = [0]  # emptied by the thread that installs: others do not wait for it
 
 
 def _renew_turn_after_fork() -> None:
@@ -50,19 +52,19 @@ _STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in _REC
 _RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 
-def _closure_indices(maker: Any) -> dict[str, int]:
-    """Where in the closures of the functions that a function makes there is what."""
+def _closure_indices(maker: Callable[..., Any]) -> dict[str, int]:
+    """The numbers of cells in the closures of the functions that a function makes, by name."""
     inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
     return {name: k for k, name in enumerate(inner.co_freevars)}
 
 
 def entries() -> list[RecorderEntry]:
-    """The functions of machine code, under the names of what makes those that they stand in."""
+    """The functions of machine code, named after the makers of the functions they replace."""
     from .recorder import RecorderEntry
 
     inside = {k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
     method = sys.version_info < (3, 12)
-    path = (0, -1) if method else ()  # from what others call to the recorder
+    path = (0, -1) if method else ()  # from the stub to the recorder
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
     result = [RecorderEntry(name, k, (), inside[k], method=method) for k, name in names]
     if method:
@@ -90,7 +92,7 @@ def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
         )
     offset = layout.offsets["function.vectorcall"]
 
-    def point(function: Any, address: int) -> None:
+    def point(function: FunctionType, address: int) -> None:
         ctypes.c_size_t.from_address(id(function) + offset).value = address
 
     return point
@@ -131,8 +133,8 @@ class RecorderCode:
         self.point = make_vectorcall_setter(self.layout)
         self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
 
-    def put(self, function: Any) -> None:
-        """Put machine code behind a function that was offered."""
+    def put(self, function: FunctionType) -> None:
+        """Make a function run machine code."""
         maker = _maker(function)
         target = function
         if any(maker == operator.__name__ for operator in _OPERATORS):
@@ -146,8 +148,8 @@ class RecorderCode:
                 cell.cell_contents = self._methods[name].function(cell.cell_contents)
         self.point(function, self.addresses[maker])
 
-    def take(self, function: Any) -> None:
-        """Have a function carried out by Python again."""
+    def take(self, function: FunctionType) -> None:
+        """Make a function run as Python code."""
         self.point(function, self._entry)
         if _maker(function) in _RECORDER_OF_STUB:
             cell = _cell(function, "record_row")
@@ -155,7 +157,7 @@ class RecorderCode:
                 cell.cell_contents = cell.cell_contents.__self__
 
 
-def _maker(function: Any) -> str:
+def _maker(function: FunctionType) -> str:
     """The name of the function of `core.log.record` that created a recorder."""
     return str(function.__code__.co_qualname).partition(".")[0]
 
@@ -169,7 +171,7 @@ class _State:
     """The state of the machine code in this process."""
 
     def __init__(self) -> None:
-        self.once = LazyBuild("Ops are recorded by Python", RecorderCode)
+        self.lazy_build = LazyBuild("Ops are recorded by Python", RecorderCode)
         self.wanted = self.used = False
 
 
@@ -177,14 +179,14 @@ _state = _State()
 
 
 def use(wanted: bool = True) -> None:
-    """Have ops recorded by machine code where that can be, or by Python."""
+    """Record ops by machine code where possible, or by Python."""
     _state.wanted = wanted
     try:
         turn = _turn.pop()
     except IndexError:  # another thread, or an interrupted call, is building it
         return
     try:
-        code = _state.once.get() if wanted else _state.once.made
+        code = _state.lazy_build.get() if wanted else _state.lazy_build.value
         if isinstance(code, RecorderCode):
             record.offer_to_native = _offer if wanted else record.PATCHABLE.add
             change = code.put if wanted else code.take
@@ -193,7 +195,7 @@ def use(wanted: bool = True) -> None:
             for name, defined in _PYTHON_VERSIONS.items():
                 setattr(liveness, name, code.functions[name] if wanted else defined)
             _state.used = wanted
-    except (MemoryError, RecursionError) as error:  # some are in use, others not
+    except (MemoryError, RecursionError) as error:  # some functions are changed, others not
         if raised_by_signal_handler(error):
             raise
     finally:
@@ -201,26 +203,26 @@ def use(wanted: bool = True) -> None:
 
 
 def retry() -> None:
-    """Use it, if that was wanted before and could not be then."""
+    """Install machine code if it was requested before and could not be installed."""
     if _state.wanted and not _state.used:
         use()
 
 
-def _offer(function: Any) -> None:
-    """The functions that are available when machine code is in use."""
+def _offer(function: FunctionType) -> None:
+    """Make a new function run machine code, and remember it."""
     record.PATCHABLE.add(function)
-    if _state.once.made is not None:
-        _state.once.made.put(function)
+    if _state.lazy_build.value is not None:
+        _state.lazy_build.value.put(function)
 
 
 def enable_from_settings() -> None:
-    """Use it if the environment asks for it: when values are computed for the first time."""
+    """Install machine code unless the settings forbid it; called before the first evaluation."""
     if settings.native_recorders():
         use()
     else:
-        _state.once.reason = "NUMTAPE_RECORD=python"
+        _state.lazy_build.reason = "NUMTAPE_RECORD=python"
 
 
 def describe() -> str:
-    """Which recorders are used, and why not those of machine code."""
-    return "machine code" if _state.used else f"Python: {_state.once.reason}"
+    """Return "machine code", or "Python" with the reason."""
+    return "machine code" if _state.used else f"Python: {_state.lazy_build.reason}"

@@ -10,15 +10,21 @@ from llvmlite import ir
 WORD, HALF, SHORT, BYTE = (ir.IntType(bits) for bits in (64, 32, 16, 8))
 DOUBLE, FLOAT = ir.DoubleType(), ir.FloatType()
 ADDRESS = WORD.as_pointer()
-COUNT = (1 << 63) - 1  # without the bit that says that the place before the arguments is free
+COUNT = (1 << 63) - 1  # masks PY_VECTORCALL_ARGUMENTS_OFFSET in a number of arguments
 
 
 class Writer:
-    """Writes functions on words."""
+    """Writes functions whose arguments and results are words.
 
-    def __init__(self, module: Any, offsets: dict[str, int], names: Sequence[str]) -> None:
+    Args:
+      module: The LLVM module.
+      offsets: Byte offsets of fields in objects, by name.
+      names: The names of addresses that `setup` stores in the module's table.
+    """
+
+    def __init__(self, module: ir.Module, offsets: dict[str, int], names: Sequence[str]) -> None:
         self.module, self.offsets = module, offsets
-        self.asks = "thread.names" not in offsets  # Python for the thread's log
+        self.asks_python = "thread.names" not in offsets  # for the thread's log
         self.places = {name: k for k, name in enumerate(names)}
         kind = ir.ArrayType(WORD, len(names))
         self.table = ir.GlobalVariable(module, kind, "known")
@@ -26,7 +32,7 @@ class Writer:
         self.builder: Any = None
 
     def function(self, name: str, count: int, internal: bool = False) -> Any:
-        """A new function of so many words that gives one; its first block is written next."""
+        """Begin a function of ``count`` words that returns a word."""
         result = ir.Function(self.module, ir.FunctionType(WORD, [WORD] * count), name)
         if internal:
             result.linkage = "internal"
@@ -34,132 +40,132 @@ class Writer:
         return result
 
     def block(self) -> Any:
-        """A block to write later."""
+        """Create a block, to be written later."""
         return self.builder.append_basic_block()
 
-    def at(self, address: Any, offset: Any = 0, kind: Any = ADDRESS) -> Any:
-        """The place so many bytes behind an address."""
+    def at(self, address: ir.Value, offset: ir.Value | int = 0, kind: ir.Type = ADDRESS) -> Any:
+        """A pointer to the byte at an offset from an address."""
         if isinstance(offset, int):
             offset = WORD(offset)
         return self.builder.inttoptr(self.builder.add(address, offset), kind)
 
-    def load(self, address: Any, offset: Any = 0) -> Any:
-        """The word there."""
+    def load(self, address: ir.Value, offset: ir.Value | int = 0) -> Any:
+        """Load the word at an offset from an address."""
         return self.builder.load(self.at(address, offset))
 
-    def field(self, holder: Any, name: str) -> Any:
-        """The word in an object's field."""
-        return self.load(holder, self.offsets[name])
+    def field(self, owner: ir.Value, name: str) -> Any:
+        """Load a field of an object."""
+        return self.load(owner, self.offsets[name])
 
-    def put(self, word: Any, holder: Any, name: str) -> None:
-        """Store a word in an object's field."""
-        self.builder.store(word, self.at(holder, self.offsets[name]))
+    def put(self, word: ir.Value, owner: ir.Value, name: str) -> None:
+        """Store a word in a field of an object."""
+        self.builder.store(word, self.at(owner, self.offsets[name]))
 
     def known_object(self, name: str) -> Any:
-        """An address of the process."""
+        """Load an address from the table."""
         place = [HALF(0), HALF(self.places[name])]
         return self.builder.load(self.builder.gep(self.table, place, inbounds=True))
 
-    def call(self, name: str, *words: Any) -> Any:
-        """Call a function of Python's."""
+    def call(self, name: str, *words: ir.Value) -> Any:
+        """Call a function of Python's C API."""
         kind = ir.FunctionType(WORD, [WORD] * len(words)).as_pointer()
         return self.builder.call(self.builder.inttoptr(self.known_object(name), kind), words)
 
-    def is_not(self, word: Any, other: Any) -> Any:
+    def is_not(self, word: ir.Value, other: ir.Value) -> Any:
         """Whether two words differ."""
         return self.builder.icmp_unsigned("!=", word, other)
 
-    def leave(self, condition: Any, to: Any) -> None:
-        """Go elsewhere if the condition holds."""
+    def branch_if(self, condition: ir.Value, target: ir.Block) -> None:
+        """Branch to a block if the condition holds."""
         following = self.block()
-        self.builder.cbranch(condition, to, following)
+        self.builder.cbranch(condition, target, following)
         self.builder.position_at_end(following)
 
-    def need(self, word: Any, to: Any) -> Any:
-        """The word; go elsewhere if it is 0."""
-        self.leave(self.builder.icmp_unsigned("==", word, WORD(0)), to)
+    def need(self, word: ir.Value, target: ir.Block) -> Any:
+        """Return the word; branch to a block if it is 0."""
+        self.branch_if(self.builder.icmp_unsigned("==", word, WORD(0)), target)
         return word
 
-    def need_type(self, value: Any, name: str, to: Any) -> None:
-        """Go elsewhere if an object is of another type."""
-        self.leave(self.is_not(self.field(value, "type"), self.known_object(name)), to)
+    def need_type(self, value: ir.Value, name: str, target: ir.Block) -> None:
+        """Branch to a block if an object has another type."""
+        self.branch_if(self.is_not(self.field(value, "type"), self.known_object(name)), target)
 
-    def item(self, pair: Any, k: int) -> Any:
-        """A tuple's item."""
+    def item(self, pair: ir.Value, k: int) -> Any:
+        """Load an item of a tuple."""
         return self.load(pair, self.offsets["tuple.items"] + 8 * k)
 
-    def to_int(self, value: Any) -> Any:
-        """A Python int from 0 to 2**30 - 1: its only digit."""
+    def to_int(self, value: ir.Value) -> Any:
+        """The value of a Python int from 0 to 2**30 - 1, which has one digit."""
         place = self.at(value, self.offsets["int.digit"], HALF.as_pointer())
         return self.builder.zext(self.builder.load(place), WORD)
 
-    def small(self, value: Any, to: Any) -> Any:
-        """A Python int from 0 to 2**30 - 1; go elsewhere if it is another one."""
+    def small(self, value: ir.Value, target: ir.Block) -> Any:
+        """The value of a Python int from 0 to 2**30 - 1; branch to a block for other ints."""
         b, digits = self.builder, self.load(value, self.offsets["int.digits"])
         one, none = (
             self.is_not(digits, self.known_object(name)) for name in ("one digit", "no digit")
         )
-        self.leave(b.and_(one, none), to)
+        self.branch_if(b.and_(one, none), target)
         return self.to_int(value)
 
-    def load_int(self, address: Any, k: Any, kind: Any) -> Any:
-        """An element of an array of integers without a sign."""
+    def load_int(self, address: ir.Value, k: ir.Value, kind: ir.IntType) -> Any:
+        """Load an element of an array of unsigned integers."""
         place = self.at(address, self.builder.mul(k, WORD(kind.width // 8)), kind.as_pointer())
         result = self.builder.load(place)
         return result if kind is WORD else self.builder.zext(result, WORD)
 
-    def write(self, log: Any, column: str, n: Any, number: Any) -> None:
+    def write(self, log: ir.Value, column: str, n: ir.Value, number: ir.Value) -> None:
         """Store a number in a row's column."""
         start = self.field(self.field(log, column), "memoryview.buffer")
         place = self.at(start, self.builder.mul(n, WORD(4)), HALF.as_pointer())
         self.builder.store(self.builder.trunc(number, HALF), place)
 
-    def failed(self, name: str, *words: Any) -> Any:
-        """Whether a function of Python's says that it failed."""
+    def reports_error(self, name: str, *words: ir.Value) -> Any:
+        """Call a function of the C API. Return whether it reports an error (a negative status)."""
         status = self.builder.trunc(self.call(name, *words), HALF)
         return self.builder.icmp_signed("<", status, HALF(0))
 
-    def either(self, kind: Any, *ways: tuple[Any, Any]) -> Any:
-        """A phi node of pairs: a value, and the block that it comes from."""
+    def phi(self, kind: ir.Type, *ways: tuple[Any, Any]) -> Any:
+        """A phi node of pairs of a value and the block that it comes from."""
         result = self.builder.phi(kind)
         for value, block in ways:
             result.add_incoming(value, block)
         return result
 
-    def fill(self, pair: Any, *things: Any) -> None:
-        """Put objects in a tuple, to which references to them go over."""
-        for k, thing in enumerate(things):
+    def fill(self, pair: ir.Value, *addresses: ir.Value) -> None:
+        """Store objects in a new tuple, which takes over the references to them."""
+        for k, address in enumerate(addresses):
             place = self.at(pair, self.offsets["tuple.items"] + 8 * k)
-            self.builder.store(thing, place)
+            self.builder.store(address, place)
 
-    def hold(self, thing: Any) -> None:
-        """One reference more to an object of ours. None of ours is immortal."""
-        count = self.builder.add(self.field(thing, "references"), WORD(1))
-        self.put(count, thing, "references")
+    def add_reference(self, address: ir.Value) -> None:
+        """Increment the reference count of an object of numtape, which is never immortal."""
+        count = self.builder.add(self.field(address, "references"), WORD(1))
+        self.put(count, address, "references")
 
-    def drop(self, thing: Any) -> None:
-        """One reference less to an object of ours."""
+    def drop_reference(self, address: ir.Value) -> None:
+        """Decrement the reference count of an object of numtape."""
         b, last, more, done = self.builder, self.block(), self.block(), self.block()
-        count = self.field(thing, "references")
+        count = self.field(address, "references")
         b.cbranch(b.icmp_unsigned(">", count, WORD(1)), more, last)
         b.position_at_end(more)
-        self.put(b.sub(count, WORD(1)), thing, "references")
+        self.put(b.sub(count, WORD(1)), address, "references")
         b.branch(done)
         b.position_at_end(last)
-        self.call("Py_DecRef", thing)
+        self.call("Py_DecRef", address)
         b.branch(done)
         b.position_at_end(done)
 
-    def gives(self, word: Any, row: Any, at: Any) -> None:
-        """Return a word, and a row in its place."""
+    def return_row(self, word: ir.Value, row: ir.Value, at: ir.Value) -> None:
+        """Return a word from the function, and store a row at an address."""
         self.builder.store(row, self.at(at))
         self.builder.ret(word)
 
-    def under(self, table: Any, *key: Any) -> Any:
+    def look_up(self, table: ir.Value, *key: ir.Value) -> Any:
         """Look up a tuple of two or three objects in a dict; 0 if it is missing.
 
-        They are put in one tuple that is reserved for this. No other code can see it meanwhile,
-        because comparing numbers and specs runs no Python code.
+        The key is built in a tuple that is reserved for lookups. No other code can see it
+        meanwhile, because comparing numbers and specs runs no Python code.
         """
         scratch, none = (
             self.known_object({2: "pair", 3: "triple"}[len(key)]),
@@ -171,7 +177,10 @@ class Writer:
         return result
 
     def setup(self, count: int, name: str = "setup") -> None:
-        """``setup(words)`` takes the addresses. Functions of all units have different names."""
+        """Write ``setup(words)``, which stores the addresses in the table.
+
+        All functions that are loaded into the process need different names.
+        """
         function = self.function(name, 1)
         for k in range(count):
             place = self.builder.gep(self.table, [HALF(0), HALF(k)], inbounds=True)

@@ -81,12 +81,12 @@ def _compile_body(body: str) -> CodeType:
     return compile(body, f"<body {body}>", "eval")
 
 
-def evaluate(body: str, operands: list[Array], dtype: Any) -> Array:
+def evaluate(body: str, operands: list[Array], dtype: np.dtype[Any]) -> Array:
     """The value of a body on arrays, with NumPy. ``cast(x)`` converts to ``dtype``."""
     scope = dict(zip("xyz", operands, strict=False))
     scope["cast"] = lambda x: convert_array(np.asarray(x), dtype)
 
-    def fit(x: Any) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
+    def fit(x: object) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
         return np.asarray(x).astype(dtype) if isinstance(x, int) else x
 
     scope["select"] = lambda condition, x, y: np.where(condition, fit(x), fit(y))
@@ -117,6 +117,6 @@ def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any])
         out[...] = target
 
 
-def _is_half(dtype: Any) -> bool:
+def _is_half(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype is float16 or a float of `ml_dtypes`."""
     return bool(dtype.itemsize <= 2 and dtype.kind in "fV")

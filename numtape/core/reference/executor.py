@@ -53,7 +53,7 @@ class ReferenceProgram:
         for row in lent:
             spec = SPECS.specs[log.spec[row]]
             log.buffers[row] = array_at(self.cell[row], spec.shape, spec.dtype.numpy_dtype)
-        Executor().compute(self.log, list(self.place), [], False)
+        ReferenceExecutor().compute(self.log, list(self.place), [], False)
         for row in lent:
             del log.buffers[row]
 
@@ -73,7 +73,7 @@ class ReferenceProgram:
         return array
 
 
-class Executor:
+class ReferenceExecutor:
     """Computes with NumPy alone."""
 
     def program(

@@ -22,9 +22,8 @@ from ..derive.tape import Tape
 from ..log import liveness, variable as variables
 from ..log.as_tensor import to_tensor
 from ..log.evaluate import executor
-from ..log.layer_context import drop_ended_losses
+from ..log.layer_context import drop_ended_losses, without_logits
 from ..log.log import READ_CODE, Log, local
-from ..log.logits import without_logits
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
 from ..values import dtypes

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .dtypes import DType
 from .indexed_slices import IndexedSlices
-from .operator_types import Operators
 from .spec import TensorShape
+from .tensor import Operators
 
 # A tensor or variable (`Operators`), sparse slices, or what NumPy converts to an array; nested
 # lists may contain tensors.

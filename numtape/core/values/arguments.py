@@ -1,11 +1,13 @@
-"""Validation of arguments that are plain Python values."""
+"""Validation of arguments that are plain Python values, and the parameters of methods."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -33,7 +35,7 @@ def to_float(value: Any, name: str) -> float:
     raise TypeError(f"`{name}` must be a real number, got {repr_of(value)}.")
 
 
-def to_int(name: str, value: Any) -> int:
+def to_int(name: str, value: SupportsIndex) -> int:
     """Return an integer of Python or NumPy, or of a scalar tensor, as an int that fits int64.
 
     Raises:
@@ -46,7 +48,7 @@ def to_int(name: str, value: Any) -> int:
         raise TypeError(f"`{name}` must be an integer, got {repr_of(value)}.") from None
 
 
-def to_list(value: Any, name: str) -> list[Any]:
+def to_list(value: object, name: str) -> list[Any]:
     """Return the items of an iterable as a list.
 
     Raises:
@@ -69,10 +71,43 @@ def _check_int64(value: int, name: str) -> int:
     return value
 
 
-def truncate_float(value: Any, name: str) -> Any:
+def truncate_float(value: object, name: str) -> Any:
     """Return a float as an integer, without its fraction; return other values unchanged."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     return int(value)
+
+
+_NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
+
+
+class MethodSignature:
+    """The parameters of a method.
+
+    Attributes:
+      names: Parameters that can be passed by position, without ``self``.
+      defaults: Default values by name.
+      all: ``names`` and the keyword-only parameters.
+      takes_any_keyword: Whether the method has a ``**kwargs`` parameter.
+      takes_mask: Whether it takes the mask of its first argument.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        self.names = tuple(p.name for p in parameters if p.kind in _NAMED)
+        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        self.all = (*self.names, *(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))
+        self.takes_any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        self.takes_mask = "mask" in self.all and self.names[:1] not in ((), ("mask",))
+
+    def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by name."""
+        return {**dict(zip(self.names, args, strict=False)), **kwargs}
+
+
+@functools.lru_cache(maxsize=1024)
+def signature_of(method: Callable[..., Any]) -> MethodSignature:
+    """Return the signature of a method of a class."""
+    return MethodSignature(method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .indexed_slices import IndexedSlices
 from .memory import convert_array, exceeds_float32
 from .spec import Spec
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .annotations import TensorLike
 
 NUMPY = (np.ndarray, np.generic)
 FITS_ANY_DTYPE = 2**31  # smaller numbers fit all of the dtypes below and only need rounding
@@ -39,7 +42,7 @@ dense_of: Callable[[IndexedSlices, DType | None], Tensor] = unset
 register_input: Callable[[Any, Any], Any] = lambda value, array: array  # noqa: E731
 
 
-def to_array(value: Any, like: Spec | None, op: str) -> Any:
+def to_array(value: TensorLike, like: Spec | None, op: str) -> Any:
     """Return an operand as a new array. NumPy values and lists take the dtype of ``like``.
 
     Returns:
@@ -104,7 +107,7 @@ def new_array(value: Any, dtype: DType | None = None) -> Any:
     return convert_array(array, dtype.numpy_dtype)
 
 
-def _infer_dtype(value: Any, array: np.ndarray[Any, Any], types: set[type]) -> DType:
+def _infer_dtype(value: object, array: np.ndarray[Any, Any], types: set[type]) -> DType:
     """Return the dtype of a Python value, a list, or an object with ``__array__``."""
     if hasattr(value, "__array__"):
         return dtypes.of_array(array)
@@ -145,7 +148,7 @@ def _check_float32(array: np.ndarray[Any, Any]) -> None:
         raise dtypes.float32_overflow_error(array[beyond][0])
 
 
-def _check_convertible(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+def _check_convertible(value: object, array: np.ndarray[Any, Any], dtype: DType) -> None:
     """Raise TypeError if a value must not become ``dtype``: no rounding, no bools of numbers."""
     kind = dtypes.kind_of(array.dtype)
     if not array.size or kind == "b":
@@ -158,14 +161,18 @@ def _check_convertible(value: Any, array: np.ndarray[Any, Any], dtype: DType) ->
         raise TypeError(f"Cannot convert {repr_of(value)} to EagerTensor of dtype {dtype.name}")
 
 
-def _complex_error(value: Any, dtype: DType, error_type: type[TypeError] = TypeError) -> TypeError:
+def _complex_error(
+    value: object, dtype: DType, error_type: type[TypeError] = TypeError
+) -> TypeError:
     return error_type(
         f"Cannot convert {repr_of(value)} to EagerTensor of dtype {dtype.name}: the imaginary "
         f"part would be lost. `cast` the tensor to complex64 first, or take the real part."
     )
 
 
-def _check_int_range(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+def _check_int_range(
+    value: object, array: np.ndarray[Any, Any], dtype: DType
+) -> np.ndarray[Any, Any]:
     """Check that all ints fit ``dtype``. Return the array, with large ints as floats if needed."""
     if not (dtype.is_floating or dtype.is_complex):
         if array.size and array.dtype.kind in "iuO":
@@ -181,14 +188,14 @@ def _check_int_range(value: Any, array: np.ndarray[Any, Any], dtype: DType) -> n
         raise _out_of_range_error(value, dtype.name) from None
 
 
-def _out_of_range_error(value: Any, name: str) -> ValueError:
+def _out_of_range_error(value: object, name: str) -> ValueError:
     return ValueError(
         f"Can't convert Python sequence with out-of-range integer to Tensor: {repr_of(value)} does "
         f"not fit {name}."
     )
 
 
-def to_numeric_array(value: Any) -> np.ndarray[Any, Any]:
+def to_numeric_array(value: TensorLike) -> np.ndarray[Any, Any]:
     """Return a number, a list of numbers, or an object with ``__array__`` as a NumPy array.
 
     Ints beyond int64 become an array of objects.
@@ -210,7 +217,7 @@ def to_numeric_array(value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _restore_large_ints(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _restore_large_ints(value: object, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the array with ints beyond int64, which NumPy rounds, as objects, or as floats."""
     has_objects = array.dtype.kind == "O"
     if not has_objects and (np.abs(array) < 2.0**63).all():
@@ -229,13 +236,13 @@ def _any_complex(array: np.ndarray[Any, Any]) -> bool:
     return any(isinstance(x, complex | np.complexfloating) for x in array.flat)
 
 
-def _format_brief(value: Any) -> str:
+def _format_brief(value: object) -> str:
     """Return the first line of a value's repr, for an error message."""
     first, _, more = repr_of(value).partition("\n")
     return f"{first} ..." if more else first
 
 
-def _unsupported_error(value: Any) -> ValueError:
+def _unsupported_error(value: object) -> ValueError:
     texts = any(isinstance(x, str | bytes | np.str_ | np.bytes_) for x in leaves(value))
     return ValueError(
         f"Attempt to convert a value ({_format_brief(value)}) with an unsupported type "
@@ -243,7 +250,7 @@ def _unsupported_error(value: Any) -> ValueError:
     )
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: object) -> Iterator[Any]:
     """Yield the leaves of a nested list."""
     if isinstance(value, list | tuple):
         for item in value:
@@ -252,7 +259,7 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _leaf_types(value: Any) -> set[type]:
+def _leaf_types(value: object) -> set[type]:
     """Return the types of the leaves of a nested list."""
     return set(map(type, leaves(value)))
 

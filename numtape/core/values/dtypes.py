@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ...errors import DtypeError, UnimplementedError
+
+if TYPE_CHECKING:
+    from .annotations import DTypeLike
 
 _finfo, _iinfo = cache(np.finfo), cache(np.iinfo)
 _ML_DTYPES = {"bfloat16": 2}  # floats that `ml_dtypes` defines, and the bytes of an element
@@ -151,7 +154,7 @@ class DType:
             return 0, int(self.max)
         raise ValueError(f"{self} does not have defined limits.")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DTypeLike) -> bool:
         """Return whether a value of another dtype is accepted for this one: only the same dtype.
 
         Args:
@@ -288,7 +291,7 @@ complex64 = _BY_NAME["complex64"]
 complex128 = _BY_NAME["complex128"]
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(value: object) -> DType:
     """Convert a name, a NumPy dtype or a Python type to a `DType`.
 
     Args:
@@ -313,7 +316,7 @@ def as_dtype(value: Any) -> DType:
     if dtype is None and isinstance(value, np.dtype):
         dtype = _of_numpy(value)
     if dtype is None and getattr(value, "__name__", "") in _ML_DTYPES:
-        lazy = _BY_NAME[value.__name__]
+        lazy = _BY_NAME[getattr(value, "__name__", "")]
         dtype = lazy if value is lazy.as_numpy_dtype else None
     if dtype is None:
         raise TypeError(
@@ -352,7 +355,7 @@ def of_array(array: np.ndarray[Any, Any]) -> DType:
     return dtype
 
 
-def repr_of(value: Any) -> str:
+def repr_of(value: object) -> str:
     """Return the repr of a value for an error message."""
     try:
         return repr(value)
@@ -378,7 +381,7 @@ def overflow_to_infinity(value: int | float, dtype: DType) -> float:
 
 
 def mismatch_error(op: str, position: int, expected: DType, got: DType) -> DtypeError:
-    """Return the error for an operand whose dtype is not that of the first one."""
+    """Return the error for an operand whose dtype differs from the first operand's."""
     return DtypeError(
         f"cannot compute {op} as input #{position}(zero-based) was expected to be a "
         f"{expected.name} tensor but is a {got.name} tensor [Op:{op}]. Convert one of them with "
@@ -386,7 +389,7 @@ def mismatch_error(op: str, position: int, expected: DType, got: DType) -> Dtype
     )
 
 
-def float_with_ints_error(op: str, value: Any, dtype: DType) -> DtypeError:
+def float_with_ints_error(op: str, value: object, dtype: DType) -> DtypeError:
     """Return the error for Python floats as an operand beside an integer or bool tensor."""
     return DtypeError(
         f"cannot compute {op} of the float value {value!r} and a tensor of {dtype.name}: floats "
@@ -420,7 +423,13 @@ def float32_overflow_error(value: float) -> ValueError:
     )
 
 
-def of_number(value: int | float, like: Any, op: str) -> DType:
+class _HasDtype(Protocol):
+    """A `Spec`, or another object with a dtype."""
+
+    dtype: DType
+
+
+def of_number(value: int | float, like: _HasDtype | None, op: str) -> DType:
     """Return the dtype of a Python number as an operand beside one of spec ``like`` (or None).
 
     Raises:

@@ -44,7 +44,7 @@ def to_writable(tensor: Any, array: Array) -> Array:
     return array if has_memory and array.flags.writeable else copy_array(array)
 
 
-def _reference_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
+def _reference_counts(tensor: object, array: Array) -> tuple[int, int, int]:
     return getrefcount(tensor), getrefcount(array), getweakrefcount(tensor)
 
 
@@ -61,7 +61,7 @@ class _Probe:
         return _call_counts(self, array)
 
 
-def _call_counts(tensor: Any, array: Array) -> tuple[int, int, int]:
+def _call_counts(tensor: _Probe, array: Array) -> tuple[int, int, int]:
     return _reference_counts(tensor, array)
 
 
@@ -93,7 +93,7 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     raise NotOnHost("The value is on a GPU, which has no host buffers: np.asarray(x) copies it.")
 
 
-def take_dropped_error(tensor: Any) -> BaseException | None:
+def take_dropped_error(tensor: object) -> BaseException | None:
     """Return and clear the error of `array_of` for this tensor, if its caller dropped it."""
     for error in FAILED_EXPORTS[:]:  # at most one, unless another thread adds one
         if _tensor_of_dropped(error) is tensor:
@@ -102,7 +102,7 @@ def take_dropped_error(tensor: Any) -> BaseException | None:
     return None
 
 
-def _discard_error(tensor: Any) -> None:
+def _discard_error(tensor: object) -> None:
     """Clear the last error, unless another thread is about to raise it again."""
     for error in FAILED_EXPORTS[:]:
         failed = _tensor_of_dropped(error)

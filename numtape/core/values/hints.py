@@ -128,7 +128,7 @@ def _drop_bound_argument(error: str) -> str:
 _REFUSAL = re.compile(r"[\w.<>]+\(\) (got (an unexpected|multiple)|missing|takes)")
 
 
-def is_argument_error(function: Any, error: TypeError) -> bool:
+def is_argument_error(function: Callable[..., Any], error: TypeError) -> bool:
     """Return whether Python rejected a call's arguments. Only the function's caller may ask."""
     assert error.__traceback__ is not None
     tb = error.__traceback__.tb_next
@@ -279,7 +279,7 @@ REPLACEMENTS = {
 def missing_attribute(name: str, message: str) -> property:
     """Return a property that raises an AttributeError with this message."""
 
-    def refuse(self: Any) -> NoReturn:
+    def refuse(self: object) -> NoReturn:
         raise AttributeError(message)
 
     return property(refuse, doc=f"An AttributeError: tensors have no ``{name}``.")
@@ -298,12 +298,12 @@ def give_hints(kind: type, display_name: str, item_assignment: str) -> None:
             message = f"{display_name!r} object has no attribute {name!r}: write {instead}"
             setattr(kind, name, missing_attribute(name, message))
 
-    def __setitem__(self: Any, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self: object, key: object, value: object) -> NoReturn:
         raise TypeError(
             f"{display_name!r} object does not support item assignment: write {item_assignment}"
         )
 
-    def __delitem__(self: Any, key: Any) -> NoReturn:
+    def __delitem__(self: object, key: object) -> NoReturn:
         raise TypeError(f"{display_name!r} object doesn't support item deletion")
 
     for refuse in (__setitem__, __delitem__):
@@ -321,7 +321,7 @@ class MissingAttribute:
     def __init__(self, name: str, message: str) -> None:
         self.name, self.message = name, message
 
-    def __get__(self, thing: Any, kind: type) -> NoReturn:
+    def __get__(self, thing: object, kind: type) -> NoReturn:
         name = repr(kind.__name__)
         display_name = f"type object {name}" if thing is None else f"{name} object"
         raise AttributeError(f"{display_name} has no attribute {self.name!r}: {self.message}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .dtypes import DType
 from .spec import TensorShape
+
+if TYPE_CHECKING:
+    from .annotations import TensorLike
 
 
 class IndexedSlices:
@@ -36,10 +39,12 @@ class IndexedSlices:
 
     __array_priority__ = 100
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        self._values = values
-        self._indices = indices
-        self._dense_shape = dense_shape
+    def __init__(
+        self, values: TensorLike, indices: TensorLike, dense_shape: TensorLike | None = None
+    ) -> None:
+        self._values: Any = values
+        self._indices: Any = indices
+        self._dense_shape: Any = dense_shape
 
     @property
     def values(self) -> Any:

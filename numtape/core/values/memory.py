@@ -14,9 +14,12 @@ import math
 import mmap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 COUNT = 1 << 12  # ints of 32 bytes: enough to fill whole pools of Python's small-object allocator
 
@@ -68,7 +71,7 @@ def address_of(array: Any) -> int:
         return int(array.__array_interface__["data"][0])
 
 
-def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:
+def array_at(address: int, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """Return an array of the elements at an address. The caller keeps the memory alive."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     memory: Any = (ctypes.c_char * size).from_address(address)
@@ -121,7 +124,7 @@ class ReadOnlyMemory(BorrowedMemory):
 # Arrays of one log are grown by `resize`: they move, and code that stores their address updates it.
 
 
-def reserve_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+def reserve_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """Return an array of zeros that takes memory only where it is written to."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
@@ -140,7 +143,7 @@ def resize(array: Array, size: int, count: int) -> Array:
     return result
 
 
-def convert_array(value: Any, dtype: np.dtype[Any]) -> Array:
+def convert_array(value: object, dtype: np.dtype[Any]) -> Array:
     """Return a new C-contiguous array with the elements of ``value``. Can be interrupted.
 
     Casts that are undefined in C are defined here as in every kernel: a float beyond the range of

@@ -57,7 +57,7 @@ _SEQUENCES = Sequence, *_VIEWS
 _ATOMS = str, bytes, bytearray, memoryview, TensorShape
 
 
-def is_container(x: Any) -> bool:
+def is_container(x: object) -> bool:
     """Return whether a leaf of optree is a container for TensorFlow.
 
     Such containers are mappings and sequences of classes other than Python's own, views of
@@ -123,7 +123,7 @@ def has_ordered(structure: Any) -> bool:
     return _has_ordered(optree.tree_structure(structure, none_is_leaf=True))
 
 
-def _has_ordered(treedef: Any) -> bool:
+def _has_ordered(treedef: optree.PyTreeSpec) -> bool:
     if treedef.type is OrderedDict:
         return True
     if treedef.num_nodes <= treedef.num_leaves + 1:  # it contains only leaves
@@ -140,7 +140,7 @@ def by_key(structure: Any) -> Any:
     return optree.tree_map(plain, structure, is_leaf=_is_ordered, none_is_leaf=True)
 
 
-def _is_ordered(x: Any) -> bool:
+def _is_ordered(x: object) -> bool:
     return type(x) is OrderedDict
 
 

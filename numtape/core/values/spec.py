@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from .dtypes import ALL, DTYPES, DType, complex128, no_strings_error, repr_of
 from .intern_table import CAPACITY, InternTable, clearable_cache
 from .memory import reserve_zeros
 
+if TYPE_CHECKING:
+    from .annotations import AxisLike, PartialShape
+
 MAX_DIM = 2**63 - 1
 
 
-def _check_dim(dim: Any) -> Any:
+def _check_dim(dim: SupportsIndex | None) -> Any:
     if type(dim) is not int and dim is not None:
         try:
             dim = operator.index(dim)
@@ -95,7 +98,7 @@ class TensorShape(tuple[int, ...]):
         """
         return None not in tuple(self)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: PartialShape) -> bool:
         """Return whether two shapes could be equal, where None matches any size.
 
         Args:
@@ -126,7 +129,7 @@ class TensorShape(tuple[int, ...]):
             b is None or a == b for a, b in zip(self, other, strict=True)
         )
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: PartialShape) -> TensorShape:
         """Combine two compatible shapes: a size is known if it is known in either of them.
 
         Args:
@@ -146,7 +149,7 @@ class TensorShape(tuple[int, ...]):
             raise ValueError(f"Shapes {self} and {other} are not compatible")
         return TensorShape([b if a is None else a for a, b in zip(self, other, strict=True)])
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: PartialShape) -> TensorShape:
         """Return the sizes that two shapes of the same rank share, and None for the others.
 
         Args:
@@ -246,7 +249,7 @@ class TensorShape(tuple[int, ...]):
         """
         self.with_rank(rank)
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: PartialShape) -> None:
         """Raise an error unless two shapes have the same rank.
 
         Args:
@@ -262,7 +265,7 @@ class TensorShape(tuple[int, ...]):
         if len(self) != len(other):
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: PartialShape) -> None:
         """Raise an error unless two shapes could be equal.
 
         Args:
@@ -306,7 +309,7 @@ class TensorShape(tuple[int, ...]):
     def __add__(self, other: Any) -> TensorShape:
         return TensorShape((*self, *TensorShape(other)))
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: PartialShape) -> TensorShape:
         return TensorShape((*TensorShape(other), *self))
 
     concatenate = __add__
@@ -470,7 +473,7 @@ def check_axis(op: str, axis: int, rank: int) -> None:
         )
 
 
-def to_axis(op: str, axis: Any, rank: int) -> int:
+def to_axis(op: str, axis: AxisLike, rank: int) -> int:
     """Return the axis that an ``axis`` argument with exactly one axis names, counted from 0."""
     if type(axis) is int and -rank <= axis < rank:
         return axis % rank
@@ -480,7 +483,7 @@ def to_axis(op: str, axis: Any, rank: int) -> int:
     return axes[0]
 
 
-def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
+def axes_of(op: str, axis: AxisLike, rank: int) -> Iterator[int]:
     """Yield the axes that an ``axis`` argument names (None: all), counted from 0.
 
     Raises:
@@ -503,7 +506,7 @@ def axes_of(op: str, axis: Any, rank: int) -> Iterator[int]:
         yield index % rank
 
 
-def check_shape(actual: TensorShape, shape: Any, message: str) -> None:
+def check_shape(actual: TensorShape, shape: PartialShape, message: str) -> None:
     """Raise ValueError unless two shapes are compatible. ``shape`` may contain None."""
     if shape is None:
         return

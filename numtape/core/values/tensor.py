@@ -13,15 +13,14 @@ from .dtypes import STRUCT_FORMATS, DType
 from .export import FAILED_EXPORTS, take_dropped_error, to_read_only, to_writable, view_of
 from .hints import give_hints, missing_attribute
 from .memory import Array, copy_array
-from .operator_types import Operators
 from .spec import Spec, TensorShape, check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..cuda.runtime.device_array import DeviceArray
-    from ..log.log import Log
-    from ..log.variable import Variable
+    from numpy.typing import DTypeLike
+
+    from .annotations import PartialShape, TensorLike
 
 
 _BITS = struct.Struct("=q").pack
@@ -59,6 +58,68 @@ SCALAR_STORAGE: Any = ScalarStorage()
 
 # Runs before a value is printed: replays of a traced call depend on NumPy's print options.
 before_printing: Callable[[], None] = lambda: None  # noqa: E731
+
+
+class Operators:
+    """The operators: the base of `Tensor` and `Variable`, declared for type checkers.
+
+    `numtape.core.bindings` sets them to the functions that record the ops: a method that calls such
+    a function would cost one more frame per op.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: TensorLike, /) -> Tensor: ...
+        def __radd__(self, other: TensorLike, /) -> Tensor: ...
+        def __sub__(self, other: TensorLike, /) -> Tensor: ...
+        def __rsub__(self, other: TensorLike, /) -> Tensor: ...
+        def __mul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __truediv__(self, other: TensorLike, /) -> Tensor: ...
+        def __rtruediv__(self, other: TensorLike, /) -> Tensor: ...
+        def __floordiv__(self, other: TensorLike, /) -> Tensor: ...
+        def __rfloordiv__(self, other: TensorLike, /) -> Tensor: ...
+        def __mod__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmod__(self, other: TensorLike, /) -> Tensor: ...
+        def __pow__(self, other: TensorLike, /) -> Tensor: ...
+        def __rpow__(self, other: TensorLike, /) -> Tensor: ...
+        def __matmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __rmatmul__(self, other: TensorLike, /) -> Tensor: ...
+        def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+        def __hash__(self) -> int: ...
+        def __lt__(self, other: TensorLike, /) -> Tensor: ...
+        def __le__(self, other: TensorLike, /) -> Tensor: ...
+        def __gt__(self, other: TensorLike, /) -> Tensor: ...
+        def __ge__(self, other: TensorLike, /) -> Tensor: ...
+        def __and__(self, other: TensorLike, /) -> Tensor: ...
+        def __rand__(self, other: TensorLike, /) -> Tensor: ...
+        def __or__(self, other: TensorLike, /) -> Tensor: ...
+        def __ror__(self, other: TensorLike, /) -> Tensor: ...
+        def __xor__(self, other: TensorLike, /) -> Tensor: ...
+        def __rxor__(self, other: TensorLike, /) -> Tensor: ...
+        def __getitem__(self, other: Any, /) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __bool__(self) -> bool: ...
+        def __float__(self) -> float: ...
+        def __int__(self) -> int: ...
+        def __index__(self) -> int: ...
+        def __dlpack__(
+            self,
+            *,
+            stream: int | None = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None,
+            copy: bool | None = None,
+        ) -> Any: ...
+        def __dlpack_device__(self) -> tuple[int, int]: ...
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 
 class Tensor(Operators):
@@ -101,13 +162,13 @@ class Tensor(Operators):
     __array_priority__ = 100
 
     _cell: int
-    _device_copy: DeviceArray
-    _home: Log | Any
+    _device_copy: Any
+    _home: Any
     _keras_logits: Tensor | None
     _keras_mask: Any
     _row: int
     _spec: Spec
-    _sliced: tuple[Variable, Any]
+    _sliced: tuple[Any, Any]
 
     @property
     def shape(self) -> TensorShape:
@@ -163,7 +224,7 @@ class Tensor(Operators):
         """Return the shape."""
         return self._spec.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: PartialShape) -> None:
         """Check that the tensor has this shape, which never changes.
 
         Args:
@@ -193,7 +254,7 @@ class Tensor(Operators):
         """Raise a NotImplementedError: there is no graph."""
         raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+    def eval(self, feed_dict: object = None, session: object = None) -> NoReturn:
         """Raise a NotImplementedError. Use `numpy` to get the value."""
         raise NotImplementedError(
             "eval is not supported when eager execution is enabled, is .numpy() what you're "
@@ -236,7 +297,9 @@ class Tensor(Operators):
         array = self._array()
         return to_writable(self, array) if array.ndim else array[()]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         if FAILED_EXPORTS and (error := take_dropped_error(self)):
             raise error
         array = self._array()
@@ -344,7 +407,7 @@ class Tensor(Operators):
         return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
 
     @property
-    def assign(self) -> Callable[..., Variable]:
+    def assign(self) -> Callable[..., Operators]:
         """Assign to a slice of a variable: ``v[key].assign(value)``.
 
         Raises:
@@ -385,7 +448,7 @@ class Tensor(Operators):
     def __copy__(self) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
+    def __deepcopy__(self, memo: object) -> Tensor:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -424,7 +487,7 @@ class Reference:
 
     __slots__ = ("__weakref__", "_referent")
 
-    def __init__(self, referent: Any) -> None:
+    def __init__(self, referent: object) -> None:
         self._referent = referent
 
     def deref(self) -> Any:

@@ -8,9 +8,10 @@ deques and dictionaries.
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import partial, update_wrapper
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
@@ -34,7 +35,7 @@ class FinalizationQueue(Generic[T]):
     def __bool__(self) -> bool:
         return bool(self._dead)
 
-    def add(self, owner: Any, left: T) -> None:
+    def add(self, owner: object, left: T) -> None:
         """Add a payload that enters the queue when ``owner`` is garbage collected."""
         reference = _Reference(owner, self._dead.append)
         reference.payload = left
@@ -68,20 +69,45 @@ class WeakObjectMap(Generic[T]):
             [(owner, value) for owner_ref, value in entries if (owner := owner_ref()) is not None]
         )
 
-    def __contains__(self, owner: Any) -> bool:
+    def __contains__(self, owner: object) -> bool:
         return self.get(owner) is not None
 
-    def put(self, owner: Any, value: T) -> None:
+    def put(self, owner: object, value: T) -> None:
         """Set the value of an object."""
         key = id(owner)
         # As the callback's argument, the reference becomes the default of `pop`.
         self._table[key] = ref(owner, partial(self._table.pop, key)), value
 
-    def get(self, owner: Any) -> T | None:
+    def get(self, owner: object) -> T | None:
         """Return the value of an object, or None."""
         entry = self._table.get(id(owner))
         return entry[1] if entry is not None and entry[0]() is owner else None
 
-    def drop(self, owner: Any) -> None:
+    def drop(self, owner: object) -> None:
         """Remove the value of an object."""
         self._table.pop(id(owner), None)
+
+
+V = TypeVar("V")
+
+MAX_ENTRIES = 1024  # the cache is cleared when it is full
+
+
+def weak_cache(function: Callable[[T], V]) -> Callable[[T], V]:
+    """Cache a function of one object (a class or code, say) whose result never changes."""
+    cache: dict[int, tuple[weakref.ref[T], V]] = {}
+
+    def lookup(x: T) -> V:
+        try:
+            reference, value = cache[id(x)]
+            if reference() is x:
+                return value
+        except KeyError:
+            pass
+        value = function(x)
+        if len(cache) >= MAX_ENTRIES:
+            cache.clear()
+        cache[id(x)] = weakref.ref(x), value
+        return value
+
+    return update_wrapper(lookup, function)

@@ -12,9 +12,8 @@ from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
-from ..docstrings import Described, describe
 from ..layer import Layer, LayerVariable
-from ..registry import Kind
+from ..registry import Described, Kind, describe
 
 if TYPE_CHECKING:
     from ..annotations import Config, InputShape

@@ -17,7 +17,7 @@ from ...core.ops.matrix_products import matmul
 from ...core.ops.norms import l2_normalize
 from ...core.ops.reduction import reduce_any
 from ...core.values.dtypes import bool_, repr_of
-from ..docstrings import describe
+from ..registry import describe
 from .base import ConfiguredLayer, Shape, document
 
 if TYPE_CHECKING:

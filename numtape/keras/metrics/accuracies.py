@@ -14,8 +14,8 @@ from ...core.ops.sorting import in_top_k
 from ...core.values.arguments import to_float
 from ...core.values.dtypes import float32, int32
 from ...core.values.tensor import Tensor
-from ..docstrings import describe
 from ..loss_functions import same_rank
+from ..registry import describe
 from .metric import MEANINGS, metric_class
 from .reductions import FunctionMetric
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..docstrings import describe
-from ..registry import Kind
+from ..registry import Kind, describe
 from . import accuracies, confusion, errors, iou, reductions, scores, threshold_curves
 from .metric import Metric
 

@@ -13,9 +13,8 @@ from ...core.values.tensor import Tensor
 from ...deferred_restore import notify_changed
 from ...function.pickling import refuse_older
 from .. import initializers
-from ..docstrings import describe
 from ..layer import LayerVariable
-from ..registry import keras_dtype
+from ..registry import describe, keras_dtype
 from ..symbolic import auto_name
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from ...core.log.layer_context import mask_of
-from ...core.log.parameters import signature_of
+from ...core.values.arguments import signature_of
 from ...nest import map_structure
 from ..input import InputLayer
 from ..layer import Layer

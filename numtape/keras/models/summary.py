@@ -15,7 +15,6 @@ from ..layer import Layer
 if TYPE_CHECKING:
     from ..symbolic import Operation
     from .graph import LayerGraph
-    from .model import Model
 
 # Horizontal lines of a table: top, below the header, between rows, bottom.
 _LINES = "┏━┳┓", "┡━╇┩", "├─┼┤", "└─┴┘"
@@ -23,7 +22,7 @@ _ALIGNED = {"Param #": str.rjust, "Trainable": str.center}
 
 
 def summary(
-    model: Model,
+    model: Any,
     line_length: int | None,
     positions: list[float] | None,
     print_fn: Callable[[str], Any] | None,
@@ -65,7 +64,7 @@ def summary(
         print_fn(text)
 
 
-def _is_drawn(model: Model) -> bool:
+def _is_drawn(model: Any) -> bool:
     """Whether the user defined the graph; `Sequential` derives its own."""
     return not hasattr(model, "_nt_stack")
 
@@ -183,7 +182,7 @@ def _table(names: list[str], rows: list[list[str]], widths: list[int]) -> list[s
     return [*items, edge(_LINES[3])]
 
 
-def _totals(model: Model) -> list[str]:
+def _totals(model: Any) -> list[str]:
     groups = {"Trainable": model.trainable_weights, "Non-trainable": model.non_trainable_weights}
     optimizer = model.optimizer
     if optimizer is not None and getattr(optimizer, "_nt_trained", None) is not None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.log.as_tensor import as_tensor
-from ...core.log.parameters import signature_of
 from ...core.ops.elementwise import cast
 from ...core.ops.reduction import reduce_sum
+from ...core.values.arguments import signature_of
 from ...core.values.tensor import Tensor
 from ...function.function import Function
 from ...nest import flatten, map_structure

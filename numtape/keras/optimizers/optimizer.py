@@ -31,15 +31,14 @@ from ...errors import InvalidArgumentError
 from ...function.pickling import refuse_older
 from ...module import snake_case
 from .. import initializers
-from ..docstrings import describe
 from ..error_context import OPTIMIZER
 from ..layer import LayerVariable
-from ..registry import keras_dtype
+from ..registry import describe, keras_dtype
 from .schedules import LearningRateSchedule, deserialize, serialize
 
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, IntLike, TensorLike
-    from ...core.values.operator_types import Operators
+    from ...core.values.tensor import Operators
     from ..annotations import InitializerLike, LearningRate
 
 _Kind = TypeVar("_Kind", bound=type)

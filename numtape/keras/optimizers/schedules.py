@@ -14,8 +14,7 @@ from ...core.ops.comparison import equal
 from ...core.ops.elementwise import cast, ceil, cos, floor, log, minimum, select
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ..docstrings import describe
-from ..registry import Kind
+from ..registry import Kind, describe
 
 if TYPE_CHECKING:
     from ...core.values.annotations import NumberLike, TensorLike

@@ -21,7 +21,7 @@ from ..launches import (
     threads,
     written_out,
 )
-from . import axes, conv, gather, permute, scatter
+from . import axes, conv, permute, scatter
 
 
 def array_launches(
@@ -133,7 +133,6 @@ def _contrast(row: LaunchRow) -> list[Launch]:
 MAKERS: dict[str, Callable[[LaunchRow], list[Any]]] = {
     **axes.MAKERS,
     **conv.MAKERS,
-    **gather.MAKERS,
     **permute.MAKERS,
     **scatter.MAKERS,
     "MatMul": _matmul,

@@ -106,9 +106,9 @@ def _reduce(
     arguments: tuple[str, ...]
     values: tuple[int, ...]
     if inner == 1:
-        way = loop_tiling(n, cut.length, max(_size(dtype), _size(input_dtype)), HELD)
-        kind, values, arguments = "rows", (outer, n, *cut), (name, dtype, str(way))
-        count = way.blocks(outer * cut.stretches)
+        tiling = loop_tiling(n, cut.length, max(_size(dtype), _size(input_dtype)), HELD)
+        kind, values, arguments = "rows", (outer, n, *cut), (name, dtype, str(tiling))
+        count = tiling.blocks(outer * cut.stretches)
     else:
         width = _width(inner)
         strides = (cut.length, 1, cut.length) if solid else (1, cut.stretches, n)
@@ -279,9 +279,9 @@ def scan_launches(
     arguments: tuple[str, ...]
     values: tuple[int, ...]
     if inner == 1:
-        way = loop_tiling(n, length, _size(dtype), HELD if n % CUDA_VECTOR == 0 else SCANNED)
-        kind, arguments, values = "rows", (name, dtype, str(way)), (outer, n, *cut, *how)
-        count = way.blocks(outer * stretches)
+        tiling = loop_tiling(n, length, _size(dtype), HELD if n % CUDA_VECTOR == 0 else SCANNED)
+        kind, arguments, values = "rows", (name, dtype, str(tiling)), (outer, n, *cut, *how)
+        count = tiling.blocks(outer * stretches)
     else:
         kind, arguments, values = "columns", (name, dtype), (*sizes, *cut, *how)
         count = _enough(outer * stretches * inner)

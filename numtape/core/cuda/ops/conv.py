@@ -23,8 +23,17 @@ def _conv(name: str, channels: int, features: int) -> Callable[[LaunchRow], list
             return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
         specs = (*row.operands, row.out)
         groups, batch = geometry.groups, row.operands[0].shape[0]
-        few, each = (specs[k].shape[-1] // groups for k in (channels, features))
-        values = (row.out.size, batch, groups, few, each, *geometry.parameters())
+        group_channels, group_features = (
+            specs[k].shape[-1] // groups for k in (channels, features)
+        )
+        values = (
+            row.out.size,
+            batch,
+            groups,
+            group_channels,
+            group_features,
+            *geometry.parameters(),
+        )
         dtype = memory_dtype(row.out.dtype)
         kernel = library_kernel("conv", name, (dtype,), ["int64"] * len(values) + [f"*{dtype}"] * 3)
         return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]

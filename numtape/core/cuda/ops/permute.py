@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from ..copies import (
     transpose_source,
 )
 from ..launches import Launch, LaunchRow, most_blocks, threads, written_out
+
+if TYPE_CHECKING:
+    from ...values.memory import Array
+    from ...values.spec import Spec
 
 LARGE = 1 << 31  # sizes from here on need 64-bit indices
 
@@ -236,7 +240,7 @@ def zeros(size: int, place: int) -> Launch:
     return written_out(text, "zeros", pointer(bytes_), size // bytes_, (place, place))
 
 
-def copy_launch(move: Move, out: Any, places: Sequence[int]) -> Launch:
+def copy_launch(move: Move, out: Spec, places: Sequence[int]) -> Launch:
     """The launch of a copy from the second place to the first, in words as wide as possible."""
     item, (shape, strides) = out.dtype.size, merge_axes(move.shape, move.strides)
     narrow, ratio = word_dtype(item), 1
@@ -274,7 +278,7 @@ def _text(row: LaunchRow, text: str, name: str, places: Sequence[int] = ()) -> L
 Piece = tuple[int, int, int]  # a length, the first index and a step of 1 or -1
 
 
-def _pieces(origin: Any) -> list[Piece]:
+def _pieces(origin: Array) -> list[Piece]:
     """Split indices into pieces with a constant step of 1 or -1."""
     steps = np.diff(origin)
     pieces: list[Piece] = []

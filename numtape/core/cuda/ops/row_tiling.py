@@ -1,4 +1,4 @@
-"""Tilings: how the threads of a block share rows held in registers; see kernels/cuda/held.py."""
+"""Tilings: how the threads of a block share rows held in registers; see kernels/cuda/tiling.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PART, MOST, SINGLE = 64, 128, 64
 TURNS = 2  # up to so many rounds of a warp, a whole block does not pay off
 
 
-class Tiling(NamedTuple):
+class RegisterTiling(NamedTuple):
     """The threads that share a row, the runs that each holds, and the elements of a run."""
 
     threads: int
@@ -43,7 +43,7 @@ def _power(least: int) -> int:
     return 1 << max(0, least - 1).bit_length()
 
 
-def way(n: int, size: int) -> Tiling | None:
+def register_tiling(n: int, size: int) -> RegisterTiling | None:
     """The tiling for rows of ``n`` elements of ``size`` bytes; None if they are too long.
 
     A row gets part of a warp, a warp, or a whole block if a warp cannot hold it. The tiling does
@@ -56,11 +56,11 @@ def way(n: int, size: int) -> Tiling | None:
         for group in (warp(), threads()):
             if runs <= group * most:
                 some = min(runs, group) if group == warp() else group
-                return Tiling(some, max(1, runs // some), width)
+                return RegisterTiling(some, max(1, runs // some), width)
     return None
 
 
-def loop_tiling(n: int, length: int, size: int, most: int) -> Tiling:
+def loop_tiling(n: int, length: int, size: int, most: int) -> RegisterTiling:
     """The tiling for stretches of ``length`` elements of rows of ``n``, processed in a loop.
 
     A thread holds up to ``most`` elements at a time, fewer if they have 8 bytes.
@@ -72,4 +72,4 @@ def loop_tiling(n: int, length: int, size: int, most: int) -> Tiling:
         group = threads()
     else:
         group = min(runs, group)
-    return Tiling(group, min(most, max(1, runs // group)), width)
+    return RegisterTiling(group, min(most, max(1, runs // group)), width)

@@ -1,11 +1,11 @@
-"""Launches of scatter-add, the derivative of ``gather``: in a fixed order, or with atomics."""
+"""Launches of gather and scatter-add; the latter adds in a fixed order, or with atomics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....kernels.constants import (
     SCATTER_PIECE_BITS,
@@ -16,10 +16,23 @@ from ....kernels.constants import (
 from ... import settings
 from ...values.dtypes import as_dtype
 from ..codegen import memory_dtype
-from ..launches import Launch, LaunchRow, library_kernel, most_blocks, threads
+from ..launches import Launch, LaunchRow, blocks, library_kernel, most_blocks, threads
 from ..runtime.device import device
 from .axes import scan_launches
-from .permute import block_count, divisor, magnitude, parameters, zeros
+from .permute import (
+    block_count,
+    divisor,
+    grid,
+    magnitude,
+    parameters,
+    pointer,
+    word,
+    word_dtype,
+    zeros,
+)
+
+if TYPE_CHECKING:
+    from ..launches import Launcher
 
 LANES = 4  # elements of a slice that a thread processes: the vector width of the kernels
 VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of four float32
@@ -45,7 +58,7 @@ class Scatter(NamedTuple):
     sorted: list[Launch]
     atomic: Any  # makes the launches, cached: graphs that contain them do not keep kernels alive
 
-    def run(self, gpu: Any, at: Sequence[int]) -> None:
+    def run(self, gpu: Launcher, at: Sequence[int]) -> None:
         """Launch the kernels."""
         for launch in self.atomic() if settings.nondeterministic_scatter else self.sorted:
             launch.run(gpu, at)
@@ -213,4 +226,41 @@ def _atomic(row: LaunchRow) -> list[Launch]:
     ]
 
 
-MAKERS = {"ScatterAdd": scatter_add}
+def _gather(row: LaunchRow) -> list[Launch]:
+    (x, y), axis = row.operands, row.attributes["axis"]
+    if not x.size:  # all indices are out of bounds
+        return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
+    inner = math.prod(x.shape[axis + 1 :]) * x.dtype.size
+    bytes_ = word(inner)
+    inner //= bytes_
+    n = row.out.size * x.dtype.size // bytes_
+    values = n, x.shape[axis], y.size, inner, *divisor(inner), *divisor(y.size)
+    size = magnitude(n, x.size * x.dtype.size // bytes_)
+    dtypes = parameters(values, pointer(bytes_), pointer(bytes_), y.dtype.name)
+    kernel = library_kernel("gather", "gather", (word_dtype(bytes_), size), dtypes)
+    return [Launch(kernel, grid(n), threads(), values, tuple(row.places))]
+
+
+def _pick(row: LaunchRow) -> list[Launch]:
+    x, y = row.operands
+    kind = word_dtype(x.dtype.size)
+    values = row.out.size, x.shape[-1]
+    kernel = library_kernel("gather", "pick", (kind,), parameters(values, kind, kind, y.dtype.name))
+    return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
+
+
+def _place(row: LaunchRow) -> list[Launch]:
+    _, y = row.operands
+    kind, n = word_dtype(row.out.dtype.size), row.out.shape[-1]
+    values = row.out.size, n, *divisor(n)
+    dtypes = parameters(values, kind, kind, y.dtype.name)
+    kernel = library_kernel("gather", "place", (kind, magnitude(row.out.size)), dtypes)
+    return [Launch(kernel, blocks(row.out.size), threads(), values, tuple(row.places))]
+
+
+MAKERS: dict[str, Callable[[LaunchRow], list[Launch]]] = {
+    "GatherV2": _gather,
+    "Pick": _pick,
+    "Place": _place,
+    "ScatterAdd": scatter_add,
+}

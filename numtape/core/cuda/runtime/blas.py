@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import DeviceError
+
+if TYPE_CHECKING:
+    from .resources import DeviceMemory
 
 _PLAIN, _TENSOR_FLOAT_32 = 0, 3  # cublasMath_t
 _OPERATIONS = {ord("N"): 0, ord("T"): 1}  # cublasOperation_t
@@ -31,7 +34,7 @@ class Blas:
       DeviceError: If the library is not installed or does not start.
     """
 
-    def __init__(self, memory: Any) -> None:
+    def __init__(self, memory: DeviceMemory) -> None:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         try:
@@ -59,7 +62,7 @@ class Blas:
             self._do("cublasSetMathMode", self._handle, math)
             self._math = math
 
-    def _do(self, name: str, *args: Any) -> None:
+    def _do(self, name: str, *args: object) -> None:
         status = getattr(self._library, name)(*args)
         if status:
             raise DeviceError(f"{name} failed with status {status}.")

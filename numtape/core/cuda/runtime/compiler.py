@@ -55,7 +55,7 @@ def _without_fma() -> Iterator[None]:
 
     before, asked = nvvm.compile_ir, []
 
-    def compile_ir(ir: Any, **options: Any) -> Any:
+    def compile_ir(ir: object, **options: Any) -> Any:
         asked.append(options)
         return before(ir, **options | {"fma": False})
 
@@ -115,7 +115,7 @@ def load() -> None:
 def ptx(
     function: Callable[..., Any], dtypes: Sequence[str], symbol: str, capability: tuple[int, int]
 ) -> str:
-    """Compile a kernel to PTX. ``dtypes`` are its parameters'; those of arrays begin with ``*``."""
+    """Compile a kernel to PTX. ``dtypes`` are those of its parameters; ``*`` marks arrays."""
     with _lock:
         load()
         from numba import cuda, types

@@ -12,16 +12,29 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ....kernels.constants import CUDA_THREADS
 from ... import settings
 from ...compile import cache as disk
 from ...values.memory import Array, address_of
-from .context import STAYS, Entered, Thread, entering
-from .resources import GONE, Code, CudaGraph, CudaTimer, DeviceMemory, let_go
+from .resources import (
+    GONE,
+    STAYS,
+    Code,
+    CudaGraph,
+    CudaTimer,
+    DeviceMemory,
+    Entered,
+    Thread,
+    entering,
+    let_go,
+)
 from .transfer import DISABLE_TIMING, SMALL, Ring, Staging
+
+if TYPE_CHECKING:
+    from cuda.bindings.driver import CUdevice_attribute, CUgraphExec, CUresult, CUstream
 
 OLDEST = (7, 5)  # compute capability
 TOOLKIT = 13000  # CUDA 13.0: an older driver cannot load its code
@@ -43,7 +56,7 @@ def _bindings() -> Any:
 class _Launcher:
     """Launches kernels and products of a `Driver` in another stream."""
 
-    def __init__(self, device: Driver, stream: Any) -> None:
+    def __init__(self, device: Driver, stream: CUstream) -> None:
         self.launch = partial(device.launch_in, stream)
         self.gemm = partial(device.gemm_in, stream)
 
@@ -120,11 +133,11 @@ class Driver:
         self._pending: deque[tuple[Any, Any]] = deque()  # events, and objects to drop after them
         self._blas: Any = None
 
-    def _status_text(self, status: Any) -> str:
+    def _status_text(self, status: CUresult) -> str:
         text = self._driver.cuGetErrorString(status)[1]
         return f"{text.decode() if text else ''} ({status.name})"
 
-    def _do(self, name: str, *args: Any) -> Any:
+    def _do(self, name: str, *args: object) -> Any:
         """Call the driver; raise an error if it returns a status other than success."""
         status, *results = getattr(self._driver, name)(*args)
         if status != self._driver.CUresult.CUDA_SUCCESS:
@@ -133,7 +146,7 @@ class Driver:
             raise DeviceError(f"{name} failed: {self._status_text(status)}.")
         return results[0] if results else None
 
-    def _ask(self, attribute: Any) -> int:
+    def _ask(self, attribute: CUdevice_attribute) -> int:
         return int(self._do("cuDeviceGetAttribute", attribute, self._number))
 
     def enter_context(self) -> AbstractContextManager[None]:
@@ -250,13 +263,13 @@ class Driver:
         self._do("cuStreamWaitEvent", after, event, 0)
         self._do("cuEventDestroy", event)
 
-    def _mark(self, stream: Any) -> Any:
+    def _mark(self, stream: CUstream | int) -> Any:
         event = self._do("cuEventCreate", DISABLE_TIMING)
         self._do("cuEventRecord", event, stream)
         return event
 
     @entering
-    def keep(self, thing: Any) -> None:
+    def keep(self, thing: object) -> None:
         """Keep an object alive until all earlier operations are done."""
         self._pending.append((self._mark(self.stream), thing))
 
@@ -282,7 +295,7 @@ class Driver:
 
         Args:
           make: Makes the kernel; called if the cache does not have it.
-          dtypes: The dtypes of its parameters; those of arrays begin with ``*``.
+          dtypes: The dtypes of its parameters; ``*`` marks arrays.
           symbol: Its name.
           source: Its text, for the key of the cache.
         """
@@ -298,12 +311,12 @@ class Driver:
             return Code(self, self._do("cuModuleLoadData", code), symbol)
 
     @entering
-    def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
+    def launch(self, kernel: Code, blocks: int, threads: int, args: Sequence[int]) -> None:
         """Launch a kernel. All arguments are 64 bits wide; floats are passed as their bits."""
         self.launch_in(self.stream, kernel, blocks, threads, args)
 
     def launch_in(
-        self, stream: Any, kernel: Any, blocks: int, threads: int, args: Sequence[int]
+        self, stream: CUstream, kernel: Code, blocks: int, threads: int, args: Sequence[int]
     ) -> None:
         """Launch a kernel in a stream."""
         count = len(args)
@@ -332,7 +345,7 @@ class Driver:
         self.gemm_in(self.stream, dtype, scalars, out, x, y)
 
     def gemm_in(
-        self, stream: Any, dtype: str, scalars: Sequence[int], out: int, x: int, y: int
+        self, stream: CUstream, dtype: str, scalars: Sequence[int], out: int, x: int, y: int
     ) -> None:
         """Multiply matrices in a stream."""
         with self._lock:
@@ -381,6 +394,6 @@ class Driver:
         self.launches += graph.launches
 
     @entering
-    def forget(self, handle: Any) -> None:
+    def forget(self, handle: CUgraphExec) -> None:
         """Destroy a graph."""
         self._do("cuGraphExecDestroy", handle)

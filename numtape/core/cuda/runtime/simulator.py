@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ....errors import DeviceError
 from ...values.memory import Array, aligned_buffer, array_at
 from ...values.weakrefs import FinalizationQueue
 from .resources import let_go
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class Memory:
@@ -137,14 +140,14 @@ class Simulator:
     def order(self, before: int, after: int) -> None:
         """Do nothing: all operations are synchronous, whatever the stream."""
 
-    def keep(self, thing: Any) -> None:
+    def keep(self, thing: object) -> None:
         """Do nothing: all operations are synchronous."""
 
     def enter_context(self) -> AbstractContextManager[None]:
         """Do nothing: the simulator has no context."""
         return nullcontext()
 
-    def _view(self, address: int, dtype: Any) -> Array:
+    def _view(self, address: int, dtype: DTypeLike) -> Array:
         """The elements from an address to the end of its allocation."""
         with self._lock:
             self._forget()
@@ -162,7 +165,13 @@ class Simulator:
         """The kernel that ``make`` returns and its dtypes, for `launch`."""
         return make(), tuple(dtypes)
 
-    def launch(self, kernel: Any, blocks: int, threads: int, args: Sequence[int]) -> None:
+    def launch(
+        self,
+        kernel: tuple[Callable[..., Any], tuple[str, ...]],
+        blocks: int,
+        threads: int,
+        args: Sequence[int],
+    ) -> None:
         """Run a kernel."""
         function, dtypes = kernel
         values = [

@@ -10,10 +10,12 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import DeviceError, ResourceExhaustedError
 
+if TYPE_CHECKING:
+    from cuda.bindings.driver import CUevent, CUstream
 HALF = 4 << 20  # bytes
 SMALL = 64 << 10  # arrays of up to so many bytes go through the ring
 PART = 4 * SMALL  # bytes of a part of the ring
@@ -31,7 +33,7 @@ class _Locked:
       stream: The stream of all transfers.
     """
 
-    def __init__(self, do: Callable[..., Any], stream: Any) -> None:
+    def __init__(self, do: Callable[..., Any], stream: CUstream) -> None:
         self._do, self._stream = do, stream
         self._lock = threading.Lock()
         # Address of each part, and the event after its last transfer; empty if allocation failed.
@@ -77,7 +79,7 @@ class Ring(_Locked):
     parts are full.
     """
 
-    def __init__(self, do: Callable[..., Any], stream: Any) -> None:
+    def __init__(self, do: Callable[..., Any], stream: CUstream) -> None:
         super().__init__(do, stream)
         self._part = self._filled = 0
 
@@ -159,7 +161,7 @@ class Staging(_Locked):
                 self._finish_half(target, *before)
             return True
 
-    def _finish_half(self, target: int, at: int, length: int, half: int, done: Any) -> None:
+    def _finish_half(self, target: int, at: int, length: int, half: int, done: CUevent) -> None:
         self._do("cuEventSynchronize", done)
         ctypes.memmove(target + at, half, length)
 

@@ -16,7 +16,7 @@ from ..ir import (
     ONE_NUMBER,
     WRITES,
     Alloc,
-    Array,
+    ArrayType,
     Assign,
     Body,
     Branch,
@@ -165,7 +165,7 @@ def _result_of_ints(op: str, kinds: list[str]) -> str:
     return "uint64" if {*own} <= {*UNSIGNED} else "int64"
 
 
-def _result(step: Assign, names: dict[str, str], arrays: dict[str, Array]) -> str:
+def _result(step: Assign, names: dict[str, str], arrays: dict[str, ArrayType]) -> str:
     kinds = [of(a, names) for a in step.args]
     op = step.op
     if op == "load":

@@ -57,14 +57,35 @@ from .text import (
 )
 
 
-class Steps(Text):
-    """Writes steps, and loops and branches that store nothing."""
+class Forward(Text):
+    """Writes the forward sweep.
 
-    def __init__(self, body: Body, checked: bool, divisions: bool) -> None:
+    Attributes:
+      plans: The plans for `Reverse`, by the id of a node.
+      frames: The frames of calls, by the id of a node.
+      ways: The tests of branches that need not be stored, by the id of a node.
+      starts: The lines that a block recomputes at the beginning of its reverse, by the block's id.
+      last: The values that are stored at the end, for all of the reverse sweep.
+    """
+
+    def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
         super().__init__()
         self.body, self.divisions = body, divisions
         self._loops = 0
         self.bounds = Bounds(body) if checked else None
+        self.activity = activity
+        self.plans: dict[int, ReversePlan] = {}
+        self.frames: dict[int, tuple[CalleeFrame, Variant]] = {}
+        self.ways: dict[int, str] = {}
+        self.starts: dict[int, list[str]] = {}
+        self.used: set[str] = set()
+        self.again = Recompute(body, activity)
+        self._read = outside(body.nodes, body.result_operands())
+        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, ForRange)}
+        with self._begin_block(body.nodes, activity.fixed & body.argument_names()) as known:
+            self.nodes(body.nodes, known | activity.fixed)
+        self.last = sorted((self.used & activity.fixed) - body.argument_names())
+        self._push(self.last, body.begin)
 
     def step(self, step: Assign) -> None:
         """Write one step."""
@@ -148,34 +169,6 @@ class Steps(Text):
                 self.put(f"if not {node.test}: break")
                 self.plain(node.body)
                 self.depth -= 1
-
-
-class Forward(Steps):
-    """Writes the forward sweep.
-
-    Attributes:
-      plans: The plans for `Reverse`, by the id of a node.
-      frames: The frames of calls, by the id of a node.
-      ways: The tests of branches that need not be stored, by the id of a node.
-      starts: The lines that a block recomputes at the beginning of its reverse, by the block's id.
-      last: The values that are stored at the end, for all of the reverse sweep.
-    """
-
-    def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
-        super().__init__(body, checked, divisions)
-        self.activity = activity
-        self.plans: dict[int, ReversePlan] = {}
-        self.frames: dict[int, tuple[CalleeFrame, Variant]] = {}
-        self.ways: dict[int, str] = {}
-        self.starts: dict[int, list[str]] = {}
-        self.used: set[str] = set()
-        self.again = Recompute(body, activity)
-        self._read = outside(body.nodes, body.result_operands())
-        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, ForRange)}
-        with self._begin_block(body.nodes, activity.fixed & body.argument_names()) as known:
-            self.nodes(body.nodes, known | activity.fixed)
-        self.last = sorted((self.used & activity.fixed) - body.argument_names())
-        self._push(self.last, body.begin)
 
     def _room(self, line: int) -> str:
         return f"if SP{{}} > END: return {failure_status(NO_ROOM, line)}"

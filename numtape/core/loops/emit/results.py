@@ -57,7 +57,7 @@ def words_of(results: list[Out]) -> int:
     return sum(1 if out.ndim < 0 else 2 + out.ndim for out in results if out.argument < 0)
 
 
-def places(form: Any) -> list[int]:
+def places(form: int | tuple[Any, ...]) -> list[int]:
     """Return the indices of the results, in the order of the flattened return value."""
     return [place for x in form for place in places(x)] if isinstance(form, tuple) else [form]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from .source import FunctionSource
 
@@ -38,7 +38,7 @@ class Iterables:
         self.loop.iter = ast.Call(counts, [_name(name)], [])
         self.loop.body = [*self.inside, *loop.body]
 
-    def _put(self, target: Any, value: ast.expr) -> ast.stmt:
+    def _put(self, target: ast.expr, value: ast.expr) -> ast.stmt:
         assignment = ast.Assign([target], value, lineno=self._loop.lineno)
         return ast.fix_missing_locations(ast.copy_location(assignment, self._loop))
 
@@ -84,7 +84,7 @@ class Iterables:
         length.meaning = len
         return ast.Call(length, [array], [])
 
-    def _display(self, target: ast.expr, display: Any) -> ast.expr:
+    def _display(self, target: ast.expr, display: ast.Tuple | ast.List) -> ast.expr:
         """Loop over a tuple display, whose elements are computed before the loop."""
         if not display.elts or any(isinstance(x, ast.Starred) for x in ast.walk(display)):
             self._source.refuse(
@@ -180,6 +180,10 @@ Jump = (ast.Break, ast.Continue)
 DEEPEST = 20  # nested `if`s whose following statements move into a branch; deeper ones use flags
 
 
+# The names of a function's results: one name, or a tuple for each tuple of results.
+Form: TypeAlias = str | tuple["Form", ...]
+
+
 class JumpElimination:
     """The statements of one function, without jumps.
 
@@ -223,13 +227,13 @@ class JumpElimination:
         self.flag_names.add(name)
         return name
 
-    def _result_names(self, value: Any) -> Any:
+    def _result_names(self, value: ast.expr | None) -> Form:
         """Create names for the parts of a result: a name, or a tuple of names."""
         if isinstance(value, ast.Tuple):
             return tuple([self._result_names(x) for x in value.elts])
         return self._new("result")
 
-    def _results(self, value: ast.expr, form: Any, node: ast.stmt) -> list[ast.stmt]:
+    def _results(self, value: ast.expr, form: Form, node: ast.stmt) -> list[ast.stmt]:
         """Assign a returned value to the result names."""
         if isinstance(form, str) and not isinstance(value, ast.Tuple):
             return [_put(form, value, node)]
@@ -298,7 +302,7 @@ class JumpElimination:
         called = self.source.value(node.iter.func) if isinstance(node.iter, ast.Call) else None
         return called is range
 
-    def _loop(self, node: Any) -> list[ast.stmt]:
+    def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
         if node.orelse:
             self.source.refuse("`else` of a loop", node, "Set a flag in the loop and test it.")
         if isinstance(node, ast.For) and not self._counts(node):
@@ -307,7 +311,7 @@ class JumpElimination:
         breaks = any(_has(inner, ast.Break, False) for inner in node.body)
         returns = any(_has(inner, ast.Return, True) for inner in node.body)
         skips = any(_has(inner, Jump, False) for inner in node.body)
-        new = copy.copy(node)
+        new: Any = copy.copy(node)
         go, skip = self._new("go"), self._new("skip")
         body = self._block(node.body, (go, skip))
         if skips:
@@ -334,22 +338,22 @@ def _leaves(nodes: list[ast.stmt]) -> bool:
     return isinstance(last, (ast.Return, ast.Raise, *Jump))
 
 
-def _read(form: Any) -> ast.expr:
+def _read(form: Form) -> ast.expr:
     if isinstance(form, str):
         return _name(form)
     return ast.Tuple([_read(x) for x in form], ast.Load())
 
 
-def _put(name: str, value: ast.expr, like: Any = None) -> ast.stmt:
+def _put(name: str, value: ast.expr, like: ast.stmt | None = None) -> ast.stmt:
     line = getattr(like, "lineno", 0)
     return ast.Assign([ast.Name(name, ast.Store(), lineno=line)], value, lineno=line)
 
 
-def _set(name: str, value: bool, like: Any = None) -> ast.stmt:
+def _set(name: str, value: bool, like: ast.stmt | None = None) -> ast.stmt:
     return _put(name, ast.Constant(value), like)
 
 
-def _has(node: ast.AST, kinds: Any, into: bool) -> bool:
+def _has(node: ast.AST, kinds: type[ast.stmt] | tuple[type[ast.stmt], ...], into: bool) -> bool:
     """Whether a node contains such a statement; ``into``: also search nested loops."""
     if isinstance(node, kinds):
         return True

@@ -25,7 +25,7 @@ from ..ir import (
     ONE_NUMBER,
     WRITES,
     Alloc,
-    Array,
+    ArrayType,
     Assign,
     Body,
     Branch,
@@ -110,14 +110,14 @@ def fold_constants(node: ast.expr) -> int | float | None:
     return number if isinstance(number, int | float) else None
 
 
-def is_new_axis(node: Any) -> bool:
+def is_new_axis(node: object) -> bool:
     """Whether an index stands for a new axis."""
     return (isinstance(node, ast.Constant) and node.value is None) or (
         isinstance(node, ast.Attribute) and node.attr == "newaxis"
     )
 
 
-def is_ellipsis(node: Any) -> bool:
+def is_ellipsis(node: object) -> bool:
     """Whether an index is ``...``."""
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
@@ -261,7 +261,7 @@ def normal(
         if ndim < 0:
             scalars[name] = dtype
         else:
-            writer.arrays[name] = Array(dtype, ndim, True)
+            writer.arrays[name] = ArrayType(dtype, ndim, True)
             frame.bound[parameter] = writer.all_of(name)
             for k in range(ndim):
                 writer.low[f"{name}_n{k}"] = 0
@@ -301,7 +301,7 @@ class Lowering:
 
     def __init__(self) -> None:
         self.out: list[Node] = []
-        self.arrays: dict[str, Array] = {}
+        self.arrays: dict[str, ArrayType] = {}
         self.low: dict[str, int] = {}
         self.same: list[tuple[str, str]] = []
         self.moving: set[str] = set()
@@ -326,7 +326,7 @@ class Lowering:
         self._names += 1
         return f"_{self._names}"
 
-    def line(self, node: Any) -> int:
+    def line(self, node: ast.AST) -> int:
         """Return a node's line, counted from the first line of the kernel."""
         source, standing = self.frames[-1].source, self.standing
         own = getattr(node, "lineno", source.line)
@@ -339,7 +339,7 @@ class Lowering:
     kernel = True  # False for a function that the kernel calls without inlining
     standing: Lines
 
-    def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
+    def refuse(self, construct: str, node: ast.AST | None, way: str) -> NoReturn:
         """Raise KernelError; see `FunctionSource.refuse`."""
         frame = self.frames[-1]
         for x in ast.walk(node) if isinstance(node, ast.AST) else ():
@@ -360,7 +360,7 @@ class Lowering:
         """Whether a name is assigned in one place, before all of its reads."""
         return name in self.once or name.endswith(("_n0", "_n1", "_n2"))
 
-    def put(self, out: str, op: str, args: list[str], node: Any, dtype: str = "") -> str:
+    def put(self, out: str, op: str, args: list[str], node: ast.AST, dtype: str = "") -> str:
         """Write a step, and return the name of its result: ``out``, or a fresh one."""
         if not out:
             out = self.fresh()
@@ -412,7 +412,7 @@ class Lowering:
         finally:
             self.out = outer
 
-    def int_op(self, op: str, x: str, y: str, node: Any) -> str:
+    def int_op(self, op: str, x: str, y: str, node: ast.AST) -> str:
         """Write an operation of ints, or fold it if its result is known."""
         one, other = constant(x), constant(y)
         if isinstance(one, int) and isinstance(other, int):
@@ -444,7 +444,7 @@ class Lowering:
         """Return a view as the value of an expression."""
         return ExpressionValue(array=view.array, grid=view)
 
-    def place(self, view: View, indices: list[str], node: Any) -> str:
+    def place(self, view: View, indices: list[str], node: ast.AST) -> str:
         """Write the flat index of an element, whose indices are not negative."""
         if view.strides is None:
             offset = "0"
@@ -456,14 +456,14 @@ class Lowering:
             offset = self.int_op("+", offset, self.int_op("*", index, stride, node), node)
         return offset
 
-    def load(self, view: View, indices: list[str], node: Any, to: str = "") -> str:
+    def load(self, view: View, indices: list[str], node: ast.AST, to: str = "") -> str:
         """Write a load of an element."""
         out = to or self.fresh()
         place = self.place(view, indices, node)
         self.write(Assign(out, "load", [place], "", self.line(node), view.array))
         return out
 
-    def position(self, index: str, length: str, node: Any) -> str:
+    def position(self, index: str, length: str, node: ast.AST) -> str:
         """Write a non-negative version of an index, and its check."""
         value = constant(index)
         if isinstance(value, int):
@@ -475,14 +475,14 @@ class Lowering:
         self.write(Assign("", "check", [position, length], "", self.line(node)))
         return position
 
-    def size(self, shape: list[str], node: Any) -> str:
+    def size(self, shape: list[str], node: ast.AST) -> str:
         """Write the number of elements of a shape."""
         size = "1"
         for length in shape:
             size = self.int_op("*", size, length, node)
         return size
 
-    def steps_of(self, view: View, node: Any) -> list[str]:
+    def steps_of(self, view: View, node: ast.AST) -> list[str]:
         """Write the strides of a view, in elements."""
         if view.strides is not None:
             return view.strides
@@ -493,7 +493,7 @@ class Lowering:
 
     # Parts.
 
-    def spread(self, view: View, indices: list[Any], node: Any) -> list[Any]:
+    def spread(self, view: View, indices: list[Any], node: ast.AST) -> list[Any]:
         """Return the subscripts, with full slices for ``...`` and missing axes."""
         taken = sum(not is_new_axis(x) and not is_ellipsis(x) for x in indices)
         dots = [k for k, x in enumerate(indices) if is_ellipsis(x)]
@@ -507,7 +507,7 @@ class Lowering:
         at = dots[0] if dots else len(indices)
         return [*indices[:at], *rest, *indices[at + len(dots) :]]
 
-    def part(self, view: View, indices: list[Any], node: Any) -> View:
+    def part(self, view: View, indices: list[Any], node: ast.AST) -> View:
         """Write the view that ints, slices, ``...`` and ``None`` select; ints may be names."""
         indices = self.spread(view, indices, node)
         strides = self.steps_of(view, node)
@@ -572,7 +572,7 @@ class Lowering:
         most = length if step > 0 else self.int_op("-", length, "1", node)
         least = "0" if step > 0 else "-1"
 
-        def bind(limit: Any, other: str) -> str:
+        def bind(limit: ast.expr | None, other: str) -> str:
             if limit is None:
                 return other
             text = self.number(limit)
@@ -601,13 +601,13 @@ class Lowering:
             self.low[start] = 0  # may be negative for an empty slice, which reads nothing
         return start, count, str(step)
 
-    def reverse_axes(self, view: View, node: Any) -> View:
+    def reverse_axes(self, view: View, node: ast.AST) -> View:
         """Return a view with its axes reversed."""
         if len(view.shape) < 2:
             return view
         return View(view.array, view.shape[::-1], view.offset, self.steps_of(view, node)[::-1])
 
-    def reshape(self, view: View, shape: list[str], node: Any) -> View:
+    def reshape(self, view: View, shape: list[str], node: ast.AST) -> View:
         """Return a contiguous view with another shape; -1 stands for the remaining length."""
         if view.strides is not None:
             self.refuse(
@@ -625,7 +625,7 @@ class Lowering:
         self.match(self.size(shape, node), total, node)
         return View(view.array, shape, view.offset)
 
-    def match(self, x: str, y: str, node: Any) -> None:
+    def match(self, x: str, y: str, node: ast.AST) -> None:
         """Write a check that two lengths are equal."""
         if x == y:
             return
@@ -637,7 +637,7 @@ class Lowering:
 
     # Names of arrays.
 
-    def bind(self, local: str, view: View, node: Any) -> None:
+    def bind(self, local: str, view: View, node: ast.AST) -> None:
         """Bind a local name to a view."""
         frame = self.frames[-1]
         known = frame.bound.get(local)
@@ -654,24 +654,24 @@ class Lowering:
             frozen = self.freeze(view, node)
             frame.bound[local] = ExpressionValue(array=frozen.array, grid=frozen)
 
-    def has(self, local: str, node: Any) -> None:
+    def has(self, local: str, node: ast.AST) -> None:
         """Set the flag that a name is assigned, if the name may be read unassigned."""
         frame = self.frames[-1]
         if local in frame.flags:
             self.put(frame.rename(frame.flags[local]), "copy", ["True"], node)
 
-    def freeze(self, view: View, node: Any) -> View:
+    def freeze(self, view: View, node: ast.AST) -> View:
         """Return a view whose shape and place later assignments do not change."""
         array = view.array
         if array in self.moving:
             array = self.fresh()
-            self.arrays[array] = Array(self.arrays[view.array].dtype, len(view.shape), False)
+            self.arrays[array] = ArrayType(self.arrays[view.array].dtype, len(view.shape), False)
             self._lies(array, view.array, "0", node)
         shape = [self._still(x, node) for x in view.shape]
         strides = None if view.strides is None else [self._still(x, node) for x in view.strides]
         return View(array, shape, self._still(view.offset, node), strides, view.rows)
 
-    def _still(self, operand: str, node: Any) -> str:
+    def _still(self, operand: str, node: ast.AST) -> str:
         """Return an operand that nothing assigns later, by copying it if necessary."""
         if constant(operand) is not None or self.single(operand):
             return operand
@@ -680,7 +680,7 @@ class Lowering:
             self.low[name] = 0
         return name
 
-    def _lies(self, array: str, other: str, offset: str, node: Any) -> None:
+    def _lies(self, array: str, other: str, offset: str, node: ast.AST) -> None:
         """Make an array share the memory of another one, from an element on."""
         if self.arrays[other].argument:
             self.arrays[other].addressed = True
@@ -691,7 +691,7 @@ class Lowering:
             else:
                 self.put(to, "beyond", [begin, offset], node, other)
 
-    def move(self, local: str, view: View, node: Any) -> None:
+    def move(self, local: str, view: View, node: ast.AST) -> None:
         """Rebind a name that holds different arrays over time."""
         frame = self.frames[-1]
         if view.strides is not None:
@@ -704,7 +704,7 @@ class Lowering:
         known = frame.bound.get(local)
         if known is None or known.array not in self.moving:
             array = self.fresh()
-            self.arrays[array] = Array(self.arrays[view.array].dtype, len(view.shape), False)
+            self.arrays[array] = ArrayType(self.arrays[view.array].dtype, len(view.shape), False)
             self.moving.add(array)
             axes = [f"{array}_m{k}" for k in range(len(view.shape))]
             known = frame.bound[local] = ExpressionValue(array=array, grid=View(array, axes))
@@ -733,7 +733,7 @@ class Lowering:
         """Return the views that elements are read from."""
         return [grid] if isinstance(grid, View) else grid.sources
 
-    def item(self, grid: Grid, indices: list[str], node: Any) -> str:
+    def item(self, grid: Grid, indices: list[str], node: ast.AST) -> str:
         """Write the element at some indices; leading indices beyond its axes are dropped."""
         own = indices[len(indices) - len(grid.shape) :]
         own = ["0" if n == "1" else i for i, n in zip(own, grid.shape, strict=True)]
@@ -744,7 +744,7 @@ class Lowering:
             self._read[key] = self.load(grid, own, node)
         return self._read[key]
 
-    def broadcast(self, shapes: list[list[str]], node: Any) -> list[str]:
+    def broadcast(self, shapes: list[list[str]], node: ast.AST) -> list[str]:
         """Return the broadcast shape of operands, and write checks of their lengths."""
         shape: list[str] = []
         for k in range(1, max(map(len, shapes)) + 1):
@@ -758,7 +758,7 @@ class Lowering:
     def combine(
         self,
         operands: list[ExpressionValue],
-        node: Any,
+        node: ast.AST,
         write: Callable[[list[str]], str],
         dtype: str = "",
     ) -> ExpressionValue:
@@ -784,7 +784,7 @@ class Lowering:
         sources = [view for grid in grids for view in self.sources(grid)]
         return ExpressionValue(grid=Lazy(shape, element, sources, dtype, needs_copy))
 
-    def rounds(self, shape: list[str], write: Callable[[list[str]], None], node: Any) -> None:
+    def rounds(self, shape: list[str], write: Callable[[list[str]], None], node: ast.AST) -> None:
         """Write loops over all elements of a shape, the last axis innermost."""
         indices: list[str] = []
 
@@ -813,12 +813,12 @@ class Lowering:
         self,
         shape: list[str],
         dtype: str | View,
-        node: Any,
+        node: ast.AST,
         fill: str = "",
         copied: str = "",
         name: str = "",
     ) -> View:
-        """Write a local array, of a dtype or of that of another array."""
+        """Write a local array. ``dtype`` is a name, or a view of an array with the same dtype."""
         if not 1 <= len(shape) <= 3:
             self.refuse(f"`{ast.unparse(node)}`, of {len(shape)} axes", node, "Use one to three.")
         array = name or self.fresh()
@@ -830,7 +830,7 @@ class Lowering:
             size = self.put("", "*", [size, axis], node) if size else axis
         like = dtype.array if isinstance(dtype, View) else ""
         known = self.arrays[like].dtype if isinstance(dtype, View) else dtype
-        self.arrays[array] = Array(known, len(shape), False, like="" if known else like)
+        self.arrays[array] = ArrayType(known, len(shape), False, like="" if known else like)
         self.write(Alloc(array, size, fill, copied, self.line(node)))
         self.low[address(array)] = self.low[shadow(array)] = 0
         return View(
@@ -838,18 +838,20 @@ class Lowering:
             [x if constant(x) is not None else axis for x, axis in zip(shape, axes, strict=True)],
         )
 
-    def materialize(self, grid: Grid, node: Any, dtype: str = "") -> View:
+    def materialize(self, grid: Grid, node: ast.AST, dtype: str = "") -> View:
         """Write a local array with the elements of another array or an expression."""
         array = self.new(grid.shape, dtype or self.dtype_of(grid), node)
         self.put_all(array, ExpressionValue(grid=grid), node, first=True)
         return array
 
-    def view(self, value: ExpressionValue, node: Any) -> View:
+    def view(self, value: ExpressionValue, node: ast.AST) -> View:
         """Return a value as an array in memory; expressions are materialized."""
         assert value.grid is not None
         return value.grid if isinstance(value.grid, View) else self.materialize(value.grid, node)
 
-    def put_all(self, target: View, value: ExpressionValue, node: Any, first: bool = False) -> None:
+    def put_all(
+        self, target: View, value: ExpressionValue, node: ast.AST, first: bool = False
+    ) -> None:
         """Write elements, or one number, to all elements of a view."""
 
         def write(indices: list[str]) -> None:
@@ -863,11 +865,11 @@ class Lowering:
 
         self.rounds(target.shape, write, node)
 
-    def assign(self, target: View, value: ExpressionValue, node: Any) -> None:
+    def assign(self, target: View, value: ExpressionValue, node: ast.AST) -> None:
         """Write ``target[:] = value``."""
         self.put_all(target, self.fit(target, value, node), node)
 
-    def change(self, target: View, operator: str, value: ExpressionValue, node: Any) -> None:
+    def change(self, target: View, operator: str, value: ExpressionValue, node: ast.AST) -> None:
         """Write ``target += value``, or with another operator."""
         source = value.grid
         if (
@@ -897,7 +899,7 @@ class Lowering:
 
         self.rounds(target.shape, write, node)
 
-    def fit(self, target: View, value: ExpressionValue, node: Any) -> ExpressionValue:
+    def fit(self, target: View, value: ExpressionValue, node: ast.AST) -> ExpressionValue:
         """Return a value that can be written element by element: a copy if it overlaps."""
         grid = value.grid
         if grid is None:
@@ -907,7 +909,7 @@ class Lowering:
             return ExpressionValue(grid=self.materialize(grid, node))
         return value
 
-    def room(self, target: list[str], shape: list[str], node: Any) -> None:
+    def room(self, target: list[str], shape: list[str], node: ast.AST) -> None:
         """Write a check that an array of some shape broadcasts to another shape."""
         if len(shape) > len(target):
             self.refuse(
@@ -957,7 +959,7 @@ class Lowering:
             for x in indices
         ]
 
-    def _index(self, node: Any) -> str | Grid:
+    def _index(self, node: ast.expr) -> str | Grid:
         value = self.value(node)
         return value.grid if value.grid is not None else value.name or self.number(node)
 
@@ -999,7 +1001,7 @@ class Lowering:
 
     # Places.
 
-    def places(self, view: View, indices: list[Any], node: Any) -> Places:
+    def places(self, view: View, indices: list[Any], node: ast.AST) -> Places:
         """Return the elements that index arrays among the subscripts select."""
         if any(is_new_axis(x) for x in indices if not isinstance(x, Grid)):
             self.refuse(
@@ -1021,7 +1023,7 @@ class Lowering:
         first = used[0] if used[-1] - used[0] == len(used) - 1 else 0
         return Places(base, places, [*rest[:first], *shape, *rest[first:]], first, len(shape))
 
-    def _places(self, grid: Grid, length: str, node: Any) -> Grid:
+    def _places(self, grid: Grid, length: str, node: ast.AST) -> Grid:
         """Return an index array for an axis; a mask is converted to indices."""
         if self.dtype_of(grid) != "bool":
             return grid
@@ -1034,7 +1036,7 @@ class Lowering:
         self.match(grid.shape[0], length, node)
         return self.where(grid, node)
 
-    def where(self, grid: Grid, node: Any) -> View:
+    def where(self, grid: Grid, node: ast.AST) -> View:
         """Write an array of the indices where a mask is true, in order."""
         array, count = self.new(grid.shape, "int64", node), self.fresh()
         self.put(count, "copy", ["0"], node)
@@ -1051,7 +1053,7 @@ class Lowering:
         self.low[total] = 0
         return View(array.array, [total])
 
-    def _at(self, places: Places, own: list[str], node: Any) -> list[str]:
+    def _at(self, places: Places, own: list[str], node: ast.AST) -> list[str]:
         """Return the indices in the view of an element of the selection."""
         first, end = places.first, places.first + places.axes
         rest = iter([*own[:first], *own[end:]])
@@ -1060,7 +1062,7 @@ class Lowering:
             for x, n in zip(places.places, places.view.shape, strict=True)
         ]
 
-    def gather(self, places: Places, node: Any) -> ExpressionValue:
+    def gather(self, places: Places, node: ast.AST) -> ExpressionValue:
         """Return the selected elements, which are read lazily."""
         view = places.view
 
@@ -1075,7 +1077,7 @@ class Lowering:
             grid=Lazy(places.shape, element, sources, self.arrays[view.array].dtype, True)
         )
 
-    def scatter(self, places: Places, value: ExpressionValue, node: Any) -> None:
+    def scatter(self, places: Places, value: ExpressionValue, node: ast.AST) -> None:
         """Write a value to the selected elements, in order: the last of equal indices wins."""
         if value.grid is not None:  # read all of it first
             value = self.of(self.materialize(value.grid, node))
@@ -1119,11 +1121,11 @@ class Lowering:
             flag = self.put("", "copy", [frame.rename(frame.flags[node.id])], node)
             self.write(Branch(flag, [], failed, self.line(node)))
 
-    def object(self, node: Any) -> Any:
+    def object(self, node: ast.expr) -> Any:
         """Return the value of a global name or of its attribute, or MISSING."""
         return self.frames[-1].source.value(node)
 
-    def value(self, node: Any, to: str = "") -> ExpressionValue:
+    def value(self, node: ast.expr, to: str = "") -> ExpressionValue:
         """Write an expression; a number is assigned to the name ``to``, if given."""
         write = getattr(self, f"_of_{type(node).__name__}", None)
         if write is None:
@@ -1135,7 +1137,7 @@ class Lowering:
             return ExpressionValue(self.put(to, "copy", [result.name], node))
         return result
 
-    def number(self, node: Any, to: str = "") -> str:
+    def number(self, node: ast.expr, to: str = "") -> str:
         """Write an expression that is a number, and return its name or text."""
         value = self.value(node, to)
         if not value.name:
@@ -1158,7 +1160,7 @@ class Lowering:
     def _of_Constant(self, node: ast.Constant, to: str) -> str:
         return self.literal(node.value, node)
 
-    def literal(self, value: Any, node: Any) -> str:
+    def literal(self, value: Any, node: ast.expr) -> str:
         """Return the text of a constant."""
         if type(value) in (bool, np.bool_):
             return repr(bool(value))
@@ -1190,7 +1192,7 @@ class Lowering:
             return ExpressionValue(items=[self.literal(x, node) for x in value])
         return self.literal(value, node)
 
-    def table(self, value: Any, node: ast.Name) -> ExpressionValue:
+    def table(self, value: np.ndarray[Any, Any], node: ast.Name) -> ExpressionValue:
         """Write a constant array, element by element."""
         if value.size > MOST_CONSTANTS or value.dtype.name not in ("bool", "int64", "float64"):
             self.refuse(
@@ -1248,7 +1250,7 @@ class Lowering:
             self.refuse(f"`{ast.unparse(node)}`", node, "Only arrays and shapes have elements.")
         return self.subscript(base.grid, node, to)
 
-    def choose_item(self, items: list[str], place: str, node: Any, to: str) -> str:
+    def choose_item(self, items: list[str], place: str, node: ast.expr, to: str) -> str:
         """Write the item of a tuple at an index that is known at run time only."""
         count = str(len(items))
         name = to or self.fresh()
@@ -1274,7 +1276,7 @@ class Lowering:
         self,
         op: str,
         operands: list[ExpressionValue],
-        node: Any,
+        node: ast.AST,
         to: str = "",
         dtype: str = "",
         kind: str = "",
@@ -1374,7 +1376,7 @@ class Lowering:
             left, list(zip(node.ops, node.comparators, strict=True)), node, to
         )
 
-    def _compare_chain(self, left: str, rest: list[Any], node: Any, to: str) -> str:
+    def _compare_chain(self, left: str, rest: list[Any], node: ast.AST, to: str) -> str:
         (operator, comparator), *others = rest
         symbol = COMPARED.get(type(operator))
         if symbol is None:
@@ -1426,7 +1428,9 @@ class Lowering:
 
     # Reductions: sums, products, extremes, matrix products.
 
-    def reduce(self, name: str, grid: Grid, axis: int | None, node: Any) -> str | ExpressionValue:
+    def reduce(
+        self, name: str, grid: Grid, axis: int | None, node: ast.AST
+    ) -> str | ExpressionValue:
         """Write a reduction of all elements or along an axis."""
         if axis is None:
             shape, ndim = grid.shape, len(grid.shape)
@@ -1454,7 +1458,12 @@ class Lowering:
         return self.of(self.materialize(lazy, node))
 
     def _one(
-        self, name: str, shape: list[str], item: Callable[[list[str]], str], grid: Grid, node: Any
+        self,
+        name: str,
+        shape: list[str],
+        item: Callable[[list[str]], str],
+        grid: Grid,
+        node: ast.AST,
     ) -> str:
         """Write the reduction of elements to one number."""
         if name in ("max", "min", "argmax", "argmin"):
@@ -1499,7 +1508,7 @@ class Lowering:
         return spread if name == "var" else self.put("", "sqrt", [spread], node)
 
     def _fold_elements(
-        self, op: str, shape: list[str], item: Callable[[list[str]], str], node: Any, start: str
+        self, op: str, shape: list[str], item: Callable[[list[str]], str], node: ast.AST, start: str
     ) -> str:
         """Write a fold of the elements, in order."""
         total = self.fresh()
@@ -1507,11 +1516,11 @@ class Lowering:
         self.rounds(shape, lambda own: self._fold(total, op, item(own), node), node)
         return total
 
-    def _fold(self, total: str, op: str, item: str, node: Any) -> None:
+    def _fold(self, total: str, op: str, item: str, node: ast.AST) -> None:
         self.put(total, op, [total, item], node)
 
     def _extreme(
-        self, which: str, shape: list[str], item: Callable[[list[str]], str], node: Any
+        self, which: str, shape: list[str], item: Callable[[list[str]], str], node: ast.AST
     ) -> list[str]:
         """Write the indices of the first extreme element, or of the first NaN."""
         self.write(Assign("", "some", [self.size(shape, node)], "", self.line(node)))
@@ -1541,7 +1550,7 @@ class Lowering:
     # Products.
 
     def product(
-        self, left: ExpressionValue, right: ExpressionValue, node: Any
+        self, left: ExpressionValue, right: ExpressionValue, node: ast.AST
     ) -> str | ExpressionValue:
         """Write the product of matrices and vectors: ``np.dot`` and ``@``."""
         if left.grid is None or right.grid is None:
@@ -1575,7 +1584,7 @@ class Lowering:
             return self.of(self.materialize(lazy, node))
         return self._columns(one.shape, one, other, node)
 
-    def _columns(self, shape: list[str], one: View, other: View, node: Any) -> ExpressionValue:
+    def _columns(self, shape: list[str], one: View, other: View, node: ast.AST) -> ExpressionValue:
         """Write a product whose innermost loop runs along the rows of the second matrix."""
         rows, low = shape
         vector = len(one.shape) == 1
@@ -1689,7 +1698,7 @@ class Lowering:
     def _of_Call(self, node: ast.Call, to: str) -> str | ExpressionValue:
         return self.call(node, to, True)
 
-    def helper(self, node: Any) -> FunctionType | None:
+    def helper(self, node: ast.AST) -> FunctionType | None:
         """Return the function that a call calls, if it is a kernel or a plain function."""
         function = self.object(node.func) if isinstance(node, ast.Call) else None
         for name in ("python_function", "py_func"):
@@ -1804,7 +1813,11 @@ class Lowering:
         return self.function(frame)
 
     def call_with_rule(
-        self, source: FunctionSource, values: list[ExpressionValue], node: Any, rule: FunctionType
+        self,
+        source: FunctionSource,
+        values: list[ExpressionValue],
+        node: ast.AST,
+        rule: FunctionType,
     ) -> ExpressionValue:
         """Write a call of a function that has a custom VJP."""
         names, axes = self._call_arguments(values, node, lambda view: self.materialize(view, node))
@@ -1824,7 +1837,7 @@ class Lowering:
         self.write(call)
         if ndim < 0:
             return ExpressionValue(out)
-        self.arrays[out] = Array("", ndim, False)
+        self.arrays[out] = ArrayType("", ndim, False)
         self.low.update(dict.fromkeys(call.assigned_names(ndim), 0))
         return self.all_of(out)
 
@@ -1862,7 +1875,7 @@ class Lowering:
         return ExpressionValue(out)
 
     def _call_arguments(
-        self, values: list[ExpressionValue], node: Any, part: Callable[[View], View]
+        self, values: list[ExpressionValue], node: ast.AST, part: Callable[[View], View]
     ) -> tuple[list[str], list[list[str]]]:
         """Return the arguments of a call: names, and the axes of arrays.
 
@@ -1892,7 +1905,7 @@ class Lowering:
             f"{view.array}_n{k}" for k in range(len(view.shape))
         ]
 
-    def new_array(self, node: Any) -> tuple[str | View, list[str], str, str] | None:
+    def new_array(self, node: ast.expr) -> tuple[str | View, list[str], str, str] | None:
         """Return dtype, shape, fill and original of ``np.zeros`` and the like; None for others."""
         if not isinstance(node, ast.Call):
             return None
@@ -1951,7 +1964,7 @@ class Lowering:
             return None
         return self.arrays[grid.array].dtype, grid.shape, "", grid.array
 
-    def _dtype(self, node: Any) -> str:
+    def _dtype(self, node: ast.expr) -> str:
         if isinstance(node, ast.Attribute) and node.attr == "dtype":
             grid = self.value(node.value).grid
             if grid is not None and self.dtype_of(grid):
@@ -2018,16 +2031,16 @@ class Lowering:
 
     # Arguments. The first argument of a method is already an `ExpressionValue`.
 
-    def _as_value(self, x: Any) -> ExpressionValue:
+    def _as_value(self, x: ast.expr | ExpressionValue) -> ExpressionValue:
         return x if isinstance(x, ExpressionValue) else self.value(x)
 
-    def _array(self, x: Any, node: ast.Call) -> View:
+    def _array(self, x: ast.expr | ExpressionValue, node: ast.Call) -> View:
         value = self._as_value(x)
         if value.grid is None:
             self.refuse(f"`{ast.unparse(node)}` of what is not an array", node, "Give it an array.")
         return self.view(value, node)
 
-    def _lengths(self, x: Any, node: ast.Call) -> list[str]:
+    def _lengths(self, x: ast.expr | ExpressionValue, node: ast.Call) -> list[str]:
         shape_value = self._as_value(x)
         shape = shape_value.items if shape_value.items is not None else [shape_value.name]
         if not all(shape):
@@ -2122,7 +2135,7 @@ class Lowering:
             )
         return self.of(array)
 
-    def _fill(self, shape: list[str], x: Any, kind: str, node: ast.Call) -> ExpressionValue:
+    def _fill(self, shape: list[str], x: ast.expr, kind: str, node: ast.Call) -> ExpressionValue:
         value = self._to(self.number(x), kind, node)
         return ExpressionValue(grid=Lazy(shape, lambda own: value, [], kind))
 
@@ -2347,7 +2360,7 @@ class Lowering:
                 self.statement(statement)
         return nodes
 
-    def statement(self, node: Any) -> None:
+    def statement(self, node: ast.stmt) -> None:
         """Write a statement."""
         self.count += 1
         if self.count > MOST:
@@ -2417,7 +2430,7 @@ class Lowering:
         for one, item in zip(target.elts, items, strict=True):
             self.give(one, item)
 
-    def snapshot(self, value: ExpressionValue, node: Any) -> ExpressionValue:
+    def snapshot(self, value: ExpressionValue, node: ast.AST) -> ExpressionValue:
         """Return a value that later assignments do not change."""
         if value.grid is not None:
             return self.of(self.freeze(self.view(value, node), node))
@@ -2425,7 +2438,7 @@ class Lowering:
             self.refuse(f"a tuple in `{ast.unparse(node)}`", node, "Assign its parts by name.")
         return ExpressionValue(self.put("", "copy", [value.name], node))
 
-    def give(self, target: Any, value: ExpressionValue) -> None:
+    def give(self, target: ast.expr, value: ExpressionValue) -> None:
         """Write an assignment of a value to a name, an element or a view."""
         if isinstance(target, ast.Name):
             if value.grid is not None:
@@ -2630,5 +2643,5 @@ def _keyword(node: ast.AST) -> str:
     }.get(type(node), type(node).__name__.lower())
 
 
-def _like(node: Any, other: ast.stmt) -> Any:
+def _like(node: ast.AST, other: ast.stmt) -> Any:
     return ast.copy_location(node, other)

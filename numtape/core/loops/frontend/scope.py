@@ -111,7 +111,7 @@ class DefiniteAssignment:
             self.reads.add(id(node))
             self.names.add(node.id)
 
-    def _statement(self, node: Any, known: set[str]) -> Known:
+    def _statement(self, node: ast.stmt, known: set[str]) -> Known:
         if isinstance(node, ast.If):
             self._look(node.test, known)
             return _both(self.block(node.body, known), self.block(node.orelse, known))
@@ -130,7 +130,7 @@ class DefiniteAssignment:
             return known
         return known | _stored_names(targets)
 
-    def _loop(self, node: Any, known: set[str]) -> Known:
+    def _loop(self, node: ast.For | ast.While, known: set[str]) -> Known:
         outer = self._leave, self._continue_states
         self._leave, self._continue_states = [], []
         if isinstance(node, ast.For):

@@ -120,7 +120,7 @@ class FunctionSource:
         scope = self.function.__globals__
         return scope.get(node.id, getattr(builtins, node.id, MISSING))
 
-    def refuse(self, construct: str, node: Any, way: str) -> NoReturn:
+    def refuse(self, construct: str, node: ast.AST | None, way: str) -> NoReturn:
         """Raise KernelError: the unsupported construct, its position, and an alternative."""
         line = self.line if node is None else getattr(node, "lineno", self.line)
         raise KernelError(construct, self.file, line, way)

@@ -237,7 +237,7 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
     return tuple([_PLAIN.get(type(x)) or _kind(x) for x in arguments])
 
 
-def _kind(x: Any) -> tuple[str, int]:
+def _kind(x: object) -> tuple[str, int]:
     if type(x) is np.ndarray or isinstance(x, np.generic):
         ndim = x.ndim if type(x) is np.ndarray else -1
         if x.dtype.name not in DTYPES or not x.dtype.isnative:
@@ -564,7 +564,7 @@ class Jacobian(Sweeping):
             if j in slots:
                 rows[j][at] = scratch[slots[j]].reshape(rows[j][at].shape)
 
-    def _own(self, j: int, x: Any) -> Array:
+    def _own(self, j: int, x: object) -> Array:
         """Return an argument as an array that the sweeps may use: contiguous, a copy if written."""
         if type(x) is np.ndarray:
             return np.array(x, order="C") if j in self.program.written else np.ascontiguousarray(x)
@@ -589,13 +589,13 @@ class Jacobian(Sweeping):
         shape = tuple(words[2:].tolist())
         return shape, array_at(int(words[1]), shape, out.dtype) if out.active else np.zeros(shape)
 
-    def _plain(self, jacobian: Array, argument: Any) -> Any:
+    def _plain(self, jacobian: Array, argument: object) -> Any:
         """Convert the derivative of a number by a number to a number of the argument's kind."""
         if jacobian.ndim:
             return jacobian
         return float(jacobian) if type(argument) is float else jacobian[()]
 
-    def _arrange(self, form: Any, parts: list[Any]) -> Any:
+    def _arrange(self, form: int | tuple[Any, ...], parts: list[Any]) -> Any:
         if isinstance(form, tuple):
             return tuple(self._arrange(x, parts) for x in form)
         return parts[form]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from types import CellType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,13 @@ from ..emit.text import LINES, RAISED
 from ..program import LoopProgram
 from . import stack
 from .invoke import error_of_status, read_only
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numba
+
+    from ....kernel.kernel import Kernel
 
 _FAILS = re.compile(r"return (\d+)$", re.MULTILINE)  # statuses in a program's text
 HEAD = 16  # bytes at the start of a stack, which hold its end address
@@ -74,7 +81,7 @@ def runtime_functions() -> Any:
                 return stack
         return _new(0)
 
-    def give(start: Any) -> None:
+    def give(start: int) -> None:
         for k in range(count):
             if exchange_if(slots + 8 * k, 0, start):
                 return
@@ -84,14 +91,14 @@ def runtime_functions() -> Any:
     return compiled(take), compiled(give)
 
 
-def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
+def gradient(kernel: Kernel, argnums: int | tuple[int, ...], with_value: bool) -> Any:
     """Return a jitted function for a kernel's gradient, specialized by Numba on argument types."""
     from numba import njit
     from numba.extending import overload
 
     take, give = runtime_functions()
 
-    def stub(*args: Any) -> Any:
+    def stub(*args: object) -> Any:
         raise NotImplementedError
 
     def infer_type(*args: Any) -> Any:
@@ -135,7 +142,7 @@ def gradient(kernel: Any, argnums: Any, with_value: bool) -> Any:
     return njit(nogil=True)(scope["gradient"])
 
 
-def _kind(kind: Any) -> tuple[str, int]:
+def _kind(kind: numba.types.Type) -> tuple[str, int]:
     """Return the dtype and number of axes of a Numba type."""
     from numba import types
 
@@ -155,7 +162,7 @@ def _text(
     single: bool,
     limit: int | None,
     with_value: bool,
-    types: Any,
+    types: Sequence[numba.types.Type],
     scope: dict[str, Any],
 ) -> str:
     """Return the text of a gradient call."""
@@ -296,7 +303,7 @@ def plain(
     return dispatcher
 
 
-def _cells(cells: Any, replaced: Callable[[Any], Any]) -> Any:
+def _cells(cells: tuple[CellType, ...] | None, replaced: Callable[[Any], Any]) -> Any:
     if cells is None:
         return None
     return tuple(CellType(replaced(cell.cell_contents)) for cell in cells)

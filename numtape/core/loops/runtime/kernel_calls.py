@@ -11,7 +11,7 @@ import math
 import threading
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from ..analysis.activity import written_arrays
 from ..analysis.types import infer
 from ..frontend.lowering import normal
 from .invoke import Kinds, kinds_of
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
+
+    from ....kernel.kernel import Kernel
 
 # Python functions that only read their arguments.
 _READING = frozenset(
@@ -94,7 +99,7 @@ class InterruptibleCalls:
         short, or cannot be interrupted.
     """
 
-    def __init__(self, kernel: Any) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel, self._listening, self.most = kernel, Listening(), -math.inf
         # By kinds of arguments. Not bounded: Numba keeps a compiled kernel for each of them, too.
         self._written: dict[Kinds, list[int] | None] = {}
@@ -148,7 +153,7 @@ class InterruptibleCalls:
             return None  # a returned array may be a view of a written argument
         return places
 
-    def _compile(self, call: Any, args: tuple[Any, ...]) -> None:
+    def _compile(self, call: Dispatcher, args: tuple[Any, ...]) -> None:
         """Compile in this thread, where an interrupt can stop it."""
         from numba.core.errors import NumbaError
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 import importlib
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..analysis.types import SIZES
 from ..program import LoopProgram
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FAR = 1 << 40  # addresses from here on, beyond any stack, stand for arguments
 Array = np.ndarray[Any, Any]
 
 
 def run(
-    program: LoopProgram, arguments: list[Any], stack: int = 1 << 20, count: Any = None
+    program: LoopProgram,
+    arguments: list[Any],
+    stack: int = 1 << 20,
+    count: Callable[[int, tuple[int, ...]], object] | None = None,
 ) -> tuple[int, Any, list[Any]]:
     """Run both sweeps as plain Python.
 

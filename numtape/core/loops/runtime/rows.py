@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,12 @@ from .arenas import Deferred, RemainingStack
 from .invoke import Kinds, check_kinds, raise_status
 from .plain import run as run_plain
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numba
+    from numba.core.dispatcher import Dispatcher
+
 _FIRST = {float: "float64", int: "int64", bool: "bool"}
 ROOM = 1 << 20  # initial bytes of stack of a sweep that runs as Python
 
@@ -40,7 +46,9 @@ class Results:
       left: The stack that the forward sweep left for the reverse sweep, or None.
     """
 
-    def __init__(self, arrays: list[Array], form: Any, left: RemainingStack | None) -> None:
+    def __init__(
+        self, arrays: list[Array], form: tuple[Any, ...] | None, left: RemainingStack | None
+    ) -> None:
         self.arrays, self._form, self.left = arrays, form, left
 
     def arrange(self, parts: list[Any]) -> Any:
@@ -48,7 +56,7 @@ class Results:
         return _arrange(self._form, iter(parts))
 
 
-def _arrange(form: Any, parts: Any) -> Any:
+def _arrange(form: tuple[Any, ...] | None, parts: Iterator[Any]) -> Any:
     if form is None:
         return next(parts)
     return tuple([_arrange(inner, parts) for inner in form])
@@ -194,7 +202,9 @@ class Specialization:
                 pass
         return Results(arrays, form, None)
 
-    def _take_results(self, value: Any, kind: Any, arrays: list[Array]) -> Any:
+    def _take_results(
+        self, value: object, kind: numba.types.Type | None, arrays: list[Array]
+    ) -> Any:
         """Append results to ``arrays``, and return their structure."""
         if isinstance(value, tuple):
             kinds = kind.types if kind is not None else [None] * len(value)
@@ -261,7 +271,7 @@ class Specialization:
             room *= 16
 
 
-def _without_numbers(form: Any) -> Any:
+def _without_numbers(form: int | tuple[Any, ...]) -> Any:
     return tuple([_without_numbers(x) for x in form]) if isinstance(form, tuple) else None
 
 
@@ -278,7 +288,7 @@ def _number(x: Array, keeps_ints: bool) -> Any:
     return x.item() if plain else x[()]
 
 
-def _return_type(dispatcher: Any, arguments: list[Any]) -> Any:
+def _return_type(dispatcher: Dispatcher, arguments: list[Any]) -> Any:
     """Return the Numba type of a function's result."""
     from numba.core.errors import NumbaError
 

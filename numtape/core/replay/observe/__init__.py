@@ -7,7 +7,7 @@ Python.
 While the call runs, Python reports each instruction before it executes it (``sys.settrace``), in
 the program's own frames, so that tracebacks, debuggers and coverage tools work as usual. `frames`
 reads the operands of the instruction from the frame's stack, at the depth that `bytecode`
-computes. `instructions` and `name_reads` note the state that each instruction reads or changes.
+computes. `instructions` and `lookups` note the state that each instruction reads or changes.
 `c_functions` does this for functions written in C. `observer` starts a `follower` for each frame.
 They fill `read_set`, `write_set` and `effects`. `guards` compares all reads in one
 compiled pass.

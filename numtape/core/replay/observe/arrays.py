@@ -20,8 +20,9 @@ from .c_arguments import (
     pass_to_numtape,
     qualified_name,
 )
+from .c_function_table import MAY_RETURN_ARGUMENT, OVERWRITING_FROM
 from .follower import Follower
-from .ownership import MAY_RETURN_ARGUMENT, OVERWRITING_FROM, is_python_class
+from .ownership import is_python_class
 from .reads import is_a
 
 

@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .weak_cache import weak_cache
+from ...values.weakrefs import weak_cache
 
 _TERMINATORS = {
     "RETURN_VALUE",

@@ -18,12 +18,10 @@ from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import ownership, reads
 from .bytecode import Instruction
+from .c_function_table import PURE, PURE_NUMPY, VALUE_TYPES
 from .follower import Follower
 from .ownership import (
     ITERATORS,
-    PURE,
-    PURE_NUMPY,
-    VALUE_TYPES,
     VIEWS,
     c_base_of,
     class_attribute,

@@ -54,19 +54,15 @@ from .c_arguments import (
     qualified_name,
     refuse_weak_to_own,
 )
-from .follower import Follower
-from .item_reads import read_item
-from .ownership import (
+from .c_function_table import (
     CONSTRUCTORS,
     DEEP_TYPES,
     EFFECTS_ONLY,
     FILE_WRITES,
     HARMLESS,
-    ITERATORS,
     LAZY_TYPES,
     MAY_RETURN_RECEIVER,
     NOT_REPEATABLE,
-    PACKAGE,
     PURE,
     PURE_METHODS,
     PURE_NUMPY,
@@ -74,6 +70,12 @@ from .ownership import (
     RETURN_NONE,
     SHALLOW_TYPES,
     VALUE_TYPES,
+)
+from .follower import Follower
+from .lookups import read_item
+from .ownership import (
+    ITERATORS,
+    PACKAGE,
     VIEWS,
     c_base_of,
     class_attribute,

@@ -17,8 +17,7 @@ from . import c_arguments, c_functions, reads
 from .bytecode import Instruction
 from .follower import Follower
 from .frames import NULL
-from .item_reads import format_key, read_item
-from .name_reads import NAME_HANDLERS, Handler
+from .lookups import NAME_HANDLERS, Handler, format_key, read_item
 from .ownership import ITERATORS, VIEWS, class_attribute, is_constant, is_python_class
 from .reads import MISSING, is_a
 

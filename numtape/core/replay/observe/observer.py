@@ -12,6 +12,7 @@ from typing import Any
 from . import c_arguments, reads
 from .access_sets import find_conflict, key_identity
 from .bytecode import has_handler, names_loaded, try_instructions_of
+from .c_function_table import PURE
 from .effects import CallEffects
 from .follower import Follower, InstructionHandlers
 from .frames import (
@@ -26,7 +27,6 @@ from .frames import (
 from .ownership import (
     ITERATORS,
     PACKAGE,
-    PURE,
     class_attribute,
     gc_callbacks,
     is_foreign_library,

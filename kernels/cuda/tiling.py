@@ -1,6 +1,6 @@
 """Rows in registers: some threads of a block share a row, and each holds a part of it.
 
-A `Way` says how, as ``"threads x pieces x width"``, for example ``"32x8x4"``: of a stretch of
+A `Tiling` is written as ``"threads x pieces x width"``, for example ``"32x8x4"``. Of a stretch of
 ``threads * pieces * width`` elements, thread t holds ``pieces`` runs of ``width`` adjacent
 elements. The first run begins at ``width * t``, each further one ``width * threads`` later. Runs
 of more than one element are loaded as vectors; the length of rows is then a multiple of `WIDTH`.
@@ -8,13 +8,16 @@ of more than one element are loaded as vectors; the length of rows is then a mul
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .reduce import across, together
 from .target import KINDS, THREADS, WIDTH, cuda, device, load, store
 
+if TYPE_CHECKING:
+    from ..annotations import Array, Number
 
-class Way(NamedTuple):
+
+class Tiling(NamedTuple):
     """How threads share a row."""
 
     threads: int
@@ -32,31 +35,31 @@ class Way(NamedTuple):
         return THREADS // self.threads
 
 
-def parse_way(way: str) -> Way:
-    """Parse the text of a way."""
-    return Way(*map(int, way.split("x")))
+def parse_tiling(text: str) -> Tiling:
+    """Parse the text of a tiling."""
+    return Tiling(*map(int, text.split("x")))
 
 
-def placing(way: Way) -> Any:
+def placing(tiling: Tiling) -> Any:
     """A function that returns a thread's lane in its row, the row's offset, and its length.
 
     Rows beyond the last one have no elements.
     """
-    threads, rows = way.threads, way.rows
+    threads, rows = tiling.threads, tiling.rows
 
-    def place(units: Any, n: Any) -> Any:
+    def place(units: int, n: int) -> Any:
         row = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
         return cuda.threadIdx.x % threads, row * n, n if row < units else 0
 
     return device(place)
 
 
-def fetching(dtype: str, way: Way) -> Any:
+def fetching(dtype: str, tiling: Tiling) -> Any:
     """A function that loads a thread's part of ``x[at:at + n]``; ``start`` fills the rest."""
-    threads, pieces, width = way
+    threads, pieces, width = tiling
     kind = KINDS[dtype]
 
-    def fetch(values: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+    def fetch(values: Array, x: Array, at: int, n: int, lane: int, start: Number) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if i < n:
@@ -64,7 +67,7 @@ def fetching(dtype: str, way: Way) -> Any:
             else:
                 values[p] = start
 
-    def fetch_vectors(values: Any, x: Any, at: Any, n: Any, lane: Any, start: Any) -> None:
+    def fetch_vectors(values: Array, x: Array, at: int, n: int, lane: int, start: Number) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if WIDTH * i < n:
@@ -78,11 +81,11 @@ def fetching(dtype: str, way: Way) -> Any:
     return device(fetch if width == 1 else fetch_vectors)
 
 
-def masking(way: Way) -> Any:
+def masking(tiling: Tiling) -> Any:
     """A function that sets a thread's values beyond a row of ``n`` elements to ``start``."""
-    threads, pieces, width = way
+    threads, pieces, width = tiling
 
-    def mask(values: Any, start: Any, n: Any, lane: Any) -> None:
+    def mask(values: Array, start: Number, n: int, lane: int) -> None:
         for p in range(pieces):
             if width * (lane + threads * p) >= n:
                 for k in range(width):
@@ -91,17 +94,17 @@ def masking(way: Way) -> Any:
     return device(mask)
 
 
-def keeping(way: Way) -> Any:
+def keeping(tiling: Tiling) -> Any:
     """A function that stores a thread's part of ``out[at:at + n]``."""
-    threads, pieces, width = way
+    threads, pieces, width = tiling
 
-    def keep(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+    def keep(values: Array, out: Array, at: int, n: int, lane: int) -> None:
         for p in range(pieces):
             i = lane + threads * p
             if i < n:
                 out[at + i] = values[p]
 
-    def keep_vectors(values: Any, out: Any, at: Any, n: Any, lane: Any) -> None:
+    def keep_vectors(values: Array, out: Array, at: int, n: int, lane: int) -> None:
         for p in range(pieces):
             i, k = lane + threads * p, WIDTH * p
             if WIDTH * i < n:
@@ -111,7 +114,7 @@ def keeping(way: Way) -> Any:
     return device(keep if width == 1 else keep_vectors)
 
 
-def reduce_row(name: str, dtype: str, way: Way) -> Any:
+def reduce_row(name: str, dtype: str, tiling: Tiling) -> Any:
     """A function that combines a value of each thread of a row; all threads get the result."""
-    shared = way.threads == THREADS
-    return together(name, dtype) if shared else across(name, dtype, way.threads)
+    shared = tiling.threads == THREADS
+    return together(name, dtype) if shared else across(name, dtype, tiling.threads)
