@@ -26,7 +26,7 @@ from .value import (
 )
 
 LOG2_E = 1 / math.log(2)
-# Where exp has become 0, and inf.
+# Arguments at which exp underflows to 0 and overflows.
 ENDS = {FLOAT32: (-105.0, 89.0), FLOAT64: (-746.0, 710.0)}
 # Where expm1 has become -1.
 MINUS_ONE = {FLOAT32: -20.0, FLOAT64: -40.0}

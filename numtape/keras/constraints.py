@@ -11,7 +11,7 @@ from ..core.log.as_tensor import as_tensor
 from ..core.ops.elementwise import clip_by_value, maximum
 from ..core.ops.norms import reduce_euclidean_norm
 from ..core.values.tensor import Tensor
-from .registry import Configured, Kind, describe
+from .registry import ClassRegistry, Configured, describe
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, TensorLike
@@ -195,7 +195,7 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-_KIND = Kind("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
+_REGISTRY = ClassRegistry("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
 
 
 def get(identifier: ConstraintLike) -> Any:
@@ -215,7 +215,7 @@ def get(identifier: ConstraintLike) -> Any:
       >>> tf.keras.constraints.get("unit_norm")
       UnitNorm(axis=0)
     """
-    return _KIND.get(identifier)
+    return _REGISTRY.get(identifier)
 
 
 def serialize(constraint: Callable[..., Any] | None) -> Any:
@@ -234,7 +234,7 @@ def serialize(constraint: Callable[..., Any] | None) -> Any:
       >>> tf.keras.constraints.serialize(tf.keras.constraints.UnitNorm(1))["config"]
       {'axis': 1}
     """
-    return _KIND.serialize(constraint)
+    return _REGISTRY.serialize(constraint)
 
 
 def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -254,4 +254,4 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       >>> tf.keras.constraints.deserialize({"class_name": "UnitNorm", "config": {"axis": 1}})
       UnitNorm(axis=1)
     """
-    return _KIND.deserialize(config, custom_objects)
+    return _REGISTRY.deserialize(config, custom_objects)

@@ -24,7 +24,7 @@ from .initial import (
     VarianceScaling,
     Zeros,
 )
-from .registry import Kind, describe, keras_dtype
+from .registry import ClassRegistry, describe, keras_dtype
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, ShapeLike
@@ -212,7 +212,7 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-_KIND = Kind(
+_REGISTRY = ClassRegistry(
     "initializer",
     [
         Constant,
@@ -263,7 +263,7 @@ def get(identifier: InitializerLike) -> Any:
     """
     if isinstance(identifier, np.ndarray | np.generic | Tensor):
         return _initializer_of(identifier)
-    return _KIND.get(identifier)
+    return _REGISTRY.get(identifier)
 
 
 def _initializer_of(values: np.ndarray[Any, Any] | np.generic | Tensor) -> Callable[..., Tensor]:
@@ -296,7 +296,7 @@ def serialize(initializer: Callable[..., Any] | None) -> Any:
       >>> tf.keras.initializers.serialize(tf.keras.initializers.Constant(2.0))["config"]
       {'value': 2.0}
     """
-    return _KIND.serialize(initializer)
+    return _REGISTRY.serialize(initializer)
 
 
 def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -317,4 +317,4 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       >>> tf.keras.initializers.deserialize(config)
       HeNormal(seed=3, input_axes=None, output_axes=None)
     """
-    return _KIND.deserialize(config, custom_objects)
+    return _REGISTRY.deserialize(config, custom_objects)

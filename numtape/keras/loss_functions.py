@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, IntLike, TensorLike
 
 __all__ = [
+    "binary_crossentropy",
+    "binary_focal_crossentropy",
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
     "categorical_hinge",
     "cosine_similarity",
     "dice",
@@ -35,6 +39,7 @@ __all__ = [
     "mean_squared_error",
     "mean_squared_logarithmic_error",
     "poisson",
+    "sparse_categorical_crossentropy",
     "squared_hinge",
     "tversky",
 ]
@@ -54,7 +59,7 @@ ARGUMENTS = {
     "from_logits": "Whether ``y_pred`` are logits, not probabilities.",
     "label_smoothing": "The fraction of each label that is spread over all classes, from 0 to 1.",
     "ignore_class": "A class whose examples are ignored; None for none.",
-    "alpha": "A weight of the class, or of false positives.",
+    "alpha": "The weight of class 1, of each class, or of false positives.",
     "beta": "A weight of false negatives.",
     "gamma": "The exponent of the modulating factor: a larger one down-weights easy examples more.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
@@ -291,15 +296,6 @@ def tversky(
     missing = _sum((1.0 - y_pred) * y_true, axis)
     extra = _sum(y_pred * (1.0 - y_true), axis)
     return 1.0 - divide_no_nan(both, both + missing * alpha + extra * beta + EPSILON)
-
-
-__all__ = [
-    "binary_crossentropy",
-    "binary_focal_crossentropy",
-    "categorical_crossentropy",
-    "categorical_focal_crossentropy",
-    "sparse_categorical_crossentropy",
-]
 
 
 def _pair_of_same_shape(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _REDUCTIONS = ("sum_over_batch_size", "sum", None, "none", "mean", "mean_with_sample_weight")
 
 
-def weight(
+def apply_weights(
     values: Tensor, weight: TensorLike | None, reduction_: str | None, mask: Tensor | None = None
 ) -> Tensor:
     """Multiply losses by weights and reduce them.
@@ -88,7 +88,7 @@ def weight(
     return total / float(size) if size else divide_no_nan(total, 0.0)
 
 
-_MEANINGS = {
+_ARGUMENTS = {
     **ARGUMENTS,
     "name": "The loss's name; default: the class name in snake case.",
     "reduction": 'How losses of examples are reduced: to their mean (``"sum_over_batch_size"`` or '
@@ -96,7 +96,7 @@ _MEANINGS = {
     'of weights), or ``"none"``.',
     "dtype": "The dtype of the computation; default: float32.",
 }
-loss_class = describe(_MEANINGS, "", "ValueError: If the reduction does not exist.")
+loss_class = describe(_ARGUMENTS, "", "ValueError: If the reduction does not exist.")
 
 
 @loss_class
@@ -150,7 +150,7 @@ class Loss:
         y_true = map_structure(targets, y_true) if _is_nested(y_true) else targets(y_true)
         y_pred = map_structure(predictions, y_pred) if _is_nested(y_pred) else predictions(y_pred)
         try:
-            return weight(
+            return apply_weights(
                 self._nt_check_result(self.call(y_true, y_pred)),
                 sample_weight,
                 self.reduction,
@@ -630,7 +630,9 @@ class BinaryCrossentropy(LossFunction):
 
 @loss_class
 class BinaryFocalCrossentropy(LossFunction):
-    """`BinaryCrossentropy` in which what is right counts less. See `binary_focal_crossentropy`.
+    """`BinaryCrossentropy` in which well-classified examples count less.
+
+    See `binary_focal_crossentropy`.
 
     >>> tf.keras.losses.BinaryFocalCrossentropy()([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.1732868)
@@ -664,7 +666,9 @@ class BinaryFocalCrossentropy(LossFunction):
 
 @loss_class
 class CategoricalFocalCrossentropy(LossFunction):
-    """`CategoricalCrossentropy`, what is right counts less. See `categorical_focal_crossentropy`.
+    """`CategoricalCrossentropy` in which well-classified examples count less.
+
+    See `categorical_focal_crossentropy`.
 
     >>> tf.keras.losses.CategoricalFocalCrossentropy()([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
     np.float32(0.0433217)

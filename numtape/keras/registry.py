@@ -285,7 +285,7 @@ def nearest(provided: object, names: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-class Kind:
+class ClassRegistry:
     """The known classes of one kind, by their names in CamelCase and snake_case.
 
     Args:
@@ -420,6 +420,11 @@ def describe(
         text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
         names = [name for name in inspect.signature(obj).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]
+        missing = [name for name in names if name not in arguments]
+        if missing:
+            raise KeyError(
+                f"{obj.__qualname__}: describe {missing} in the dict that the decorator takes."
+            )
         for name in names:
             lines += textwrap.wrap(
                 f"{name}: {arguments[name]}", 94, initial_indent="  ", subsequent_indent="    "

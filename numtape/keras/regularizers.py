@@ -17,7 +17,7 @@ from ..core.ops.norms import l2_normalize
 from ..core.ops.reduction import reduce_sum
 from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
-from .registry import Configured, Kind, describe
+from .registry import ClassRegistry, Configured, describe
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
@@ -226,7 +226,7 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-_KIND = Kind(
+_REGISTRY = ClassRegistry(
     "regularizer", [L1, L1L2, L2, OrthogonalRegularizer, Regularizer], {"l1_l2": L1L2, "l1l2": L1L2}
 )
 
@@ -248,7 +248,7 @@ def get(identifier: RegularizerLike) -> Any:
       >>> tf.keras.regularizers.get("l2")
       L2(l2=0.01)
     """
-    return _KIND.get(identifier)
+    return _REGISTRY.get(identifier)
 
 
 def serialize(regularizer: Callable[..., Any] | None) -> Any:
@@ -267,7 +267,7 @@ def serialize(regularizer: Callable[..., Any] | None) -> Any:
       >>> tf.keras.regularizers.serialize(tf.keras.regularizers.L2(0.5))["config"]
       {'l2': 0.5}
     """
-    return _KIND.serialize(regularizer)
+    return _REGISTRY.serialize(regularizer)
 
 
 def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -287,4 +287,4 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       >>> tf.keras.regularizers.deserialize({"class_name": "L1", "config": {"l1": 0.5}})
       L1(l1=0.5)
     """
-    return _KIND.deserialize(config, custom_objects)
+    return _REGISTRY.deserialize(config, custom_objects)

@@ -15,7 +15,7 @@ needs_keras = pytest.mark.skipif(not importlib.util.find_spec("keras"), reason="
 # Classes that are not callable layers, or that other tests cover.
 ELSEWHERE = {"InputSpec", "Layer", "Input", "InputLayer"}
 # Files of layers that test_recurrent.py covers.
-OTHER_FILES = ("recurrent", "recurrent_cells", "recurrent_layers", "stacked_cells", "wrappers")
+OTHER_FILES = ("recurrent", "recurrent_cells", "wrappers")
 
 
 @pytest.fixture(scope="module")

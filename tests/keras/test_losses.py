@@ -317,7 +317,7 @@ def test_shapes_of_labels_as_keras(kind, name):
     warnings.simplefilter("ignore")
     libraries = numtape, installed()
     if not hasattr(getattr(libraries[1].keras, kind), name):
-        pytest.skip("Keras has another name for it")
+        pytest.skip("Keras does not have it under this name")
     for wanted, predicted in PAIRS:
         y = RANDOM.integers(0, 2, wanted).astype("float32")
         p = RANDOM.uniform(0.1, 0.9, predicted).astype("float32")

@@ -263,11 +263,12 @@ def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
 
 
 def _gelu_vjp(g: Tensor, y: Tensor, x: Tensor) -> tuple[Tensor]:
-    below, at = 0.5 * erfc(-_HALF * x), gaussian(_HALF * x) * (1 / math.sqrt(2 * math.pi))
-    return (g * (below + x * at),)
+    probability = 0.5 * erfc(-_SQRT_HALF * x)
+    density = gaussian(_SQRT_HALF * x) * (1 / math.sqrt(2 * math.pi))
+    return (g * (probability + x * density),)
 
 
-_HALF = math.sqrt(0.5)
+_SQRT_HALF = math.sqrt(0.5)
 _gelu = unary_op("Gelu", "0.5 * x * erfc(x * -0.7071067811865476)", _gelu_vjp)
 
 

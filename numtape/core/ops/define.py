@@ -20,7 +20,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # For each rule: the dtypes that it accepts, whether the result is bool, and the dtypes it rejects.
 _NUMBERS = "floats, complex numbers or integers"
 _REALS, _FLOATS = "floats or integers", "floats"
-_TEXTS: dict[Any, tuple[str, bool, str]] = {
+_RULE_TEXTS: dict[Any, tuple[str, bool, str]] = {
     rules.same_dtype: ("of any dtype", False, ""),
     rules.number: (_NUMBERS, False, "the dtype is bool"),
     rules.magnitude: (_NUMBERS, False, "the dtype is bool"),
@@ -46,20 +46,20 @@ def unary_op(
     spec: SpecRule = rules.floating,
     argument: str = "x",
     doc: str = "",
-    **more: Any,
+    **options: Any,
 ) -> Unary:
     """Define an elementwise op of one operand and return the function that records it.
 
     Args:
-      name: The registered name.
+      name: TensorFlow's name of the op, which errors show.
       body: The scalar expression in x.
       vjp: ``vjp(g, y, x)`` returns a tuple of the operand's adjoint; see `defop`.
       spec: The rule for shape and dtype.
       argument: TensorFlow's name for the operand.
-      doc: The docstring without arguments, result and errors, which are added; then an example.
-      **more: Further arguments of `defop`.
+      doc: The summary and an example. Args, Returns and Raises are inserted between them.
+      **options: Further arguments of `defop`.
     """
-    op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **more)
+    op = defop(name, ELEMENTWISE, 1, spec, body=body, vjp=vjp, **options)
     return cast(Unary, _finish_recorder(unary(op), argument, spec, doc))
 
 
@@ -70,10 +70,10 @@ def binary_op(
     spec: SpecRule = rules.real,
     arguments: str = "x y",
     doc: str = "",
-    **more: Any,
+    **options: Any,
 ) -> Binary:
     """Define an elementwise op of two operands; see `unary_op`."""
-    op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **more)
+    op = defop(name, ELEMENTWISE, 2, spec, body=body, vjp=vjp, **options)
     return cast(Binary, _finish_recorder(binary(op), arguments, spec, doc))
 
 
@@ -84,14 +84,14 @@ def host_op(
     spec: SpecRule = rules.floating,
     arguments: str = "x",
     doc: str = "",
-    **more: Any,
+    **options: Any,
 ) -> Recorder:
     """Define an elementwise op that NumPy or SciPy computes; return the function that records it.
 
     Operands broadcast; adjoints are summed over the broadcast axes, as for every op.
 
     Args:
-      name: The registered name.
+      name: TensorFlow's name of the op, which errors show.
       function: The location of a ufunc, such as ``"scipy.special.gammaln"``, which is imported when
         first needed and computes in float64. Or a function of the operands' arrays that returns an
         array that broadcasts to the result; it is converted to the dtype of the result.
@@ -99,14 +99,22 @@ def host_op(
       spec: The rule for shape and dtype.
       arguments: TensorFlow's names for the operands, one to three.
       doc: As for `unary_op`.
-      **more: Further arguments of `defop`.
+      **options: Further arguments of `defop`.
     """
     arity = len(arguments.split())
     compute = (
         _make_ufunc_compute(function) if isinstance(function, str) else _make_compute(function)
     )
     op = defop(
-        name, ARRAY, arity, spec, compute=compute, vjp=vjp, on_host=True, elementwise=True, **more
+        name,
+        ARRAY,
+        arity,
+        spec,
+        compute=compute,
+        vjp=vjp,
+        on_host=True,
+        elementwise=True,
+        **options,
     )
     result = unary(op) if arity == 1 else binary(op) if arity == 2 else ternary(op)
     return _finish_recorder(result, arguments, spec, doc)
@@ -158,20 +166,20 @@ def _finish_recorder(function: Any, arguments: str, spec: SpecRule, doc: str) ->
 def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
     """Return the docstring: the text, the sections that follow from the rule, and the example."""
     text, _, example = doc.strip().partition(">>>")
-    takes, bools, bad = _TEXTS[spec]
+    accepted, is_bool, rejected = _RULE_TEXTS[spec]
     first, *others = names
-    arguments = f"{first}: A tensor ({takes}), or a number, list or array."
-    result, misfits = f"the shape of ``{first}``", bad
+    arguments = f"{first}: A tensor ({accepted}), or a number, list or array."
+    shape, errors = f"the shape of ``{first}``", rejected
     for other in others:
         arguments += f"""
       {other}: Another of the same dtype, whose shape broadcasts with the first one's. An operand
         that is not a tensor takes the dtype of the other."""
     if others:
-        result = f"the shape to which {'both' if len(others) == 1 else 'all'} broadcast"
-        misfits = f"{bad}{', or ' if bad else ''}dtypes differ, or shapes do not broadcast"
+        shape = f"the shape to which {'both' if len(others) == 1 else 'all'} broadcast"
+        errors = f"{rejected}{', or ' if rejected else ''}dtypes differ, or shapes do not broadcast"
     raises = f"""
     Raises:
-      InvalidArgumentError: If {misfits}.
+      InvalidArgumentError: If {errors}.
 """
     return f"""{text.rstrip()}
 
@@ -180,8 +188,8 @@ def _make_docstring(names: list[str], spec: SpecRule, doc: str) -> str:
       name: Not used.
 
     Returns:
-      A tensor of {result}{" and of dtype bool" if bools else " and of the same dtype"}.
-{raises if misfits else ""}
+      A tensor of {shape}{" and of dtype bool" if is_bool else " and of the same dtype"}.
+{raises if errors else ""}
     Example:
       >>>{example.replace(chr(10) + "    ", chr(10) + "      ")}
 """
@@ -202,9 +210,9 @@ def document(text: str, place: str = "<arguments>") -> Callable[[_F], _F]:
     """
     lines = "\n".join(line[4:] for line in text.strip("\n").splitlines())
 
-    def document(function: _F) -> _F:
+    def insert(function: _F) -> _F:
         if function.__doc__ is not None:
             function.__doc__ = inspect.cleandoc(function.__doc__).replace(place, lines)
         return function
 
-    return document
+    return insert

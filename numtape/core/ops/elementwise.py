@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # ``-(x / z) * y`` for the adjoint x of a quotient y by z. Where x / z overflows and the result does
 # not, it is ``-(x * y) / z``; where x or y is 0 it is 0, whatever the others are. A loop computes
 # x / z once for both operands' adjoints.
-_adjoint = ternary(
+_divisor_adjoint = ternary(
     defop(
         "DivisorAdjoint",
         ELEMENTWISE,
@@ -38,7 +38,7 @@ _adjoint = ternary(
 
 def of_divisor(g: Tensor, quotient: Tensor, divisor: Tensor) -> Tensor:
     """The adjoint of a divisor, for the adjoint ``g`` of the quotient."""
-    return _adjoint(g, quotient, divisor)
+    return _divisor_adjoint(g, quotient, divisor)
 
 
 # Arithmetic.
@@ -278,6 +278,7 @@ stop_gradient = unary_op(
     np.float32(3.0)
 """,
 )
+# Shuffled elements have no gradient, as in TensorFlow.
 without_gradient = unary_op("RandomShuffle", "x", None, rules.same_dtype, gradient=STOP)
 zeros_like_op = unary_op("ZerosLike", "0", None, rules.same_dtype, "input", gradient=STOP)
 ones_like_op = unary_op("OnesLike", "1", None, rules.same_dtype, "input", gradient=STOP)
@@ -373,7 +374,7 @@ log1p = unary_op(
 log_or_zero: Recorder = unary_op(
     "LogOrZero",
     "select(x > 0, log(select(x > 0, x, 1.0)), 0.0)",
-    lambda g, y, x: (select(_has_log(x), g / select(_has_log(x), x, 1.0), 0.0),),
+    lambda g, y, x: (select(_log_is_defined(x), g / select(_log_is_defined(x), x, 1.0), 0.0),),
     rules.analytic,
     complex_body="select(x != 0, log(select(x != 0, x, 1.0)), 0.0)",
 )
@@ -419,7 +420,7 @@ tan = unary_op(
 # 1 - x * x in a form that keeps all digits where x is near 1 or -1; its derivative keeps them where
 # x is near 0.
 one_minus_square = unary_op(
-    "OneLessSquare", "(1.0 - x) * (1.0 + x)", lambda g, y, x: (g * (-2.0 * x),), rules.analytic
+    "OneMinusSquare", "(1.0 - x) * (1.0 + x)", lambda g, y, x: (g * (-2.0 * x),), rules.analytic
 )
 asin = unary_op(
     "Asin",
@@ -561,7 +562,7 @@ atanh = unary_op(
 """,
 )
 # exp(-x * x) underflows to 0 for large x. In this order of factors the derivative is then 0 too.
-gaussian: Recorder = unary_op("Bell", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
+gaussian: Recorder = unary_op("Gaussian", "exp(-(x * x))", lambda g, y, x: (g * (x * y) * -2.0,))
 erf = unary_op(
     "Erf",
     "erf(x)",
@@ -771,7 +772,7 @@ def _abs_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
     return g * sign(x)
 
 
-def _has_log(x: Tensor) -> Tensor:
+def _log_is_defined(x: Tensor) -> Tensor:
     return not_equal_(x, 0.0) if x.dtype.is_complex else x > 0.0
 
 

@@ -13,7 +13,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
 from ..layer import Layer, LayerVariable
-from ..registry import Described, Kind, describe
+from ..registry import ClassRegistry, Described, describe
 
 if TYPE_CHECKING:
     from ..annotations import Config, InputShape
@@ -23,11 +23,13 @@ _Entry = TypeVar("_Entry")
 FUNCTIONAL = "keras.src.models.functional"  # Keras's module of functional models
 
 
-def _layer_kind() -> Kind:
+def _layer_kind() -> ClassRegistry:
     """Return the known layers and models, of modules that are already imported."""
     modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
     known = (getattr(module, name) for module in modules if module for name in module.__all__)
-    return Kind("layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)])
+    return ClassRegistry(
+        "layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)]
+    )
 
 
 def serialize(layer: object) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..registry import Kind, describe
+from ..registry import ClassRegistry, describe
 from . import accuracies, confusion, errors, iou, reductions, scores, threshold_curves
 from .metric import Metric
 
@@ -43,7 +43,7 @@ _ALIASES = {
     "mape": errors.MeanAbsolutePercentageError,
     "msle": errors.MeanSquaredLogarithmicError,
 }
-_KIND = Kind(
+_REGISTRY = ClassRegistry(
     "metric", CLASSES, {**_ALIASES, **{name.upper(): one for name, one in _ALIASES.items()}}
 )
 
@@ -67,7 +67,7 @@ def get(identifier: MetricLike | None) -> Any:
     >>> tf.keras.metrics.get("mse")
     <MeanSquaredError name=mean_squared_error>
     """
-    return _KIND.get(identifier)
+    return _REGISTRY.get(identifier)
 
 
 @_named
@@ -77,7 +77,7 @@ def serialize(metric: Callable[..., Any] | None) -> Any:
     >>> tf.keras.metrics.serialize(tf.keras.metrics.Mean("loss"))["config"]
     {'name': 'loss', 'dtype': 'float32'}
     """
-    return _KIND.serialize(metric)
+    return _REGISTRY.serialize(metric)
 
 
 @_named
@@ -90,4 +90,4 @@ def deserialize(
     >>> tf.keras.metrics.deserialize(config)
     <Mean name=loss>
     """
-    return _KIND.deserialize(config, custom_objects)
+    return _REGISTRY.deserialize(config, custom_objects)

@@ -13,14 +13,14 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_std, reduce_su
 from ...core.values.tensor import Tensor
 from ..loss_functions import EPSILON, same_rank
 from ..registry import describe
-from .metric import MEANINGS, Metric, add_all, metric_class
+from .metric import ARGUMENTS, Metric, add_all, metric_class
 from .reductions import FunctionMetric
 
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, TensorLike
 
 _function = describe(
-    MEANINGS, "A tensor without ``axis``.", "InvalidArgumentError: If shapes are incompatible."
+    ARGUMENTS, "A tensor without ``axis``.", "InvalidArgumentError: If shapes are incompatible."
 )
 
 

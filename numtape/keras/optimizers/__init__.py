@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...compat.names import getter as _getter
 from ...core.values.dtypes import repr_of as _repr_of
-from ..registry import Kind as _Kind, nearest as _nearest
+from ..registry import ClassRegistry as _ClassRegistry, nearest as _nearest
 from . import schedules
 from .adam import Adam, Adamax, AdamW, Nadam
 from .adaptive import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
@@ -57,7 +57,9 @@ _CLASSES: list[type] = [
     Nadam,
     RMSprop,
 ]
-_KIND = _Kind("optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _CLASSES})
+_REGISTRY = _ClassRegistry(
+    "optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _CLASSES}
+)
 
 
 def serialize(optimizer: Optimizer) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{_repr_of(optimizer)} must be an optimizer.")
-    return _KIND.describe(optimizer)
+    return _REGISTRY.describe(optimizer)
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Optimizer:
@@ -101,9 +103,9 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
       0.5
     """
     name = config.get("class_name") if isinstance(config, dict) else None
-    if isinstance(name, str) and name.lower() in _KIND.known:
+    if isinstance(name, str) and name.lower() in _REGISTRY.known:
         config = {**config, "class_name": name.lower()}
-    result: Optimizer = _KIND.deserialize(config, custom_objects)
+    result: Optimizer = _REGISTRY.deserialize(config, custom_objects)
     return result
 
 
@@ -128,7 +130,7 @@ def get(identifier: str | Config | Optimizer | None) -> Any:
         return identifier
     if isinstance(identifier, dict):
         return deserialize(identifier)
-    if isinstance(identifier, str) and identifier.lower() in _KIND.known:
+    if isinstance(identifier, str) and identifier.lower() in _REGISTRY.known:
         return deserialize({"class_name": identifier, "config": {}})
     if isinstance(identifier, type) and issubclass(identifier, Optimizer):
         name = identifier.__name__
@@ -138,6 +140,6 @@ def get(identifier: str | Config | Optimizer | None) -> Any:
         )
     raise ValueError(
         f"Could not interpret optimizer identifier: {_repr_of(identifier)}."
-        f"{_nearest(identifier, _KIND.known)} Names are "
+        f"{_nearest(identifier, _REGISTRY.known)} Names are "
         f"{', '.join(repr(kind.__name__.lower()) for kind in _CLASSES)}."
     )

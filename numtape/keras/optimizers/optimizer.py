@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ...core.values.tensor import Operators
     from ..annotations import InitializerLike, LearningRate
 
-_Kind = TypeVar("_Kind", bound=type)
+_ClassRegistry = TypeVar("_ClassRegistry", bound=type)
 
 BASE = {
     "weight_decay": "Each step subtracts ``weight_decay * learning_rate * variable``; None for no "
@@ -85,7 +85,7 @@ ARGUMENTS = {
 _described = describe(ARGUMENTS, "", "ValueError: If an argument is out of range.")
 
 
-def optimizer_class(kind: _Kind) -> _Kind:
+def optimizer_class(kind: _ClassRegistry) -> _ClassRegistry:
     """Class decorator: adds descriptions of arguments to the docstring, and rejects ``lr``."""
     make = vars(kind)["__init__"]
 

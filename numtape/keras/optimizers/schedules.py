@@ -14,7 +14,7 @@ from ...core.ops.comparison import equal
 from ...core.ops.elementwise import cast, ceil, cos, floor, log, minimum, select
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ..registry import Kind, describe
+from ..registry import ClassRegistry, describe
 
 if TYPE_CHECKING:
     from ...core.values.annotations import NumberLike, TensorLike
@@ -430,7 +430,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         }
 
 
-_KIND = Kind(
+_REGISTRY = ClassRegistry(
     "learning rate schedule",
     [
         CosineDecay,
@@ -463,7 +463,7 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     """
     if not isinstance(learning_rate_schedule, LearningRateSchedule):
         raise TypeError(f"{learning_rate_schedule!r} must be a LearningRateSchedule.")
-    return _KIND.describe(learning_rate_schedule)
+    return _REGISTRY.describe(learning_rate_schedule)
 
 
 def deserialize(
@@ -487,5 +487,5 @@ def deserialize(
       >>> tf.keras.optimizers.schedules.deserialize(config)(10).numpy()
       np.float32(0.5)
     """
-    result: LearningRateSchedule = _KIND.deserialize(config, custom_objects)
+    result: LearningRateSchedule = _REGISTRY.deserialize(config, custom_objects)
     return result

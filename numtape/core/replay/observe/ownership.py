@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import importlib.util
 import operator
 import os
 import signal
@@ -14,7 +15,6 @@ import threading
 import types
 from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,10 +64,11 @@ _PROGRAM_LIKE_FILES = tuple(
 )
 # Libraries that numtape calls, by file: a module of any name can shadow another one.
 _STANDARD = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
-_INSTALL_FOLDER = os.path.join(Path(np.__file__).parents[1], "")
 _CALLED_LIBRARIES = tuple(
-    _INSTALL_FOLDER + name + os.sep
+    os.path.join(folder, "")
     for name in ("numpy", "scipy", "numba", "numba_cuda", "llvmlite", "optree", "cuda")
+    if (spec := importlib.util.find_spec(name)) is not None
+    for folder in spec.submodule_search_locations or ()
 )
 _SITE_PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
 
