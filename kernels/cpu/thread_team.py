@@ -25,8 +25,8 @@ from ..constants import (
 )
 from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, load_now, pause
 from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
-from ..passes.tables import LogColumns, PlanTables, Room, Specs
-from .groups import count_blocks, lanes, run_array_kernels
+from ..passes.tables import LogColumns, PlanTables, Specs, ThreadMemory
+from .groups import count_blocks, run_array_kernels, run_lane_group
 
 numbers = POINTERS["int64"]
 
@@ -53,19 +53,19 @@ def _part(
     specs: Specs,
     plan: PlanTables,
     g: int,
-    both: int,
-    room: Room,
+    with_next_group: int,
+    memory: ThreadMemory,
     threads: int,
 ) -> None:
     """Take blocks of a group, or of two, until none is left."""
     groups = plan.groups
     if groups[GROUP * g + G_KIND] == LANES:
         blocks = count_blocks(plan, g)
-        lanes(log, cells, specs, plan, g, room, max(1, blocks // (PARTS * threads)))
+        run_lane_group(log, cells, specs, plan, g, memory, max(1, blocks // (PARTS * threads)))
     else:
         count = groups[GROUP * g + G_WIDTH]
         run_array_kernels(
-            log, cells, specs, plan, g, both, room, max(1, count // (PARTS * threads))
+            log, cells, specs, plan, g, with_next_group, memory, max(1, count // (PARTS * threads))
         )
 
 
@@ -76,17 +76,17 @@ def lead(
     specs: Specs,
     plan: PlanTables,
     g: int,
-    both: int,
-    room: Room,
+    with_next_group: int,
+    memory: ThreadMemory,
     team: int,
 ) -> None:
-    """Compute a group, with ``both`` also the next one, together with the polling threads."""
-    numbers(room.counter)[0] = 0
+    """Compute a group, and the next one if ``with_next_group``, with the polling threads."""
+    numbers(memory.counter)[0] = 0
     numbers(team + ITEM)[0] = g
-    numbers(team + ITEM)[1] = both
+    numbers(team + ITEM)[1] = with_next_group
     number = numbers(team + ROUND)[0] + 1
     exchange(team + ROUND, number)
-    _part(log, cells, specs, plan, g, both, room, numbers(team + HIRED)[0] + 1)
+    _part(log, cells, specs, plan, g, with_next_group, memory, numbers(team + HIRED)[0] + 1)
     exchange(team + ROUND, number + 1)
     looks = 0
     while load_now(team + INSIDE) > 0:
@@ -103,7 +103,7 @@ def assist(
     cells: int,
     specs: Specs,
     plan: PlanTables,
-    room: Room,
+    memory: ThreadMemory,
     team: int,
     hiring: int,
     begun: int,
@@ -123,9 +123,9 @@ def assist(
         if number % 2 == 1 and number != last:
             fetch_add(team + INSIDE, 1)
             if load_now(team + ROUND) == number:
-                group, both = numbers(team + ITEM)[0], numbers(team + ITEM)[1]
+                group, with_next_group = numbers(team + ITEM)[0], numbers(team + ITEM)[1]
                 threads = numbers(team + HIRED)[0] + 1
-                _part(log, cells, specs, plan, group, both, room, threads)
+                _part(log, cells, specs, plan, group, with_next_group, memory, threads)
                 last = number
                 looks = 0
             fetch_add(team + INSIDE, -1)

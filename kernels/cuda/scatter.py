@@ -25,7 +25,7 @@ from ..constants import (
 )
 from .pieces import arithmetic
 from .target import (
-    ALL,
+    ALL_LANES,
     KINDS,
     SIMULATED,
     THREADS,
@@ -68,10 +68,10 @@ def digit(y: Array, i: int, size: int, shift: int) -> Any:
 def same(own_key: int, thread: int) -> tuple[Any, Any]:
     """How many threads of the warp before this one have the same digit, and how many after it."""
     lane = thread % WARP
-    matches = ALL
+    matches = ALL_LANES
     for bit in range(BITS + 1):  # one bit more: positions beyond the end have digit THREADS
         mine_here = (own_key >> bit) & 1
-        votes = cuda.ballot_sync(ALL, mine_here != 0)
+        votes = cuda.ballot_sync(ALL_LANES, mine_here != 0)
         matches &= votes ^ (mine_here - 1)
     before = cuda.popc(_UINT32(matches & ((1 << lane) - 1)))
     return before, cuda.popc(_UINT32(matches >> lane >> 1))
@@ -190,7 +190,7 @@ def borders() -> Any:
 
 
 def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
-    """Functions on a thread's elements, ``lanes`` of them: load, store, add, add four, zeros."""
+    """Return functions that load, store, add, sum four, and make zeros of ``lanes`` elements."""
     kind = KINDS[dtype]
     zero = kind(0)
     if lanes == "1":

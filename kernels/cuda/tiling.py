@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .reduce import across, together
+from .reduce import reduce_block, reduce_lanes
 from .target import KINDS, THREADS, WIDTH, cuda, device, load, store
 
 if TYPE_CHECKING:
@@ -117,4 +117,4 @@ def keeping(tiling: Tiling) -> Any:
 def reduce_row(name: str, dtype: str, tiling: Tiling) -> Any:
     """A function that combines a value of each thread of a row; all threads get the result."""
     shared = tiling.threads == THREADS
-    return together(name, dtype) if shared else across(name, dtype, tiling.threads)
+    return reduce_block(name, dtype) if shared else reduce_lanes(name, dtype, tiling.threads)

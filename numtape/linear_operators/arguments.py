@@ -59,7 +59,7 @@ def operators_of(values: Sequence[LinearOperator]) -> list[LinearOperator]:
     return list(values)
 
 
-def common(operators: list[LinearOperator], *shapes: Iterable[int]) -> tuple[int, ...]:
+def common_batch_shape(operators: list[LinearOperator], *shapes: Iterable[int]) -> tuple[int, ...]:
     """Broadcast the batch shapes of operators, and further shapes."""
     batches = [*(tuple(x.batch_shape) for x in operators), *map(tuple, shapes)]
     try:

@@ -587,8 +587,8 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
         first.append(shared())
         assert log.workspace.sweeper is sweeper
         worker = sweeper.workers[0]
-        assert block.set[block.slots["room.scratch"]] == worker.scratch[1]
-        assert block.set[block.slots["room.places"]] == address_of(worker.places)
+        assert block.set[block.slots["memory.scratch"]] == worker.scratch[1]
+        assert block.set[block.slots["memory.places"]] == address_of(worker.places)
     assert len(set(first)) == 1
 
 

@@ -91,26 +91,26 @@ class Worker:
             block.take("log", self.columns, extra=self.extra)
             block.take("specs", SPECS)
             block.set[block.slots["cells"]] = self.columns.address
-            block.set[block.slots["room.counter"]] = address_of(self.counter)
+            block.set[block.slots["memory.counter"]] = address_of(self.counter)
             block.point("begun", self.begun, address_of(self.begun))
             self.assisting = block
         self.fit(plan, block)
         for name, array, address in plan.addresses:
             block.point(name, array, address)
-        for name in ("room.partials", "room.arena"):
+        for name in ("memory.partials", "memory.arena"):
             block.set[block.slots[name]] = room.set[room.slots[name]]
         block.set[block.slots["team"]], block.set[block.slots["hiring"]] = team, hiring
         self.begun[0] = 0
         return block
 
     def share(self) -> tuple[Block, Block]:
-        """The control blocks of `lanes` and `units`, made at the first watched group."""
+        """The control blocks of `run_lane_group` and `run_units`, created when first needed."""
         if self.blocks is None:
-            lanes, units = Block("lanes"), Block("units")
+            lanes, units = Block("run_lane_group"), Block("run_units")
             lanes.take("log", self.columns, extra=self.extra)
             lanes.take("specs", SPECS)
             lanes.set[lanes.slots["cells"]] = self.columns.address
-            lanes.set[lanes.slots["room.counter"]] = address_of(self.counter)
+            lanes.set[lanes.slots["memory.counter"]] = address_of(self.counter)
             units.set[units.slots["counter"]] = address_of(self.counter)
             self.blocks = lanes, units
         return self.blocks
@@ -121,8 +121,8 @@ class Worker:
             self.scratch = aligned_buffer(plan.scratch)
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
-        block.set[block.slots["room.places"]] = address_of(self.places)
-        block.set[block.slots["room.scratch"]] = self.scratch[1]
+        block.set[block.slots["memory.places"]] = address_of(self.places)
+        block.set[block.slots["memory.scratch"]] = self.scratch[1]
 
 
 class Sweeper:
@@ -143,7 +143,7 @@ class Sweeper:
         self.sweep.take("log", columns, extra=log.extra)
         self.sweep.take("specs", SPECS)
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
-        self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
+        self.sweep.set[self.sweep.slots["memory.counter"]] = address_of(self.counter)
         self.team: Team | None = None  # made when a group is first shared
         self.running: list[Any] = []  # calls of other threads
         self.abandoned = False  # whether interrupted calls still use it
@@ -279,8 +279,8 @@ class Sweeper:
         if plan.partials > self.partials[0].size:
             self.partials = aligned_buffer(plan.partials)
         self.workers[0].fit(plan, sweep)
-        put[slots["room.arena"]] = self.arena[1]
-        put[slots["room.partials"]] = self.partials[1]
+        put[slots["memory.arena"]] = self.arena[1]
+        put[slots["memory.partials"]] = self.partials[1]
         put[slots["n_groups"]] = plan.n_groups
         put[slots["large"]] = LARGE if settings.threads() > 1 else NEVER
         put[slots["watched"]] = WATCHED
@@ -352,7 +352,7 @@ class Sweeper:
                 block.point(name, array, address)
             worker.set_for = plan
         put[slots["g"]], put[slots["chunk"]] = g, chunk
-        put[slots["room.partials"]] = self.partials[1]
+        put[slots["memory.partials"]] = self.partials[1]
         return block.call_without_gil
 
     def _units(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:

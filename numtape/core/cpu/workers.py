@@ -65,7 +65,8 @@ class _Task:
     def finish(self) -> BaseException | None:
         """Wait until the call has ended, or cancel it if it has not started.
 
-        Its memory is in use until then, so interrupts do not end the wait. Returns the last one.
+        Interrupts do not end the wait, because the call uses its memory until it ends. Returns the
+        last interrupt, or None.
         """
         interrupt = None
         while not self.done:

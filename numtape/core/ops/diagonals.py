@@ -70,7 +70,7 @@ BAND: Op = defop(
     compute=_band,
     on_host=True,
     vjp=lambda g, y, x, lower, upper: (record(BAND, (g,), lower=lower, upper=upper),),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -109,7 +109,7 @@ FROM_LOWER: Op = defop(
     1,
     _square_spec,
     compute=_from_lower,
-    of_complex="other",
+    complex_vjp="explicit",
     on_host=True,
     vjp=lambda g, y, x: (record(LOWER_SUMS, (g,)),),
 )
@@ -119,7 +119,7 @@ LOWER_SUMS: Op = defop(
     1,
     _square_spec,
     compute=_lower_sums,
-    of_complex="other",
+    complex_vjp="explicit",
     on_host=True,
     vjp=lambda g, y, x: (record(FROM_LOWER, (g,)),),
 )

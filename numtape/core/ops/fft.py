@@ -112,7 +112,7 @@ _FFT = defop(
     _complex_spec,
     compute=_make_compute("fftn"),
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
     vjp=lambda g, y, x, axes: (record(_IFFT, (g,), axes=axes) * _transform_size(x.shape, axes),),
 )
 _IFFT: Op = defop(
@@ -122,7 +122,7 @@ _IFFT: Op = defop(
     _complex_spec,
     compute=_make_compute("ifftn"),
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
     vjp=lambda g, y, x, axes: (
         record(_FFT, (g,), axes=axes) * (1.0 / max(1.0, _transform_size(x.shape, axes))),
     ),
@@ -135,7 +135,7 @@ _RFFT: Op = defop(
     compute=_make_compute("rfftn"),
     vjp=_rfft_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 _IRFFT = defop(
     "IRFFT",
@@ -145,7 +145,7 @@ _IRFFT = defop(
     compute=_make_compute("irfftn"),
     vjp=_irfft_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 

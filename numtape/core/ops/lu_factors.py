@@ -68,9 +68,9 @@ FACTOR = defop(
     native=_factor_native,
     gradient=STOP,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
-LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, of_complex="other")
+LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, complex_vjp="explicit")
 
 
 def _pivots(packed: Tensor) -> Tensor:
@@ -122,7 +122,7 @@ PERMUTATION = defop(
     lambda op, x, output: intern(tuple(x.shape), as_dtype(output)),
     compute=lambda out, x, output: _permutation(out, x),
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -193,7 +193,7 @@ SOLVE = defop(
     vjp=_solve_vjp,
     native=_solve_native,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
     compute=lambda out, a, factor, b, adjoint: lapack.lu_solve(out, factor, b, adjoint),
 )
 
@@ -222,7 +222,7 @@ INVERSE = defop(
     vjp=_inverse_vjp,
     native=_inverse_native,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -273,7 +273,7 @@ DET = defop(
     compute=_det,
     vjp=_det_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 LOG_DET = defop(
     "LogMatrixDeterminant",
@@ -283,7 +283,7 @@ LOG_DET = defop(
     compute=_log_det,
     vjp=_log_det_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 

@@ -70,7 +70,7 @@ EXPM: Op = defop(
     compute=_expm,
     vjp=_expm_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -130,7 +130,7 @@ SYLVESTER: Op = defop(
     compute=_sylvester,
     vjp=_sylvester_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -158,7 +158,7 @@ SQRTM = defop(
     compute=_sqrtm,
     vjp=_sqrtm_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 

@@ -183,7 +183,7 @@ MATMUL = defop(
     compute=_matmul,
     native=_matmul_native,
     vjp=_matmul_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

@@ -67,7 +67,7 @@ PAD = defop(
     compute=_pad,
     native=_pad_native,
     vjp=_pad_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -89,7 +89,7 @@ PAD_VALUE = defop(
     _pad_value_spec,
     compute=_pad_value,
     vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

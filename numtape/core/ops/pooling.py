@@ -42,7 +42,7 @@ Array = np.ndarray[Any, Any]
 
 def _reduce_windows(op: Op, x: Spec, *_: Spec, geometry: Geometry) -> Spec:
     rules.number(op, x)
-    return intern((x.shape[0], *geometry.outer, x.shape[-1]), x.dtype)
+    return intern((x.shape[0], *geometry.output_sizes, x.shape[-1]), x.dtype)
 
 
 def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
@@ -51,14 +51,14 @@ def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
 
 
 def _input_spec(op: Op, g: Spec, geometry: Geometry) -> Spec:
-    return intern((g.shape[0], *geometry.inner, g.shape[-1]), g.dtype)
+    return intern((g.shape[0], *geometry.input_sizes, g.shape[-1]), g.dtype)
 
 
 def _find_largest(x: Array, geometry: Geometry) -> tuple[Array, Array]:
     """Return the largest element of each window and the index of its pixel in the image."""
-    shape = (len(x), *geometry.outer, x.shape[-1])
+    shape = (len(x), *geometry.output_sizes, x.shape[-1])
     best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
-    pixels = np.arange(math.prod(geometry.inner)).reshape(*geometry.inner, 1)
+    pixels = np.arange(math.prod(geometry.input_sizes)).reshape(*geometry.input_sizes, 1)
     for _, inputs, outputs in taps(geometry):
         here, there = x[:, *inputs], (slice(None), *outputs)
         now = best[there]
@@ -73,16 +73,20 @@ def _max(out: Array, x: Array, geometry: Geometry) -> None:
 
 
 def _max_grad(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
-    flat = np.zeros((len(x), math.prod(geometry.inner), x.shape[-1]), x.dtype)
-    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    flat = np.zeros((len(x), math.prod(geometry.input_sizes), x.shape[-1]), x.dtype)
+    where = _find_largest(x, geometry)[1].reshape(
+        len(x), math.prod(geometry.output_sizes), x.shape[-1]
+    )
     n, _, c = np.ogrid[: len(x), :1, : x.shape[-1]]
     np.add.at(flat, (n, where, c), g.reshape(where.shape))
     out[...] = flat.reshape(out.shape)
 
 
 def _max_take(out: Array, x: Array, h: Array, geometry: Geometry) -> None:
-    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
-    flat = h.reshape(len(x), math.prod(geometry.inner), x.shape[-1])
+    where = _find_largest(x, geometry)[1].reshape(
+        len(x), math.prod(geometry.output_sizes), x.shape[-1]
+    )
+    flat = h.reshape(len(x), math.prod(geometry.input_sizes), x.shape[-1])
     out[...] = np.take_along_axis(flat, where, 1).reshape(out.shape)
 
 
@@ -96,7 +100,7 @@ def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
 
 def _window_counts(geometry: Geometry) -> Array:
     """Return the number of elements of each window, without padding."""
-    array = np.zeros((*geometry.outer, 1), np.int64)
+    array = np.zeros((*geometry.output_sizes, 1), np.int64)
     for _, _, outputs in taps(geometry):
         array[outputs] += 1
     return array
@@ -121,7 +125,7 @@ def _make_native(name: str, backward: bool) -> Any:
         if not out.is_float or not x.size:
             return None
         n = out.shape[0]
-        count = math.prod(geometry.outer)
+        count = math.prod(geometry.output_sizes)
         units = n if backward else -(-n * count // CONV_PIXELS)
         work = 2 * n * out.shape[-1] * count * math.prod(geometry.kernel)
         parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.parameters())
@@ -256,7 +260,7 @@ def parse_windows(
         1,
         op,
     )
-    for size, count in zip(result.inner, result.outer, strict=True):
+    for size, count in zip(result.input_sizes, result.output_sizes, strict=True):
         require(
             count > 0 or size == 0 or op != "MaxPool",
             op,
@@ -291,7 +295,7 @@ def _pool(
     operand, value = parse_windows(x, rank, ksize, strides, padding, first, kind, dilations)
     y = (record_max_pool if kind == "MaxPool" else record_average)(operand, value)
     if operand.ndim != before.ndim:
-        y = movement.reshape_if_needed(y, (*before.shape[:-1], value.outer[0]))
+        y = movement.reshape_if_needed(y, (*before.shape[:-1], value.output_sizes[0]))
     return restore_channels(y, first)
 
 

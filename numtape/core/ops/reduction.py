@@ -18,7 +18,7 @@ from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .complex import conj, real
-from .rules import of_complex
+from .rules import complex_vjp
 from .slicing import strided_slice
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _reduce_values(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     return intern(shape, x.dtype)
 
 
-@of_complex("analytic")
+@complex_vjp("analytic")
 def _numeric(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op.name} of a bool tensor: `cast` it first [Op:{op.name}]")

@@ -312,7 +312,7 @@ UPDATE = defop(
     compute=_update,
     vjp=_update_vjp,
     on_host=True,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

@@ -95,7 +95,7 @@ PROD: Op = defop(
     _segment_spec,
     vjp=_prod_vjp,
     on_host=True,
-    of_complex="analytic",
+    complex_vjp="analytic",
     compute=_make_compute(np.multiply),
 )
 

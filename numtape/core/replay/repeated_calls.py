@@ -65,13 +65,13 @@ _API = {
     "MAKE_LIST": "PyList_New",
     "AS_TUPLE": "PyList_AsTuple",
     "CALL": "PyObject_CallNoArgs",
-    "CALL_WITH": "PyObject_CallOneArg",
-    "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "CALL_ONE_ARG": "PyObject_CallOneArg",
+    "VECTORCALL": "PyObject_Vectorcall",
     "TO_INT": "PyLong_AsSsize_t",
     "FROM_INT": "PyLong_FromSsize_t",
-    "KEEP": "Py_IncRef",
-    "DROP": "Py_DecRef",
-    "CLEAR": "PyErr_Clear",
+    "INCREF": "Py_IncRef",
+    "DECREF": "Py_DecRef",
+    "CLEAR_ERROR": "PyErr_Clear",
     "TAKE_ERROR": "PyErr_Fetch",
     "SET_ERROR": "PyErr_Restore",
 }
@@ -112,7 +112,7 @@ class _CallStub:
                 "JOURNAL_NAME": sys.intern("journal"),
                 "CLOCK": time.perf_counter_ns,
                 "EMPTY": np.empty,
-                "TEND": POOL.swept,
+                "TRIM_BUFFERS": POOL.swept,
             },
         )
         words = {

@@ -16,14 +16,14 @@ from ...core.values.dtypes import float32, int32
 from ...core.values.tensor import Tensor
 from ..loss_functions import same_rank
 from ..registry import describe
-from .metric import MEANINGS, metric_class
+from .metric import ARGUMENTS, metric_class
 from .reductions import FunctionMetric
 
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, IntLike, NumberLike, TensorLike
 
 _function = describe(
-    MEANINGS,
+    ARGUMENTS,
     "A float32 tensor: 1 for each correct example, 0 for the others.",
     "InvalidArgumentError: If shapes are incompatible.",
 )

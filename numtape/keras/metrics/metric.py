@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, IntLike
     from ..annotations import InitializerLike
 
-MEANINGS = {
+ARGUMENTS = {
     "y_true": "Ground-truth values.",
     "y_pred": "Predicted values.",
     "fn": "A function of ``y_true`` and ``y_pred`` that returns a number for each example or "
@@ -66,7 +66,7 @@ MEANINGS = {
 }
 
 
-@describe(MEANINGS, "", "TypeError: If ``dtype`` is not a dtype.")
+@describe(ARGUMENTS, "", "TypeError: If ``dtype`` is not a dtype.")
 class Metric:
     """Base class of metrics: override ``update_state`` and ``result``.
 
@@ -274,7 +274,7 @@ def unwrap_single(values: Tensor) -> Tensor:
     return values[0] if values.shape[0] == 1 else values
 
 
-metric_class = describe(MEANINGS, "", "TypeError: If ``dtype`` is not a dtype.")
+metric_class = describe(ARGUMENTS, "", "TypeError: If ``dtype`` is not a dtype.")
 
 
 tell(Metric, "keras.metrics.Metric")

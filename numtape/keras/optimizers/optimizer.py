@@ -699,7 +699,7 @@ class Optimizer:
             self._nt_apart = False
 
     def _nt_take(self, variables: list[Variable], unknown: Variable) -> None:
-        """Adopt variables in place of the ones they match, after a copy without them."""
+        """Replace the variables of a copied optimizer by new ones of the same shapes and dtypes."""
         kinds = [_kind(v) for v in self._nt_trained]
         if not (self._nt_apart and [_kind(v) for v in variables] == kinds):
             raise ValueError(

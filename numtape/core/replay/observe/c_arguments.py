@@ -115,7 +115,7 @@ def examine(
         elif is_a(x, CONTAINER_TYPES):
             if is_python_class(kind):
                 follower.reads.note_class(x, frame)
-            if is_open and (follower.reads.note_items(x, user, frame) or not is_python_class(kind)):
+            if is_open and (follower.reads.note_items(x, frame) or not is_python_class(kind)):
                 stack += [(part, deep) for part in parts_of(x)]
         elif kind is slice or kind is functools.partial:
             if kind is functools.partial:
@@ -394,7 +394,7 @@ def refuse_weak_to_own(follower: Follower, frame: types.FrameType, args: tuple[A
 def note_iteration(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note an iteration over an object."""
     kind = type(value)
-    if follower.reads.note_items(value, "a loop", frame):
+    if follower.reads.note_items(value, frame):
         return
     follower.reads.note_class(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):

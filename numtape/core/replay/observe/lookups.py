@@ -299,13 +299,13 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         if type(key) is slice:
             if is_unshared:
                 follower.effects.note_result(value, frame)
-            if not ran_getitem and not follower.reads.note_items(holder, "an index", frame):
+            if not ran_getitem and not follower.reads.note_items(holder, frame):
                 follower.effects.refuse(f"it takes a slice of a {kind.__name__}", frame)
             return
         if ran_getitem:
             return
         if is_python_lookup:
-            if not follower.reads.note_items(holder, "an index", frame):
+            if not follower.reads.note_items(holder, frame):
                 follower.effects.refuse(f"it reads an item of a {kind.__name__}", frame)
             return
         if is_a(holder, dict) and hasattr(kind, "__missing__"):
