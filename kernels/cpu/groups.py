@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
+    BROADCAST,
     FUSED,
     G_BLOCKS,
     G_BODY,
@@ -18,7 +19,6 @@ from ..passes.layout import (
     PARTIALS,
     PLACES,
     RUN,
-    SPREAD,
     STEP,
 )
 from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
@@ -188,7 +188,7 @@ def prepare(
         row = plan.order[row_position]
         for j in range(4):
             place_address = memory.places + 64 * (k - body) + 16 * j
-            if program[STEP * k] == FUSED or (program[STEP * k] == SPREAD and j > 0):
+            if program[STEP * k] == FUSED or (program[STEP * k] == BROADCAST and j > 0):
                 continue
             _place(
                 program[STEP * k + 1 + j],
@@ -233,7 +233,7 @@ def run_blocks(
                 is_done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
                 # After PLACES come the instructions that do the same one by one.
                 k += program[STEP * k + 2] + (program[STEP * k + 3] if is_done else 0)
-            elif kernel == SPREAD:
+            elif kernel == BROADCAST:
                 source = program[STEP * k + 2]
                 target = program[STEP * k + 3]
                 load_broadcast(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..jit import POINTERS, call_array, call_kernel, call_loop, inline, jit
 from ..passes.layout import (
-    CALLED,
-    COPIED,
+    BROADCAST,
+    CALL_FIXED,
+    COPY_BYTES,
     COUNT,
     FUSED,
     G_BLOCKS,
@@ -28,7 +29,6 @@ from ..passes.layout import (
     SHARED,
     SMALL,
     SPLAT,
-    SPREAD,
     STEP,
     TEMPORARY,
 )
@@ -43,7 +43,7 @@ from .groups import (
     run_lane_group,
     splat,
 )
-from .thread_team import lead, present
+from .thread_team import has_helpers, lead
 
 numbers = POINTERS["int64"]
 
@@ -116,7 +116,7 @@ def small_rows(
                 specs.item[log.spec[source]],
                 program[at + 4],
             )
-        elif kernel == SPREAD:
+        elif kernel == BROADCAST:
             source, target = program[at + 2], program[at + 3]
             load_broadcast(
                 memory.scratch + program[at + 1],
@@ -130,14 +130,14 @@ def small_rows(
                 specs.rank[log.spec[source]],
                 MAX_RANK * log.spec[source],
             )
-        elif kernel == COPIED:
+        elif kernel == COPY_BYTES:
             copy(
                 _at(program[at + 1], log, cells, memory),
                 _at(program[at + 2], log, cells, memory),
                 1,
                 program[at + 3],
             )
-        elif kernel == CALLED:
+        elif kernel == CALL_FIXED:
             call_array(
                 program[at + 1],
                 _at(program[at + 4], log, cells, memory),
@@ -149,7 +149,7 @@ def small_rows(
                 program[at + 3],
             )
             k += 1
-        else:  # JOINED
+        else:  # CALL_VARIADIC
             operands = numbers(memory.scratch)
             for j in range(program[at + 3]):
                 k += j % 4 == 0
@@ -222,7 +222,7 @@ def sweep(
                 work = _lane_work(plan, g)
                 if work >= watched:
                     return g
-                if work >= shared and present(team):
+                if work >= shared and has_helpers(team):
                     lead(log, cells, specs, plan, g, 0, memory, team)
                 elif work >= large:
                     return g
@@ -261,7 +261,7 @@ def sweep(
                 if together and work >= watched:
                     return g
                 helped = 0
-                if together and OF_ARRAYS * work >= shared and present(team):
+                if together and OF_ARRAYS * work >= shared and has_helpers(team):
                     helped = 1
                 elif together and OF_ARRAYS * work >= large:
                     return g

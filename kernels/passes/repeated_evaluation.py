@@ -131,7 +131,7 @@ from .evaluation_words import (
     C,
 )
 from .guards import LIST_ITEMS, SIZE, TYPE, _at
-from .layout import WANTED, WELCOME
+from .layout import OPTIONAL, WANTED
 from .replay_rows import differ, recall
 from .rows import VALUE
 from .tables import LogColumns
@@ -266,7 +266,7 @@ def _mark(process: int, entry: int, tensor: int, eager: int) -> bool:
     if eager == 0 or _at(_at(tensor + p[AT_SPEC])[0] + p[AT_SINGLE])[0] == p[TRUE]:
         want[row] = WANTED
     elif want[row] != WANTED:
-        want[row] = WANTED if call2(p[SET_CONTAINS], eager, number) << 32 != 0 else WELCOME
+        want[row] = WANTED if call2(p[SET_CONTAINS], eager, number) << 32 != 0 else OPTIONAL
     return True
 
 

@@ -30,7 +30,7 @@ MOST = 128  # maximum number of kernels that are found by their keys
 _known: dict[str, Any] = {}
 
 
-def alone(function: Callable[..., Any]) -> bool:
+def is_self_contained(function: Callable[..., Any]) -> bool:
     """Whether other processes cannot import a function by its name."""
     return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
 
@@ -38,7 +38,7 @@ def alone(function: Callable[..., Any]) -> bool:
 def reduce_kernel(kernel: Any) -> Any:
     """Return the pickled form of a kernel."""
     inner, rule = kernel.python_function, kernel._rule
-    if not alone(inner):
+    if not is_self_contained(inner):
         return inner.__qualname__
     kernel._key = kernel._key or uuid.uuid4().hex
     _keep(kernel._key, kernel)
@@ -152,7 +152,7 @@ def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
         if (
             not isinstance(function, types.FunctionType)
             or function in visited
-            or not alone(function)
+            or not is_self_contained(function)
         ):
             continue
         visited.add(function)

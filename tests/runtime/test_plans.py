@@ -308,8 +308,8 @@ def test_parameters_of_kernels_that_are_forgotten_while_a_plan_is_made(tf):
         planner.plan.call = forgetting
         plan = planner.plan_for(log, [y._row], [], False)
         program = plan.arrays["program"]
-        addresses = program[program[:, 0] == plans.CALLED, 2].tolist()
-        kept = {address_of(x) for part in plan.keeps if type(part) is list for x in part}
+        addresses = program[program[:, 0] == plans.CALL_FIXED, 2].tolist()
+        kept = {address_of(x) for part in plan.keep_alive if type(part) is list for x in part}
         assert times and addresses and kept.issuperset(addresses)
 
 

@@ -112,7 +112,7 @@ def test_a_program_of_small_vectors_is_one_group(tf, monkeypatch):
     tape.gradient(z, x).numpy()
     kinds = made[-1].arrays["groups"][:, plans.G_KIND].tolist()
     assert kinds == [plans.SMALL]
-    assert not made[-1].by_hand
+    assert not made[-1].numpy_groups
 
 
 @pytest.mark.records
@@ -150,7 +150,7 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
     )
     for y, value in zip(found, expected, strict=True):
         np.testing.assert_array_equal(y, value)
-    assert not program_of(function).plan.by_hand
+    assert not program_of(function).plan.numpy_groups
 
 
 @pytest.mark.numtape_only(reason="numtape's table")

@@ -245,7 +245,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
 def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
     """Return the data for machine code to run a plan; None if it cannot."""
     compared = getattr(plan, "compared", None)
-    if compared is None or settings.moved or plan.by_hand:
+    if compared is None or settings.moved or plan.numpy_groups:
         return None
     if any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers):
         return None
@@ -365,8 +365,8 @@ class RepeatedEvaluation(KeepAlive):
         words = [
             id(generation) + slot_offset(type(generation), "number"),
             self._id(generation.number),
-            id(plan) + slot_offset(Plan, "better"),
-            self._id(plan.better),
+            id(plan) + slot_offset(Plan, "fused"),
+            self._id(plan.fused),
             id(running) + size,
             0,
         ]

@@ -16,7 +16,6 @@ from ..compile.passes import Block
 from ..log.log import Log
 from ..log.op import CODES
 from ..plan.plan import (
-    FEW,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -28,6 +27,7 @@ from ..plan.plan import (
     LANES_GROUP,
     SHARED,
     SMALL,
+    SMALL_ROW_SIZE,
     WHOLE,
     Plan,
 )
@@ -67,7 +67,7 @@ def _work_of(group: list[int]) -> int:
     if kind == SHARED:
         return 0
     steps = 1 if kind == WHOLE else max(1, group[G_CODE_END] - group[G_BODY])
-    work: int = steps * (FEW if kind == SMALL else group[G_SIZE])
+    work: int = steps * (SMALL_ROW_SIZE if kind == SMALL else group[G_SIZE])
     return work
 
 
@@ -173,12 +173,12 @@ class Sweeper:
         that justifies waking other threads.
         """
         sweep, slots = self.sweep, self.sweep.slots
-        call = sweep.call_without_gil if plan.work > LONG_WORK or plan.long else sweep.call
+        call = sweep.call_without_gil if plan.work > LONG_WORK or plan.was_slow else sweep.call
         began = perf_counter_ns() if plan.unsure else 0
         groups = plan.arrays["groups"]
         while (g := call()) < end:
             sweep.set[slots["begin_group"]] = g
-            alone = g in plan.by_hand or _work_of(groups[g].tolist()) >= WATCHED
+            alone = g in plan.numpy_groups or _work_of(groups[g].tolist()) >= WATCHED
             sweep.set[slots["computed"]] = int(alone)
             if alone:
                 with np.errstate(all="ignore"):  # inf and NaN are values like others
@@ -186,7 +186,7 @@ class Sweeper:
             else:  # from here on, other threads share this and later large groups
                 call = partial(self._together, log, plan)
         if plan.unsure:
-            plan.long = perf_counter_ns() - began > LONG_TIME
+            plan.was_slow = perf_counter_ns() - began > LONG_TIME
 
     def _together(self, log: Log, plan: Plan) -> int:
         """Run groups, sharing the large ones with other threads. Returns the group it stops at."""
@@ -236,7 +236,7 @@ class Sweeper:
                 done += work
                 if times is None and done < WATCHED and g + 1 < plan.n_groups:
                     continue
-                if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.by_hand:
+                if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.numpy_groups:
                     put[slots["n_groups"]] = g
                     self._until(log, plan, g)
                     self._place(log, plan, g)
@@ -290,7 +290,7 @@ class Sweeper:
 
     def _group(self, log: Log, plan: Plan, g: int) -> None:
         """Compute a group at which machine code stopped: one for NumPy, or a long one."""
-        by_hand = plan.by_hand.get(g)
+        by_hand = plan.numpy_groups.get(g)
         if by_hand is not None:
             row, inputs = by_hand
             op, attributes = CODES.entries[log.columns.code_view[row]]

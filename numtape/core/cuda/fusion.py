@@ -176,8 +176,8 @@ def compile_kernel(program: FusedProgram) -> Any:
     dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), kernel_source(program)
     scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": tiling.size}
     scope |= target.KINDS | scalar.FUNCTIONS
-    scope |= {"place": tilings.placing(tiling), "fetch": tilings.fetching(dtype, tiling)}
-    scope["keep"] = tilings.keeping(tiling)
+    scope |= {"place": tilings.make_place(tiling), "fetch": tilings.make_fetch(dtype, tiling)}
+    scope["keep"] = tilings.make_store(tiling)
     for name, make in rows.FUNCTIONS_OF_ROWS.items():
         if f"{name}(" in text:
             scope[name] = make(dtype, tiling)

@@ -9,7 +9,7 @@ import numpy as np
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, OpCode, defop
 from ..log.record import append, record, require
-from ..plan.plan import FEW
+from ..plan.plan import SMALL_ROW_SIZE
 from ..values.dtypes import int64
 from ..values.hints import suggest_keywords
 from ..values.intern_table import clearable_cache
@@ -366,7 +366,7 @@ def plan_slice(x: Spec, cut: Ranges, shape: Ints) -> SliceView | None:
     way = _plans.get(key)
     if way is None and any(part != (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
         attributes = slice_attributes(x, cut, shape)
-        if x.size <= FEW:
+        if x.size <= SMALL_ROW_SIZE:
             code = SMALL_SLICE.with_attributes(attributes)
             way = SliceView(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
         else:

@@ -356,7 +356,7 @@ class RepeatedCall(KeepAlive):
             (tree.guards, "_comparison", tree.guards._comparison),
         ]
         if plan is not None:
-            slots.append((plan, "better", None))
+            slots.append((plan, "fused", None))
         words = [(holder, _slot_offset(holder, name), value) for holder, name, value in slots]
         words += completed
         known = vars(settings)
