@@ -99,8 +99,8 @@ def guard_module(name: str) -> None:
             guard([value])
 
 
-def _methods(kind: type) -> Iterator[FunctionType]:
-    for name, value in vars(kind).items():
+def _methods(cls: type) -> Iterator[FunctionType]:
+    for name, value in vars(cls).items():
         if name.startswith("_") and not name.endswith("__"):
             continue
         if isinstance(value, property):

@@ -62,7 +62,7 @@ def reduce_kernel(kernel: Any) -> Any:
 
 
 def restore_kernel(
-    kind: type,
+    cls: type,
     function: Any,
     options: dict[str, Any],
     rule: Callable[..., Any] | None,
@@ -72,7 +72,7 @@ def restore_kernel(
     """Return the kernel of a pickle: the existing one, or a new one."""
     kernel = _known.get(key)
     if kernel is None:
-        kernel = restore_function(kind, function, **options)
+        kernel = restore_function(cls, function, **options)
         if kernel._key is None:
             kernel._key, kernel._rule, kernel._sources = key, rule, sources
     _keep(kernel._key, kernel)

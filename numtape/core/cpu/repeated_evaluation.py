@@ -204,13 +204,13 @@ def describe() -> str:
 _of_types: dict[type, dict[str, Any]] = {}
 
 
-def _names(kind: type) -> dict[str, Any]:
+def _names(cls: type) -> dict[str, Any]:
     """The dictionary of a class itself; ``vars`` returns a proxy."""
-    names = _of_types.get(kind)
+    names = _of_types.get(cls)
     if names is None:
-        (names,) = gc.get_referents(kind.__dict__)
-        assert names is not None and names.keys() == kind.__dict__.keys()
-        _of_types[kind] = names
+        (names,) = gc.get_referents(cls.__dict__)
+        assert names is not None and names.keys() == cls.__dict__.keys()
+        _of_types[cls] = names
     return names
 
 

@@ -83,8 +83,8 @@ class Worker:
         self.begun = np.zeros(8, np.int64)  # whether it assists now; one cache line
         self.set_for: Any = None  # the plan
 
-    def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
-        """The control block of `assist`, set up for a plan; ``room`` is the execution's."""
+    def assist(self, plan: Plan, sweep: Block, team: int, hiring: int) -> Block:
+        """The control block of `assist`, set up for a plan; ``sweep`` is the execution's."""
         block = self.assisting
         if block is None:
             block = Block("assist")
@@ -98,7 +98,7 @@ class Worker:
         for name, array, address in plan.addresses:
             block.point(name, array, address)
         for name in ("memory.partials", "memory.arena"):
-            block.set[block.slots[name]] = room.set[room.slots[name]]
+            block.set[block.slots[name]] = sweep.set[sweep.slots[name]]
         block.set[block.slots["team"]], block.set[block.slots["hiring"]] = team, hiring
         self.begun[0] = 0
         return block

@@ -151,15 +151,15 @@ _IRFFT = defop(
 
 def _fit_lengths(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
     """Truncate or zero-pad the last axes to ``lengths``."""
-    lead = x.ndim - len(lengths)
-    sizes = tuple(x.shape[lead:])
+    batch_rank = x.ndim - len(lengths)
+    sizes = tuple(x.shape[batch_rank:])
     if sizes == lengths:
         return x
     if any(size > length for size, length in zip(sizes, lengths, strict=True)):
         slices = [(0, min(pair), 1) for pair in zip(sizes, lengths, strict=True)]
-        x = strided_slice(x, (*((0, dim, 1) for dim in x.shape[:lead]), *slices))
+        x = strided_slice(x, (*((0, dim, 1) for dim in x.shape[:batch_rank]), *slices))
     padding = [[0, max(0, n - size)] for size, n in zip(sizes, lengths, strict=True)]
-    return pad(x, [*[[0, 0]] * lead, *padding]) if any(after for _, after in padding) else x
+    return pad(x, [*[[0, 0]] * batch_rank, *padding]) if any(after for _, after in padding) else x
 
 
 def _as_complex_tensor(value: TensorLike) -> Tensor:

@@ -37,10 +37,10 @@ def check_square_inexact(op: Op | str, x: Spec) -> None:
 
 def unpack(packed: Tensor, begin: int, shape: tuple[int, ...]) -> Tensor:
     """Return one of the matrices that are packed along the last axis."""
-    lead = packed.shape[:-1]
+    batch_shape = packed.shape[:-1]
     count = int(np.prod(shape, dtype=np.int64))
-    ranges = (*((0, dim, 1) for dim in lead), (begin, begin + count, 1))
-    return movement.reshape_if_needed(slicing.strided_slice(packed, ranges), (*lead, *shape))
+    ranges = (*((0, dim, 1) for dim in batch_shape), (begin, begin + count, 1))
+    return movement.reshape_if_needed(slicing.strided_slice(packed, ranges), (*batch_shape, *shape))
 
 
 # The factors of a matrix. No gradient flows through them: the ops that use them also take the
@@ -75,8 +75,8 @@ LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, complex_vj
 
 def _pivots(packed: Tensor) -> Tensor:
     n = _matrix_size(packed)
-    lead = tuple((0, dim, 1) for dim in packed.shape[:-1])
-    ranges = (*lead, (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
+    batch_ranges = tuple((0, dim, 1) for dim in packed.shape[:-1])
+    ranges = (*batch_ranges, (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
     return slicing.strided_slice(packed, ranges)
 
 

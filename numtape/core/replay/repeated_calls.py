@@ -157,16 +157,14 @@ def _compile_stub() -> disk.Built:
 _stub_build = LazyBuild("Replayed calls are carried out by Python", _CallStub)
 
 
-def _stub_or_reason(kind: type, now: bool = False) -> _CallStub | str:
+def _stub_or_reason(cls: type, now: bool = False) -> _CallStub | str:
     """Return the machine code, or the reason why Python carries out all calls of this class."""
-    return (
-        _stub_build.get(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
-    )
+    return _stub_build.get(cls, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
-def describe_executor(kind: type) -> str:
+def describe_executor(cls: type) -> str:
     """Describe what carries out replayed calls of this class, and why machine code does not."""
-    executor = _stub_or_reason(kind, now=True)
+    executor = _stub_or_reason(cls, now=True)
     return f"Python: {executor}" if isinstance(executor, str) else "machine code"
 
 

@@ -34,12 +34,12 @@ _AccessesByKey = dict[Any, set[bool]]  # whether a key is read (False) and writt
 
 def key_identity(key: Any) -> Any:
     """Return a comparison key: strings and numbers by value, other objects by identity."""
-    kind = type(key)
-    if kind in (str, int, bool, bytes):
-        return kind, key
-    if kind is float or issubclass(kind, np.generic):
-        return kind, repr(key)
-    if kind is tuple:
+    cls = type(key)
+    if cls in (str, int, bool, bytes):
+        return cls, key
+    if cls is float or issubclass(cls, np.generic):
+        return cls, repr(key)
+    if cls is tuple:
         parts: list[Any] = []
         stack: list[Any] = [key]
         while stack:  # not recursive, because tuples may be deeply nested
