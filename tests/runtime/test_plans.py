@@ -44,7 +44,7 @@ def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
         known = {}
         chosen = itertools.product([128, 384, 1024], [1, 3], [1, cpu.LARGE])
         for width, threads, large in chosen:
-            monkeypatch.setattr(plans, "WIDEST", width)
+            monkeypatch.setattr(plans, "MAX_BLOCK", width)
             monkeypatch.setattr(settings, "_threads", threads)
             monkeypatch.setattr(cpu, "LARGE", large)
             for pattern, (look, tape, keep) in patterns(program).items():

@@ -84,7 +84,7 @@ class Worker:
         self.set_for: Any = None  # the plan
 
     def assist(self, plan: Plan, sweep: Block, team: int, hiring: int) -> Block:
-        """The control block of `assist`, set up for a plan; ``sweep`` is the execution's."""
+        """The control block of `assist`, set up for a plan that ``sweep`` executes."""
         block = self.assisting
         if block is None:
             block = Block("assist")
