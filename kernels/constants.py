@@ -28,7 +28,7 @@ RANDOM_BLOCK = 32  # bytes drawn at a time
 RANDOM_UNIT = 64  # blocks of a unit of work of the CPU
 
 # The words of a team of threads, by the numbers of their cache lines.
-TEAM_ROUND, TEAM_ITEM, TEAM_INSIDE, TEAM_HIRED, TEAM_HOME, TEAM_YIELD, TEAM_WORDS = range(7)
+TEAM_ROUND, TEAM_GROUP, TEAM_INSIDE, TEAM_HIRED, TEAM_LEFT, TEAM_YIELD, TEAM_WORDS = range(7)
 HIRING = 1 << 32  # rounds
 
 # Kernels of the GPU.

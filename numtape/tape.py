@@ -795,10 +795,10 @@ def _why_none(leaf: object) -> str:
 
 
 def _leaves(structure: Any) -> list[Any]:
-    kind = type(structure)
-    if kind in _PLAIN or isinstance(structure, _LEAVES):
+    cls = type(structure)
+    if cls in _PLAIN or isinstance(structure, _LEAVES):
         return [structure]
-    if (kind is list or kind is tuple) and _PLAIN.issuperset(map(type, structure)):
+    if (cls is list or cls is tuple) and _PLAIN.issuperset(map(type, structure)):
         return list(structure)
     from .nest import flatten
 
@@ -814,10 +814,10 @@ def _same(gradients: list[Any]) -> list[Any]:
 
 def _flat(structure: Any) -> tuple[list[Any], Any]:
     """Return the leaves of a structure, and a function that puts results in their places."""
-    kind = type(structure)
-    if kind in _PLAIN or isinstance(structure, _LEAVES):
+    cls = type(structure)
+    if cls in _PLAIN or isinstance(structure, _LEAVES):
         return [structure], _first
-    if kind is list and _PLAIN.issuperset(map(type, structure)):
+    if cls is list and _PLAIN.issuperset(map(type, structure)):
         return structure, _same
     from .nest import flatten_with
 

@@ -74,15 +74,15 @@ def _check(
     f: Callable[..., Any],
     points: list[Array],
     names: list[str],
-    orders: int,
+    max_order: int,
     order: int,
-    limits: tuple[float, float, float],
+    tolerances: tuple[float, float, float],
 ) -> None:
-    rtol, atol, eps = limits
+    rtol, atol, eps = tolerances
     random = np.random.default_rng(order)
     weights = [
         np.asarray(random.standard_normal(y.shape), y.dtype.as_numpy_dtype)
-        for y in _floats(f(*map(as_tensor, points)))
+        for y in _float_tensors(f(*map(as_tensor, points)))
     ]
 
     if not weights:
@@ -90,16 +90,16 @@ def _check(
 
     def gradient(*arguments: Tensor) -> list[Tensor]:
         """Return the gradient of the projection by float arguments, given the weights too."""
-        inputs, factors = list(arguments[: len(points)]), list(arguments[len(points) :])
+        inputs, result_weights = list(arguments[: len(points)]), list(arguments[len(points) :])
         with GradientTape() as tape:
-            tape.watch(_floats(inputs))
-            results = _floats(f(*inputs))
-        gradients = tape.gradient(results, _floats(inputs), factors, "zero")
+            tape.watch(_float_tensors(inputs))
+            results = _float_tensors(f(*inputs))
+        gradients = tape.gradient(results, _float_tensors(inputs), result_weights, "zero")
         return list(map(as_tensor, gradients))  # converts slices to dense tensors
 
     def projection(j: int, step: Array) -> float:
-        moved = [x + step if k == j else x for k, x in enumerate(points)]
-        results = _floats(f(*map(as_tensor, moved)))
+        shifted = [x + step if k == j else x for k, x in enumerate(points)]
+        results = _float_tensors(f(*map(as_tensor, shifted)))
         return sum(float(np.vdot(w, y)) for w, y in zip(weights, results, strict=True))
 
     def slope(j: int, step: Array) -> float:
@@ -111,26 +111,28 @@ def _check(
         values = np.asarray(tensor)
         direction = np.asarray(random.standard_normal(values.shape))
         if not np.isclose(np.vdot(values, direction), slope(j, direction), rtol, atol):
-            worst = _worst(values, partial(slope, j))
+            worst = _describe_worst(values, partial(slope, j))
             raise AssertionError(f"derivative of order {order} by {names[j]}: {worst}")
-    if order < orders:
-        seeds = [f"the weights of result {j} in order {order}" for j in range(len(weights))]
-        _check(gradient, [*points, *weights], names + seeds, orders, order + 1, limits)
+    if order < max_order:
+        weight_names = [f"the weights of result {j} in order {order}" for j in range(len(weights))]
+        _check(
+            gradient, [*points, *weights], names + weight_names, max_order, order + 1, tolerances
+        )
 
 
-def _floats(results: object) -> list[Any]:
+def _float_tensors(results: object) -> list[Any]:
     """Return the float tensors in a nest."""
     flat = [as_tensor(x) for x in nest.flatten(results) if x is not None]
     return [x for x in flat if x.dtype.is_floating]
 
 
-def _worst(values: Array, slope: Callable[[Array], float]) -> str:
+def _describe_worst(values: Array, slope: Callable[[Array], float]) -> str:
     """Describe the element whose gradient differs most from central differences."""
     expected = np.empty_like(values)
-    for at in np.ndindex(values.shape):
+    for index in np.ndindex(values.shape):
         step = np.zeros_like(values)
-        step[at] = 1.0
-        expected[at] = slope(step)
+        step[index] = 1.0
+        expected[index] = slope(step)
     error = np.nan_to_num(np.abs(values - expected), nan=np.inf)
     worst = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
     return f"element {worst} is {values[worst]:.9g}, central differences give {expected[worst]:.9g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
+    BROADCAST,
     FUSED,
     G_BLOCKS,
     G_BODY,
@@ -18,13 +19,12 @@ from ..passes.layout import (
     PARTIALS,
     PLACES,
     RUN,
-    SPREAD,
     STEP,
 )
-from ..passes.tables import I64, LogColumns, PlanTables, Room, Specs
+from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
 
-i8, i16, i32, i64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
-numbers = POINTERS["int64"]
+u8, u16, u32, u64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
+i64 = POINTERS["int64"]
 
 MAX_RANK = 8
 
@@ -33,23 +33,23 @@ MAX_RANK = 8
 def splat(target: int, source: int, itemsize: int, n: int) -> None:
     """Fill ``n`` elements at address ``target`` with the one at ``source``."""
     if itemsize == 4:
-        value4 = i32(source)[0]
-        out4 = i32(target)
+        value4 = u32(source)[0]
+        out4 = u32(target)
         for i in range(n):
             out4[i] = value4
     elif itemsize == 8:
-        value8 = i64(source)[0]
-        out8 = i64(target)
+        value8 = u64(source)[0]
+        out8 = u64(target)
         for i in range(n):
             out8[i] = value8
     elif itemsize == 1:
-        value1 = i8(source)[0]
-        out1 = i8(target)
+        value1 = u8(source)[0]
+        out1 = u8(target)
         for i in range(n):
             out1[i] = value1
     else:
-        value2 = i16(source)[0]
-        out2 = i16(target)
+        value2 = u16(source)[0]
+        out2 = u16(target)
         for i in range(n):
             out2[i] = value2
 
@@ -59,67 +59,67 @@ def copy(target: int, source: int, itemsize: int, n: int) -> None:
     """Copy ``n`` elements."""
     if itemsize == 4:
         for i in range(n):
-            i32(target)[i] = i32(source)[i]
+            u32(target)[i] = u32(source)[i]
     elif itemsize == 8:
         for i in range(n):
-            i64(target)[i] = i64(source)[i]
+            u64(target)[i] = u64(source)[i]
     elif itemsize == 1:
         for i in range(n):
-            i8(target)[i] = i8(source)[i]
+            u8(target)[i] = u8(source)[i]
     else:
         for i in range(n):
-            i16(target)[i] = i16(source)[i]
+            u16(target)[i] = u16(source)[i]
 
 
 @jit
-def spread(
+def load_broadcast(
     target: int,
     source: int,
     itemsize: int,
     start: int,
     n: int,
-    dims_of: I64,
+    dims: I64,
     rank: int,
-    dims: int,
+    dims_start: int,
     source_rank: int,
-    source_dims: int,
+    source_start: int,
 ) -> None:
     """Load elements ``start : start + n`` of an array broadcast to another shape.
 
     Runs of the last axes that the source has completely (contiguous) or not at all (one element)
-    are copied together. ``dims`` and ``source_dims`` are the offsets of the shapes in ``dims_of``.
+    are copied together. The shapes start at ``dims_start`` and ``source_start`` in ``dims``.
     """
     inner = 1
-    inner_one = False
+    is_run_repeated = False
     axes = 0  # of a run
     while axes < rank:
-        dim = dims_of[dims + rank - 1 - axes]
-        one = axes >= source_rank or dims_of[source_dims + source_rank - 1 - axes] == 1
+        dim = dims[dims_start + rank - 1 - axes]
+        is_repeated = axes >= source_rank or dims[source_start + source_rank - 1 - axes] == 1
         if dim != 1:
             if inner == 1:
-                inner_one = one
-            elif one != inner_one:
+                is_run_repeated = is_repeated
+            elif is_repeated != is_run_repeated:
                 break
             inner *= dim
         axes += 1
-    length = 1 if inner_one else inner  # of a run, in the source
+    length = 1 if is_run_repeated else inner  # of a run, in the source
     done = 0
     while done < n:
         element = start + done
         column = element % inner
-        rest = element // inner
+        outer_index = element // inner
         offset = 0
         stride = length
-        for back in range(axes + 1, source_rank + 1):
-            axis = rank - back
-            index = rest % dims_of[dims + axis]
-            rest //= dims_of[dims + axis]
-            dim = dims_of[source_dims + source_rank - back]
+        for axis_from_end in range(axes + 1, source_rank + 1):
+            axis = rank - axis_from_end
+            index = outer_index % dims[dims_start + axis]
+            outer_index //= dims[dims_start + axis]
+            dim = dims[source_start + source_rank - axis_from_end]
             if dim != 1:
                 offset += index * stride
                 stride *= dim
         run = min(inner - column, n - done)
-        if inner_one:
+        if is_run_repeated:
             splat(target + done * itemsize, source + offset * itemsize, itemsize, run)
         else:
             copy(target + done * itemsize, source + (offset + column) * itemsize, itemsize, run)
@@ -139,18 +139,18 @@ def _place(
     log: LogColumns,
     cells: int,
     specs: Specs,
-    room: Room,
+    memory: ThreadMemory,
     stride: int,
     width: int,
     at: int,
 ) -> None:
     """Write the start of an operand or output of ``row``, and its step per block, to ``at``."""
-    place = numbers(at)
+    place = i64(at)
     if ref >= PARTIALS:
-        place[0] = room.partials + ref - PARTIALS
+        place[0] = memory.partials + ref - PARTIALS
         place[1] = width // RUN * specs.item[log.spec[row]]
     elif ref >= 0:
-        place[0] = room.scratch + ref * stride
+        place[0] = memory.scratch + ref * stride
         place[1] = 0
     else:
         place[0] = address(log, cells, specs.size[log.spec[~ref]], ~ref)
@@ -166,7 +166,7 @@ def count_blocks(plan: PlanTables, g: int) -> int:
 
 @jit
 def prepare(
-    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, room: Room
+    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, memory: ThreadMemory
 ) -> None:
     """Fill a thread's slots and places, before it runs blocks of a lane group."""
     groups, program = plan.groups, plan.program
@@ -178,20 +178,30 @@ def prepare(
     for k in range(begin, body):
         source = program[STEP * k + 2]
         splat(
-            room.scratch + program[STEP * k + 1] * stride,
+            memory.scratch + program[STEP * k + 1] * stride,
             address(log, cells, specs.size[log.spec[source]], source),
             specs.item[log.spec[source]],
             width,
         )
-    at_row = groups[GROUP * g + G_ROWS]
+    row_position = groups[GROUP * g + G_ROWS]
     for k in range(body, end):
-        row = plan.order[at_row]
+        row = plan.order[row_position]
         for j in range(4):
-            at = room.places + 64 * (k - body) + 16 * j
-            if program[STEP * k] == FUSED or (program[STEP * k] == SPREAD and j > 0):
+            place_address = memory.places + 64 * (k - body) + 16 * j
+            if program[STEP * k] == FUSED or (program[STEP * k] == BROADCAST and j > 0):
                 continue
-            _place(program[STEP * k + 1 + j], row, log, cells, specs, room, stride, width, at)
-        at_row += program[STEP * k] > PLACES
+            _place(
+                program[STEP * k + 1 + j],
+                row,
+                log,
+                cells,
+                specs,
+                memory,
+                stride,
+                width,
+                place_address,
+            )
+        row_position += program[STEP * k] > PLACES
 
 
 @jit
@@ -201,7 +211,7 @@ def run_blocks(
     specs: Specs,
     plan: PlanTables,
     g: int,
-    room: Room,
+    memory: ThreadMemory,
     first: int,
     last: int,
 ) -> None:
@@ -216,17 +226,17 @@ def run_blocks(
         n = min(width, size - start)
         k = body
         while k < end:
-            at = room.places + 64 * (k - body)
-            place = numbers(at)
+            at = memory.places + 64 * (k - body)
+            place = i64(at)
             kernel = program[STEP * k]
             if kernel == FUSED:
-                done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
+                is_done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
                 # After PLACES come the instructions that do the same one by one.
-                k += program[STEP * k + 2] + (program[STEP * k + 3] if done else 0)
-            elif kernel == SPREAD:
+                k += program[STEP * k + 2] + (program[STEP * k + 3] if is_done else 0)
+            elif kernel == BROADCAST:
                 source = program[STEP * k + 2]
                 target = program[STEP * k + 3]
-                spread(
+                load_broadcast(
                     place[0],
                     address(log, cells, specs.size[log.spec[source]], source),
                     specs.item[log.spec[source]],
@@ -251,8 +261,14 @@ def run_blocks(
 
 
 @jit
-def lanes(
-    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, room: Room, chunk: int
+def run_lane_group(
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    plan: PlanTables,
+    g: int,
+    memory: ThreadMemory,
+    chunk: int,
 ) -> int:
     """Run blocks of a lane group, ``chunk`` at a time, until the counter has passed the last one.
 
@@ -261,17 +277,17 @@ def lanes(
     """
     if plan.groups[GROUP * g + G_SIZE] == 0:
         return 0
-    prepare(log, cells, specs, plan, g, room)
+    prepare(log, cells, specs, plan, g, memory)
     blocks = count_blocks(plan, g)
-    first = fetch_add(room.counter, chunk)
+    first = fetch_add(memory.counter, chunk)
     while first < blocks:
-        run_blocks(log, cells, specs, plan, g, room, first, min(first + chunk, blocks))
-        first = fetch_add(room.counter, chunk)
+        run_blocks(log, cells, specs, plan, g, memory, first, min(first + chunk, blocks))
+        first = fetch_add(memory.counter, chunk)
     return 0
 
 
 @jit
-def units(
+def run_units(
     function: int,
     out: int,
     x: int,
@@ -297,16 +313,16 @@ def run_array_kernels(
     specs: Specs,
     plan: PlanTables,
     g: int,
-    both: int,
-    room: Room,
+    with_next_group: int,
+    memory: ThreadMemory,
     chunk: int,
 ) -> int:
-    """Run `units` of a group that is one whole-array kernel.
+    """Run `run_units` of a group that is one whole-array kernel.
 
-    If ``both``, the next group is computed as well: the same thread runs the G_BLOCKS blocks that
-    read the result of a unit directly after it, while the result is in cache.
+    ``with_next_group`` says whether to compute the next group as well: after each unit, the same
+    thread runs the G_BLOCKS blocks that read its result, while the result is in cache.
     """
-    groups, program, counter = plan.groups, plan.program, room.counter
+    groups, program, counter = plan.groups, plan.program, memory.counter
     code = groups[GROUP * g + G_CODE]
     inputs = groups[GROUP * g + G_CODE_END] - code
     row = plan.order[groups[GROUP * g + G_ROWS]]
@@ -314,14 +330,14 @@ def run_array_kernels(
     y = program[STEP * (code + 1) + 1] if inputs > 1 else x
     z = program[STEP * (code + 2) + 1] if inputs > 2 else x
     function, parameters = program[STEP * code], groups[GROUP * g + G_PARAMETERS]
-    total, each = groups[GROUP * g + G_WIDTH], groups[GROUP * g + G_BLOCKS]
+    total, blocks_per_unit = groups[GROUP * g + G_WIDTH], groups[GROUP * g + G_BLOCKS]
     out_at = address(log, cells, specs.size[log.spec[row]], row)
     x_at = address(log, cells, specs.size[log.spec[x]], x)
     y_at = address(log, cells, specs.size[log.spec[y]], y)
     z_at = address(log, cells, specs.size[log.spec[z]], z)
-    if both == 0:
-        return units(function, out_at, x_at, y_at, z_at, parameters, total, counter, chunk)
-    prepare(log, cells, specs, plan, g + 1, room)
+    if with_next_group == 0:
+        return run_units(function, out_at, x_at, y_at, z_at, parameters, total, counter, chunk)
+    prepare(log, cells, specs, plan, g + 1, memory)
     blocks = count_blocks(plan, g + 1)
     unit = fetch_add(counter, 1)
     while unit < total:
@@ -332,9 +348,9 @@ def run_array_kernels(
             specs,
             plan,
             g + 1,
-            room,
-            min(unit * each, blocks),
-            min((unit + 1) * each, blocks),
+            memory,
+            min(unit * blocks_per_unit, blocks),
+            min((unit + 1) * blocks_per_unit, blocks),
         )
         unit = fetch_add(counter, 1)
     return 0

@@ -116,7 +116,7 @@ def product(dtype: str) -> Any:
         if p[LETTERS + 1] == TRANSPOSED:
             along, down = down, along
         turns = p[LETTERS] == TRANSPOSED and inner > 1
-        # The transposed copy of y has contiguous rows; with inner 1, y itself is such a row.
+        # Rows of the transposed copy of y are contiguous. If ``inner`` is 1, y is a contiguous row.
         y_row = (columns if p[LETTERS] == TRANSPOSED else p[Y_ROW]) * size
         for batch in range(begin, end):
             x, y = x_ + batch * p[STEPS], y_ + batch * p[STEPS + 1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..jit import POINTERS, call_array, call_kernel, call_loop, inline, jit
 from ..passes.layout import (
-    CALLED,
-    COPIED,
+    BROADCAST,
+    CALL_FIXED,
+    COPY_BYTES,
     COUNT,
     FUSED,
     G_BLOCKS,
@@ -28,14 +29,21 @@ from ..passes.layout import (
     SHARED,
     SMALL,
     SPLAT,
-    SPREAD,
     STEP,
     TEMPORARY,
 )
 from ..passes.rows import SEEN, VALUE
-from ..passes.tables import I64, LogColumns, PlanTables, Room, Specs
-from .groups import MAX_RANK, address, copy, lanes, run_array_kernels, splat, spread
-from .thread_team import lead, present
+from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
+from .groups import (
+    MAX_RANK,
+    address,
+    copy,
+    load_broadcast,
+    run_array_kernels,
+    run_lane_group,
+    splat,
+)
+from .thread_team import has_helpers, lead
 
 numbers = POINTERS["int64"]
 
@@ -66,16 +74,22 @@ def _combine(cells: int, plan: PlanTables, g: int, partials: int) -> None:
 
 
 @inline
-def _at(ref: int, log: LogColumns, cells: int, room: Room) -> int:
+def _at(ref: int, log: LogColumns, cells: int, memory: ThreadMemory) -> int:
     """The address of an operand or output of a small row; see PARTIALS."""
     if ref < 0:
         return log.cell[~ref]
-    return cells + 8 * ref if ref < PARTIALS else room.scratch + ref - PARTIALS
+    return cells + 8 * ref if ref < PARTIALS else memory.scratch + ref - PARTIALS
 
 
 @jit
 def small_rows(
-    log: LogColumns, cells: int, specs: Specs, program: I64, begin: int, end: int, room: Room
+    log: LogColumns,
+    cells: int,
+    specs: Specs,
+    program: I64,
+    begin: int,
+    end: int,
+    memory: ThreadMemory,
 ) -> None:
     """Run the instructions of a group of small rows, one after the other."""
     k = begin
@@ -85,10 +99,10 @@ def small_rows(
         if kernel >= COUNT:
             call_kernel(
                 kernel % COUNT,
-                _at(program[at + 1], log, cells, room),
-                _at(program[at + 2], log, cells, room),
-                _at(program[at + 3], log, cells, room),
-                _at(program[at + 4], log, cells, room),
+                _at(program[at + 1], log, cells, memory),
+                _at(program[at + 2], log, cells, memory),
+                _at(program[at + 3], log, cells, memory),
+                _at(program[at + 4], log, cells, memory),
                 kernel // COUNT,
             )
         elif kernel == FUSED:
@@ -97,15 +111,15 @@ def small_rows(
         elif kernel == SPLAT:
             source = program[at + 2]
             splat(
-                room.scratch + program[at + 1],
+                memory.scratch + program[at + 1],
                 cells + 8 * source,
                 specs.item[log.spec[source]],
                 program[at + 4],
             )
-        elif kernel == SPREAD:
+        elif kernel == BROADCAST:
             source, target = program[at + 2], program[at + 3]
-            spread(
-                room.scratch + program[at + 1],
+            load_broadcast(
+                memory.scratch + program[at + 1],
                 log.cell[source],
                 specs.item[log.spec[source]],
                 0,
@@ -116,34 +130,34 @@ def small_rows(
                 specs.rank[log.spec[source]],
                 MAX_RANK * log.spec[source],
             )
-        elif kernel == COPIED:
+        elif kernel == COPY_BYTES:
             copy(
-                _at(program[at + 1], log, cells, room),
-                _at(program[at + 2], log, cells, room),
+                _at(program[at + 1], log, cells, memory),
+                _at(program[at + 2], log, cells, memory),
                 1,
                 program[at + 3],
             )
-        elif kernel == CALLED:
+        elif kernel == CALL_FIXED:
             call_array(
                 program[at + 1],
-                _at(program[at + 4], log, cells, room),
-                _at(program[at + 6], log, cells, room),
-                _at(program[at + 7], log, cells, room),
-                _at(program[at + 8], log, cells, room),
+                _at(program[at + 4], log, cells, memory),
+                _at(program[at + 6], log, cells, memory),
+                _at(program[at + 7], log, cells, memory),
+                _at(program[at + 8], log, cells, memory),
                 program[at + 2],
                 0,
                 program[at + 3],
             )
             k += 1
-        else:  # JOINED
-            operands = numbers(room.scratch)
+        else:  # CALL_VARIADIC
+            operands = numbers(memory.scratch)
             for j in range(program[at + 3]):
                 k += j % 4 == 0
-                operands[j] = _at(program[STEP * k + 1 + j % 4], log, cells, room)
+                operands[j] = _at(program[STEP * k + 1 + j % 4], log, cells, memory)
             call_array(
                 program[at + 1],
-                _at(program[at + 4], log, cells, room),
-                room.scratch,
+                _at(program[at + 4], log, cells, memory),
+                memory.scratch,
                 0,
                 0,
                 program[at + 2],
@@ -162,12 +176,12 @@ def _lane_work(plan: PlanTables, g: int) -> int:
 
 
 @inline
-def _point(log: LogColumns, specs: Specs, plan: PlanTables, g: int, room: Room) -> None:
+def _point(log: LogColumns, specs: Specs, plan: PlanTables, g: int, memory: ThreadMemory) -> None:
     """Set the cells of a group's temporaries to their addresses in the arena."""
     for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
         row = plan.order[k]
         if plan.storage[k] == TEMPORARY and specs.size[log.spec[row]] != 1:
-            log.cell[row] = room.arena + plan.offset[k]
+            log.cell[row] = memory.arena + plan.offset[k]
 
 
 @jit
@@ -179,7 +193,7 @@ def sweep(
     begin_group: int,
     computed: int,
     n_groups: int,
-    room: Room,
+    memory: ThreadMemory,
     large: int,
     watched: int,
     team: int,
@@ -201,20 +215,20 @@ def sweep(
         code = groups[GROUP * g + G_CODE]
         if g != followed and (g > begin_group or computed == 0):
             if kind != SHARED:
-                _point(log, specs, plan, g, room)
+                _point(log, specs, plan, g, memory)
             if kind == SMALL:
-                small_rows(log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], room)
+                small_rows(log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], memory)
             elif kind == LANES:
                 work = _lane_work(plan, g)
                 if work >= watched:
                     return g
-                if work >= shared and present(team):
-                    lead(log, cells, specs, plan, g, 0, room, team)
+                if work >= shared and has_helpers(team):
+                    lead(log, cells, specs, plan, g, 0, memory, team)
                 elif work >= large:
                     return g
                 else:
-                    numbers(room.counter)[0] = 0
-                    lanes(log, cells, specs, plan, g, room, 1 << 40)
+                    numbers(memory.counter)[0] = 0
+                    run_lane_group(log, cells, specs, plan, g, memory, 1 << 40)
             elif kind == SHARED:
                 log.cell[order[begin]] = log.cell[program[STEP * code + 1]]
             else:
@@ -223,7 +237,7 @@ def sweep(
                     return g
                 row = order[begin]
                 if groups[GROUP * g + G_STRIDE] != 0:  # a kernel of any number of operands
-                    operands = numbers(room.scratch)
+                    operands = numbers(memory.scratch)
                     for j in range(inputs):
                         x = program[STEP * (code + j) + 1]
                         operands[j] = address(log, cells, specs.size[log.spec[x]], x)
@@ -231,7 +245,7 @@ def sweep(
                     call_array(
                         program[STEP * code],
                         address(log, cells, specs.size[log.spec[row]], row),
-                        room.scratch,
+                        memory.scratch,
                         0,
                         0,
                         groups[GROUP * g + G_PARAMETERS],
@@ -247,23 +261,23 @@ def sweep(
                 if together and work >= watched:
                     return g
                 helped = 0
-                if together and OF_ARRAYS * work >= shared and present(team):
+                if together and OF_ARRAYS * work >= shared and has_helpers(team):
                     helped = 1
                 elif together and OF_ARRAYS * work >= large:
                     return g
-                both = 0
+                with_next_group = 0
                 if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
                     if _lane_work(plan, g + 1) < watched:
-                        both = 1
+                        with_next_group = 1
                         followed = g + 1
-                        _point(log, specs, plan, followed, room)
+                        _point(log, specs, plan, followed, memory)
                 if helped:
-                    lead(log, cells, specs, plan, g, both, room, team)
+                    lead(log, cells, specs, plan, g, with_next_group, memory, team)
                 else:
-                    numbers(room.counter)[0] = 0
-                    run_array_kernels(log, cells, specs, plan, g, both, room, 1 << 40)
+                    numbers(memory.counter)[0] = 0
+                    run_array_kernels(log, cells, specs, plan, g, with_next_group, memory, 1 << 40)
         if kind == LANES:
-            _combine(cells, plan, g, room.partials)
+            _combine(cells, plan, g, memory.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # the owner of the buffer sets the state when it has a value
         for k in range(begin, end):

@@ -16,56 +16,65 @@ from __future__ import annotations
 
 from ..constants import (
     HIRING,
+    TEAM_GROUP,
     TEAM_HIRED,
-    TEAM_HOME,
     TEAM_INSIDE,
-    TEAM_ITEM,
+    TEAM_LEFT,
     TEAM_ROUND,
     TEAM_YIELD,
 )
 from ..jit import POINTERS, call0, exchange, fetch_add, inline, jit, load_now, pause
 from ..passes.layout import G_KIND, G_WIDTH, GROUP, LANES
-from ..passes.tables import LogColumns, PlanTables, Room, Specs
-from .groups import count_blocks, lanes, run_array_kernels
+from ..passes.tables import LogColumns, PlanTables, Specs, ThreadMemory
+from .groups import count_blocks, run_array_kernels, run_lane_group
 
 numbers = POINTERS["int64"]
 
 # Byte offsets of a team's words, each on its own cache line: the round; its group, and whether the
 # next group is included; the number of threads inside; the numbers of threads that were hired, and
 # that have left; the address of the function that yields the processor, or 0.
-ROUND, ITEM, INSIDE = 64 * TEAM_ROUND, 64 * TEAM_ITEM, 64 * TEAM_INSIDE
-HIRED, HOME, YIELD = 64 * TEAM_HIRED, 64 * TEAM_HOME, 64 * TEAM_YIELD
-PATIENCE = 1 << 17  # polls of the round without work: a few milliseconds
-BUSY = 1 << 10  # polls of INSIDE before yielding the processor
-PARTS = 8  # shares per thread, so that the others do not wait for a slow one
+ROUND, GROUP_WORDS, INSIDE = 64 * TEAM_ROUND, 64 * TEAM_GROUP, 64 * TEAM_INSIDE
+HIRED, LEFT, YIELD = 64 * TEAM_HIRED, 64 * TEAM_LEFT, 64 * TEAM_YIELD
+MAX_POLLS = 1 << 17  # polls of the round without work: a few milliseconds
+POLLS_BEFORE_YIELD = 1 << 10  # polls of INSIDE by the leader
+CHUNKS_PER_THREAD = 8  # more than one, so that no thread waits long for a slow one
 
 
 @inline
-def present(team: int) -> bool:
-    """Whether a hired thread is still present to share a group."""
-    return team != 0 and numbers(team + HIRED)[0] > load_now(team + HOME)
+def has_helpers(team: int) -> bool:
+    """Whether hired threads are still present to share a group."""
+    return team != 0 and numbers(team + HIRED)[0] > load_now(team + LEFT)
 
 
 @inline
-def _part(
+def _share_group(
     log: LogColumns,
     cells: int,
     specs: Specs,
     plan: PlanTables,
     g: int,
-    both: int,
-    room: Room,
+    with_next_group: int,
+    memory: ThreadMemory,
     threads: int,
 ) -> None:
     """Take blocks of a group, or of two, until none is left."""
     groups = plan.groups
     if groups[GROUP * g + G_KIND] == LANES:
         blocks = count_blocks(plan, g)
-        lanes(log, cells, specs, plan, g, room, max(1, blocks // (PARTS * threads)))
+        run_lane_group(
+            log, cells, specs, plan, g, memory, max(1, blocks // (CHUNKS_PER_THREAD * threads))
+        )
     else:
         count = groups[GROUP * g + G_WIDTH]
         run_array_kernels(
-            log, cells, specs, plan, g, both, room, max(1, count // (PARTS * threads))
+            log,
+            cells,
+            specs,
+            plan,
+            g,
+            with_next_group,
+            memory,
+            max(1, count // (CHUNKS_PER_THREAD * threads)),
         )
 
 
@@ -76,22 +85,22 @@ def lead(
     specs: Specs,
     plan: PlanTables,
     g: int,
-    both: int,
-    room: Room,
+    with_next_group: int,
+    memory: ThreadMemory,
     team: int,
 ) -> None:
-    """Compute a group, with ``both`` also the next one, together with the polling threads."""
-    numbers(room.counter)[0] = 0
-    numbers(team + ITEM)[0] = g
-    numbers(team + ITEM)[1] = both
-    number = numbers(team + ROUND)[0] + 1
-    exchange(team + ROUND, number)
-    _part(log, cells, specs, plan, g, both, room, numbers(team + HIRED)[0] + 1)
-    exchange(team + ROUND, number + 1)
-    looks = 0
+    """Compute a group, and the next one if ``with_next_group``, with the polling threads."""
+    numbers(memory.counter)[0] = 0
+    numbers(team + GROUP_WORDS)[0] = g
+    numbers(team + GROUP_WORDS)[1] = with_next_group
+    round_number = numbers(team + ROUND)[0] + 1
+    exchange(team + ROUND, round_number)
+    _share_group(log, cells, specs, plan, g, with_next_group, memory, numbers(team + HIRED)[0] + 1)
+    exchange(team + ROUND, round_number + 1)
+    polls = 0
     while load_now(team + INSIDE) > 0:
-        looks += 1
-        if looks > BUSY and numbers(team + YIELD)[0] != 0:
+        polls += 1
+        if polls > POLLS_BEFORE_YIELD and numbers(team + YIELD)[0] != 0:
             call0(numbers(team + YIELD)[0])
         else:
             pause()
@@ -103,7 +112,7 @@ def assist(
     cells: int,
     specs: Specs,
     plan: PlanTables,
-    room: Room,
+    memory: ThreadMemory,
     team: int,
     hiring: int,
     begun: int,
@@ -114,23 +123,26 @@ def assist(
     reused.
     """
     exchange(begun, 1)
-    last = 0
-    looks = 0
-    while looks < PATIENCE:
-        number = load_now(team + ROUND)
-        if number < hiring or number - hiring >= HIRING:
+    last_round = 0
+    polls = 0
+    while polls < MAX_POLLS:
+        round_number = load_now(team + ROUND)
+        if round_number < hiring or round_number - hiring >= HIRING:
             break
-        if number % 2 == 1 and number != last:
+        if round_number % 2 == 1 and round_number != last_round:
             fetch_add(team + INSIDE, 1)
-            if load_now(team + ROUND) == number:
-                group, both = numbers(team + ITEM)[0], numbers(team + ITEM)[1]
+            if load_now(team + ROUND) == round_number:
+                group, with_next_group = (
+                    numbers(team + GROUP_WORDS)[0],
+                    numbers(team + GROUP_WORDS)[1],
+                )
                 threads = numbers(team + HIRED)[0] + 1
-                _part(log, cells, specs, plan, group, both, room, threads)
-                last = number
-                looks = 0
+                _share_group(log, cells, specs, plan, group, with_next_group, memory, threads)
+                last_round = round_number
+                polls = 0
             fetch_add(team + INSIDE, -1)
         else:
             pause()
-            looks += 1
-    fetch_add(team + HOME, 1)
+            polls += 1
+    fetch_add(team + LEFT, 1)
     return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .reduce import COMBINE, identity
 from .target import KINDS, WIDTH, cuda, device, load, store
-from .tiling import fetching, parse_tiling, reduce_row
+from .tiling import make_fetch, parse_tiling, reduce_row
 
 if TYPE_CHECKING:
     from ..annotations import Array
@@ -24,7 +24,7 @@ def rows(name: str, dtype: str, tiling_text: str) -> Any:
     kind, start, tiling = KINDS[dtype], identity(name, dtype), parse_tiling(tiling_text)
     (threads, pieces, width), size, rows = tiling, tiling.size, tiling.rows
     combine = COMBINE[f"{name}_{dtype}"]
-    fetch, among = fetching(dtype, tiling), reduce_row(name, dtype, tiling)
+    fetch, among = make_fetch(dtype, tiling), reduce_row(name, dtype, tiling)
 
     def kernel(count: int, n: int, stretches: int, length: int, x: Array, out: Array) -> None:
         row_values, part = cuda.local.array(size, kind), cuda.local.array(width, kind)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .reduce import COMBINE, identity, together
+from .reduce import COMBINE, identity, reduce_block
 from .scalar import FUNCTIONS
 from .target import KINDS, THREADS, cuda, device
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 def _sums(dtype: str) -> tuple[Any, Any, Any]:
     """The dtype, a function that sums a value of each thread of a block, and the square root."""
-    return KINDS[dtype], together("sum", dtype), FUNCTIONS[f"sqrt_{dtype}"]
+    return KINDS[dtype], reduce_block("sum", dtype), FUNCTIONS[f"sqrt_{dtype}"]
 
 
 def _largest(dtype: str) -> Any:
     """A function that returns the largest element of a row to all threads of a block."""
-    combine, block, start = COMBINE[f"max_{dtype}"], together("max", dtype), identity("max", dtype)
+    combine, block, start = (
+        COMBINE[f"max_{dtype}"],
+        reduce_block("max", dtype),
+        identity("max", dtype),
+    )
 
     def largest(x: Array, begin: int, n: int) -> Any:
         best = start

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..constants import CUDA_UNROLL
-from .pieces import arithmetic, copying
+from .pieces import index_functions, word_functions
 from .target import KINDS, THREADS, cuda, device
 
 if TYPE_CHECKING:
@@ -21,26 +21,26 @@ INTEGER = KINDS["int64"]
 
 def gather(word: str, size: str) -> Any:
     """``out[o, i] = x[o, y[i]]`` for x of shape (outer, size, inner), in words."""
-    _, fetch, put, either = copying(word)
-    number, quotient = arithmetic(size)
+    _, fetch, put, or_zeros = word_functions(word)
+    number, quotient = index_functions(size)
 
     def source(
         t: int,
         size: int,
         count: int,
         inner: int,
-        by_inner: int,
-        shift: int,
-        by_count: int,
+        inner_factor: int,
+        inner_shift: int,
+        count_factor: int,
         count_shift: int,
         y: Array,
     ) -> Any:
         """Whether the index for word t is in bounds, and the position of its word in x."""
-        row = quotient(t, inner, by_inner, shift)
-        o = quotient(row, count, by_count, count_shift)
-        index = INTEGER(y[number(row - number(o * count))])
+        row = quotient(t, inner, inner_factor, inner_shift)
+        outer = quotient(row, count, count_factor, count_shift)
+        index = INTEGER(y[number(row - number(outer * count))])
         in_bounds = 0 <= index < size
-        at = number((o * size + (index if in_bounds else 0)) * inner + number(t - row * inner))
+        at = number((outer * size + (index if in_bounds else 0)) * inner + number(t - row * inner))
         return in_bounds, at
 
     source = device(source)
@@ -50,9 +50,9 @@ def gather(word: str, size: str) -> Any:
         size: int,
         count: int,
         inner: int,
-        by_inner: int,
-        shift: int,
-        by_count: int,
+        inner_factor: int,
+        inner_shift: int,
+        count_factor: int,
         count_shift: int,
         out: Array,
         x: Array,
@@ -62,25 +62,51 @@ def gather(word: str, size: str) -> Any:
         while a < n:
             b, c, d = a + THREADS, a + 2 * THREADS, a + 3 * THREADS
             # Beyond the end, threads read the last word, so that no load waits for a branch.
-            in_a, from_a = source(a, size, count, inner, by_inner, shift, by_count, count_shift, y)
+            in_a, from_a = source(
+                a, size, count, inner, inner_factor, inner_shift, count_factor, count_shift, y
+            )
             in_b, from_b = source(
-                min(b, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
+                min(b, n - 1),
+                size,
+                count,
+                inner,
+                inner_factor,
+                inner_shift,
+                count_factor,
+                count_shift,
+                y,
             )
             in_c, from_c = source(
-                min(c, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
+                min(c, n - 1),
+                size,
+                count,
+                inner,
+                inner_factor,
+                inner_shift,
+                count_factor,
+                count_shift,
+                y,
             )
             in_d, from_d = source(
-                min(d, n - 1), size, count, inner, by_inner, shift, by_count, count_shift, y
+                min(d, n - 1),
+                size,
+                count,
+                inner,
+                inner_factor,
+                inner_shift,
+                count_factor,
+                count_shift,
+                y,
             )
             word_a, word_b = fetch(x, from_a), fetch(x, from_b)
             word_c, word_d = fetch(x, from_c), fetch(x, from_d)
-            put(out, a, either(in_a, word_a))
+            put(out, a, or_zeros(in_a, word_a))
             if b < n:
-                put(out, b, either(in_b, word_b))
+                put(out, b, or_zeros(in_b, word_b))
             if c < n:
-                put(out, c, either(in_c, word_c))
+                put(out, c, or_zeros(in_c, word_c))
             if d < n:
-                put(out, d, either(in_d, word_d))
+                put(out, d, or_zeros(in_d, word_d))
             a += INTEGER(cuda.gridDim.x) * (CUDA_UNROLL * THREADS)
 
     return kernel
@@ -88,13 +114,13 @@ def gather(word: str, size: str) -> Any:
 
 def pick(word: str) -> Any:
     """``out[k] = x[k, y[k]]``; rows have ``n`` elements."""
-    nothing = KINDS[word](0)
+    zero = KINDS[word](0)
 
     def kernel(units: int, n: int, out: Array, x: Array, y: Array) -> None:
         k = cuda.grid(1)
         while k < units:
             j = INTEGER(y[k])
-            out[k] = x[k * n + j] if 0 <= j < n else nothing
+            out[k] = x[k * n + j] if 0 <= j < n else zero
             k += cuda.gridsize(1)
 
     return kernel
@@ -102,14 +128,14 @@ def pick(word: str) -> Any:
 
 def place(word: str, size: str) -> Any:
     """``out[k, y[k]] = x[k]``, with zeros elsewhere; rows have ``n`` elements."""
-    nothing = KINDS[word](0)
-    _, quotient = arithmetic(size)
+    zero = KINDS[word](0)
+    _, quotient = index_functions(size)
 
     def kernel(units: int, n: int, factor: int, shift: int, out: Array, x: Array, y: Array) -> None:
         t = cuda.grid(1)
         while t < units:
             k = quotient(t, n, factor, shift)
-            out[t] = x[k] if INTEGER(y[k]) == t - k * n else nothing
+            out[t] = x[k] if INTEGER(y[k]) == t - k * n else zero
             t += cuda.gridsize(1)
 
     return kernel

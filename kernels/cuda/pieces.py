@@ -28,30 +28,30 @@ def _large(t: int, divisor: int, factor: int, shift: int) -> Any:
     return t // divisor
 
 
-def arithmetic(size: str) -> tuple[Any, Any]:
+def index_functions(size: str) -> tuple[Any, Any]:
     """The index dtype, and ``quotient(t, divisor, factor, shift)``, for "small" or "large"."""
     return (_UINT32, _small) if size == "small" else (KINDS["int64"], _large)
 
 
-def copying(word: str) -> tuple[str, Any, Any, Any]:
+def word_functions(word: str) -> tuple[str, Any, Any, Any]:
     """The array dtype for a word, and functions to move pieces.
 
-    They are ``fetch(x, i)``, ``put(out, i, piece)``, and a function ``(there, piece)`` that returns
-    zeros unless ``there``. A "uint128" is four uint32.
+    They are ``fetch(x, i)``, ``put(out, i, piece)``, and ``or_zeros(is_valid, piece)``: the piece,
+    or zeros unless ``is_valid``. A "uint128" is four uint32.
     """
     if word == "uint128":
-        nothing = KINDS["uint32"](0)
+        zero_word = KINDS["uint32"](0)
 
-        def either(there: bool, piece: Vector) -> Any:
+        def or_zeros(is_valid: bool, piece: Vector) -> Any:
             a, b, c, d = piece
             return (
-                a if there else nothing,
-                b if there else nothing,
-                c if there else nothing,
-                d if there else nothing,
+                a if is_valid else zero_word,
+                b if is_valid else zero_word,
+                c if is_valid else zero_word,
+                d if is_valid else zero_word,
             )
 
-        return "uint32", load, store, device(either)
+        return "uint32", load, store, device(or_zeros)
 
     zero = KINDS[word](0)
 
@@ -61,7 +61,7 @@ def copying(word: str) -> tuple[str, Any, Any, Any]:
     def put(out: Array, i: int, piece: Number) -> None:
         out[i] = piece
 
-    def choose(there: bool, piece: Number) -> Any:
-        return piece if there else zero
+    def or_zero(is_valid: bool, piece: Number) -> Any:
+        return piece if is_valid else zero
 
-    return word, device(fetch), device(put), device(choose)
+    return word, device(fetch), device(put), device(or_zero)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .target import ALL, KINDS, THREADS, WARP, cuda, device
+from .target import ALL_LANES, KINDS, THREADS, WARP, cuda, device
 
 if TYPE_CHECKING:
     from ..annotations import Array, Number
 
 # The dtype of a value in a shuffle between threads, which supports only some dtypes.
-SENT: dict[str, Any] = {
+SHUFFLE_KINDS: dict[str, Any] = {
     name: KINDS[name if name.startswith("float") else "int64" if "64" in name else "int32"]
     for name in KINDS
 }
@@ -36,10 +36,10 @@ def _min(kind: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: y if y < x else (x if x <= y else kind(x + y))
 
 
-_MAKERS = {"sum": _sum, "max": _max, "min": _min}
+_COMBINE_MAKERS = {"sum": _sum, "max": _max, "min": _min}
 COMBINE: dict[str, Any] = {
     f"{name}_{dtype}": device(make(KINDS[dtype]))
-    for name, make in _MAKERS.items()
+    for name, make in _COMBINE_MAKERS.items()
     for dtype in KINDS
     if dtype != "bool"
 }
@@ -56,53 +56,57 @@ def identity(name: str, dtype: str) -> Any:
     return kind({"max": limits.min, "min": limits.max}[name])
 
 
-def across(name: str, dtype: str, lanes: int) -> Any:
+def reduce_lanes(name: str, dtype: str, lanes: int) -> Any:
     """A function that combines a value of each of ``lanes`` adjacent threads of a warp.
 
     All of them get the result.
     """
-    combine, kind, sent = COMBINE[f"{name}_{dtype}"], KINDS[dtype], SENT[dtype]
+    combine, kind, shuffle_kind = COMBINE[f"{name}_{dtype}"], KINDS[dtype], SHUFFLE_KINDS[dtype]
 
-    def among(value: Number) -> Any:
+    def reduce_value(value: Number) -> Any:
         step = lanes >> 1
         while step > 0:
-            value = combine(value, kind(cuda.shfl_xor_sync(ALL, sent(value), step)))
+            value = combine(value, kind(cuda.shfl_xor_sync(ALL_LANES, shuffle_kind(value), step)))
             step >>= 1
         return value
 
-    return device(among)
+    return device(reduce_value)
 
 
-def together(name: str, dtype: str) -> Any:
+def reduce_block(name: str, dtype: str) -> Any:
     """A function that combines a value of each thread of a block; all get the result."""
     kind, warps = KINDS[dtype], THREADS // WARP
-    inside, between = across(name, dtype, WARP), across(name, dtype, warps)
+    within_warp, across_warps = reduce_lanes(name, dtype, WARP), reduce_lanes(name, dtype, warps)
 
-    def block(value: Number) -> Any:
+    def reduce_value(value: Number) -> Any:
         shared = cuda.shared.array(warps, kind)
         thread = cuda.threadIdx.x
-        value = inside(value)
+        value = within_warp(value)
         if thread % WARP == 0:
             shared[thread // WARP] = value
         cuda.syncthreads()
-        value = between(shared[thread % warps])
+        value = across_warps(shared[thread % warps])
         cuda.syncthreads()  # before the next call writes to shared memory
         return value
 
-    return device(block)
+    return device(reduce_value)
 
 
 def finish(name: str, dtype: str) -> Any:
     """Compute ``out[0]`` from the partial results of ``count`` blocks, in one block."""
-    combine, block, start = COMBINE[f"{name}_{dtype}"], together(name, dtype), identity(name, dtype)
+    combine, reduce_total, initial = (
+        COMBINE[f"{name}_{dtype}"],
+        reduce_block(name, dtype),
+        identity(name, dtype),
+    )
 
     def kernel(count: int, partials: Array, out: Array) -> None:
-        total = start
+        total = initial
         i = cuda.threadIdx.x
         while i < count:
             total = combine(total, partials[i])
             i += THREADS
-        total = block(total)
+        total = reduce_total(total)
         if cuda.threadIdx.x == 0:
             out[0] = total
 
@@ -117,8 +121,8 @@ def mean(dtype: str) -> Any:
     def kernel(count: int, n: int, x: Array, out: Array) -> None:
         t = cuda.grid(1)
         while t < count:
-            total, many = x[t], unsigned(n)
-            out[t] = kind(total // many if total >= unsigned(0) else -(-total // many))
+            total, divisor = x[t], unsigned(n)
+            out[t] = kind(total // divisor if total >= unsigned(0) else -(-total // divisor))
             t += cuda.gridsize(1)
 
     return kernel

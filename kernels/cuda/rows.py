@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .reduce import COMBINE, identity
 from .scalar import FUNCTIONS
 from .target import KINDS, device
-from .tiling import Tiling, masking, reduce_row
+from .tiling import Tiling, make_mask, reduce_row
 
 if TYPE_CHECKING:
     from ..annotations import Array, Number
@@ -29,7 +29,7 @@ def _exponentials(dtype: str, tiling: Tiling) -> Any:
     kind, size, exp = KINDS[dtype], tiling.size, FUNCTIONS[f"exp_{dtype}"]
     combine, start = COMBINE[f"max_{dtype}"], identity("max", dtype)
     largest, total = reduce_row("max", dtype, tiling), reduce_row("sum", dtype, tiling)
-    mask = masking(tiling)
+    mask = make_mask(tiling)
 
     def exponentials(out: Array, x: Array, count: int, lane: int, replaced: bool) -> Any:
         mask(x, kind(start), count, lane)
@@ -77,7 +77,7 @@ def log_softmax(dtype: str, tiling: Tiling) -> Any:
 def softmax_grad(dtype: str, tiling: Tiling) -> Any:
     """``y * (g - sum(g * y))``, for the operands y and g."""
     kind, size = KINDS[dtype], tiling.size
-    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
+    total, mask = reduce_row("sum", dtype, tiling), make_mask(tiling)
 
     def apply(
         out: Array, y: Array, g: Array, count: int, n: int, lane: int, epsilon: float
@@ -102,7 +102,7 @@ def softmax_grad(dtype: str, tiling: Tiling) -> Any:
 def log_softmax_grad(dtype: str, tiling: Tiling) -> Any:
     """``g - exp(y) * sum(g)``, for the operands y and g."""
     kind, size = KINDS[dtype], tiling.size
-    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
+    total, mask = reduce_row("sum", dtype, tiling), make_mask(tiling)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
     def apply(
@@ -133,7 +133,7 @@ def log_softmax_grad(dtype: str, tiling: Tiling) -> Any:
 def _centring(dtype: str, tiling: Tiling) -> Any:
     """A function that subtracts a row's mean, and returns ``1 / sqrt(variance + epsilon)``."""
     kind, size, sqrt = KINDS[dtype], tiling.size, FUNCTIONS[f"sqrt_{dtype}"]
-    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
+    total, mask = reduce_row("sum", dtype, tiling), make_mask(tiling)
 
     def centre(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         mask(x, kind(0), count, lane)
@@ -169,7 +169,7 @@ def normalize(dtype: str, tiling: Tiling) -> Any:
 def normalized_grad(dtype: str, tiling: Tiling) -> Any:
     """``r * (g - mean(g) - n * mean(g * n))`` for the result n of `normalize`, and its factor r."""
     kind, size = KINDS[dtype], tiling.size
-    total, mask = reduce_row("sum", dtype, tiling), masking(tiling)
+    total, mask = reduce_row("sum", dtype, tiling), make_mask(tiling)
 
     def apply(out: Array, x: Array, g: Array, count: int, n: int, lane: int, scale: Number) -> None:
         mask(g, kind(0), count, lane)

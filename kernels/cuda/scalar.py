@@ -31,17 +31,19 @@ def _math(name: str, dtype: str) -> Callable[..., Any]:
     if not SIMULATED:
         from numba.cuda import libdevice
 
-        function_: Any = getattr(libdevice, _LIBDEVICE[name] + ("f" if dtype == "float32" else ""))
+        scalar_function: Any = getattr(
+            libdevice, _LIBDEVICE[name] + ("f" if dtype == "float32" else "")
+        )
     elif name in ("erf", "erfc"):
         function, kind = getattr(math, name), KINDS[dtype]
-        function_ = lambda x: kind(function(x))  # noqa: E731
+        scalar_function = lambda x: kind(function(x))  # noqa: E731
     elif name == "power":  # for scalars, NumPy computes y = 0.5 as sqrt, which is NaN for -inf
-        function_ = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
+        scalar_function = lambda x, y: np.power(np.array([x]), np.array([y]))[0]  # noqa: E731
     elif not _NUMPY[name]:
         raise LookupError(f"The simulator needs a function for {name}: NumPy does not have one.")
     else:
-        function_ = getattr(np, _NUMPY[name])
-    return function_
+        scalar_function = getattr(np, _NUMPY[name])
+    return scalar_function
 
 
 def _sigmoid(dtype: str) -> Any:
@@ -63,8 +65,10 @@ def _divisor_adjoint(dtype: str) -> Any:
         if abs(adjoint) < kind(math.inf):
             return adjoint
         if x == kind(0) or y == kind(0):
-            one = kind(-1)
-            return kind(0) * (copysign(one, x) * copysign(one, y) * copysign(one, z))
+            minus_one = kind(-1)
+            return kind(0) * (
+                copysign(minus_one, x) * copysign(minus_one, y) * copysign(minus_one, z)
+            )
         return -(x * y) / z
 
     return device(divisor_adjoint)
@@ -110,12 +114,12 @@ def _int_power(dtype: str) -> Any:
 
     def int_power(x: int, y: int) -> Any:
         """``x ** y`` with wraparound."""
-        rest, power = bits(y), kind(1)
-        while rest:
-            if rest & bits(1):
+        exponent, power = bits(y), kind(1)
+        while exponent:
+            if exponent & bits(1):
                 power = kind(power * x)
             x = kind(x * x)
-            rest = rest >> bits(1)
+            exponent = exponent >> bits(1)
         return power
 
     return device(int_power)
@@ -134,17 +138,17 @@ def _floor_divide(dtype: str) -> Any:
 
 
 def _saturating(name: str, dtype: str) -> Any:
-    kind, real, limits = KINDS[name], KINDS[dtype], np.iinfo(name)
+    kind, float_kind, limits = KINDS[name], KINDS[dtype], np.iinfo(name)
     low, high = int(limits.min), int(limits.max)
-    end, start = float(high + 1), float(low)  # exact: powers of two, or 0
+    upper, lower = float(high + 1), float(low)  # exact: powers of two, or 0
 
     def to_integer(x: Number) -> Any:
         """Convert a float to an integer: round towards 0, saturate; NaN becomes 0."""
         if x != x:
             return kind(0)
-        if x >= real(end):
+        if x >= float_kind(upper):
             return kind(high)
-        if x <= real(start):
+        if x <= float_kind(lower):
             return kind(low)
         return kind(x)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .reduce import COMBINE, SENT, identity
-from .target import ALL, KINDS, WARP, WIDTH, cuda, device, load, store
+from .reduce import COMBINE, SHUFFLE_KINDS, identity
+from .target import ALL_LANES, KINDS, WARP, WIDTH, cuda, device, load, store
 from .tiling import parse_tiling
 
 if TYPE_CHECKING:
@@ -68,19 +68,19 @@ def _before(name: str, dtype: str, lanes: int) -> Any:
     It returns the combination of the values before this thread, and the combination of all.
     """
     combine, nothing, kind = COMBINE[f"{name}_{dtype}"], identity(name, dtype), KINDS[dtype]
-    sent = SENT[dtype]
+    shuffle_kind = SHUFFLE_KINDS[dtype]
 
     def before(value: Number) -> Any:
         lane = cuda.threadIdx.x % lanes
         step = 1
         while step < lanes:
-            other = kind(cuda.shfl_up_sync(ALL, sent(value), step))
+            other = kind(cuda.shfl_up_sync(ALL_LANES, shuffle_kind(value), step))
             if lane >= step:
                 value = combine(other, value)
             step <<= 1
         last = cuda.threadIdx.x % WARP - lane + lanes - 1
-        previous = kind(cuda.shfl_up_sync(ALL, sent(value), 1))
-        everything = kind(cuda.shfl_sync(ALL, sent(value), last))
+        previous = kind(cuda.shfl_up_sync(ALL_LANES, shuffle_kind(value), 1))
+        everything = kind(cuda.shfl_sync(ALL_LANES, shuffle_kind(value), last))
         return previous if lane > 0 else kind(nothing), everything
 
     return device(before)

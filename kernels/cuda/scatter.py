@@ -23,9 +23,9 @@ from ..constants import (
     SIMULATED_SCATTER_PIECE_BITS,
     SIMULATED_SCATTER_ROUNDS,
 )
-from .pieces import arithmetic
+from .pieces import index_functions
 from .target import (
-    ALL,
+    ALL_LANES,
     KINDS,
     SIMULATED,
     THREADS,
@@ -41,7 +41,7 @@ from .target import (
 if TYPE_CHECKING:
     from ..annotations import Array, Number, Vector
 
-BITS = THREADS.bit_length() - 1  # of a digit: a block has a thread for each digit value
+BITS = THREADS.bit_length() - 1  # in a digit: a block has one thread per digit value
 WARPS = THREADS // WARP
 ROUNDS = SIMULATED_SCATTER_ROUNDS if SIMULATED else SCATTER_ROUNDS
 TILE = THREADS * ROUNDS
@@ -68,10 +68,10 @@ def digit(y: Array, i: int, size: int, shift: int) -> Any:
 def same(own_key: int, thread: int) -> tuple[Any, Any]:
     """How many threads of the warp before this one have the same digit, and how many after it."""
     lane = thread % WARP
-    matches = ALL
+    matches = ALL_LANES
     for bit in range(BITS + 1):  # one bit more: positions beyond the end have digit THREADS
         mine_here = (own_key >> bit) & 1
-        votes = cuda.ballot_sync(ALL, mine_here != 0)
+        votes = cuda.ballot_sync(ALL_LANES, mine_here != 0)
         matches &= votes ^ (mine_here - 1)
     before = cuda.popc(_UINT32(matches & ((1 << lane) - 1)))
     return before, cuda.popc(_UINT32(matches >> lane >> 1))
@@ -190,7 +190,7 @@ def borders() -> Any:
 
 
 def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
-    """Functions on a thread's elements, ``lanes`` of them: load, store, add, add four, zeros."""
+    """Return functions that load, store, add, sum four, and make zeros of ``lanes`` elements."""
     kind = KINDS[dtype]
     zero = kind(0)
     if lanes == "1":
@@ -237,13 +237,13 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
     ``start`` on. Results are stored from ``begin`` on.
     """
     _, put, _, four, nothing = _adding(dtype, lanes)
-    number, quotient = arithmetic(size)
+    number, quotient = index_functions(size)
 
     def kernel(
         n: int,
         pieces: int,
         inner: int,
-        by_inner: int,
+        inner_factor: int,
         shift: int,
         by_pieces: int,
         pieces_shift: int,
@@ -260,7 +260,7 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < n:
-            row = quotient(t, inner, by_inner, shift)
+            row = quotient(t, inner, inner_factor, shift)
             j = number(t - row * inner)
             o = quotient(row, pieces, by_pieces, pieces_shift)
             p = number(row - o * pieces)
@@ -287,14 +287,14 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
     ``levels`` is the number of levels of pieces, which are stored one after the other.
     """
     fetch, put, plus, four, nothing = _adding(dtype, lanes)
-    number, quotient = arithmetic(size)
+    number, quotient = index_functions(size)
 
     def kernel(
         n: int,
         size: int,
         count: int,
         inner: int,
-        by_inner: int,
+        inner_factor: int,
         shift: int,
         by_size: int,
         size_shift: int,
@@ -308,7 +308,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < n:
-            row = quotient(t, inner, by_inner, shift)
+            row = quotient(t, inner, inner_factor, shift)
             j = number(t - row * inner)
             o = quotient(row, size, by_size, size_shift)
             r = number(row - o * size)
@@ -348,7 +348,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
 
 def atomic(lanes: str, size: str) -> Any:
     """Add all slices atomically to a zeroed ``out``: the order differs between runs."""
-    number, quotient = arithmetic(size)
+    number, quotient = index_functions(size)
     if lanes == "1":
 
         def move(out: Array, to: int, x: Array, t: int) -> None:
@@ -365,9 +365,9 @@ def atomic(lanes: str, size: str) -> Any:
         size: int,
         count: int,
         inner: int,
-        by_inner: int,
+        inner_factor: int,
         shift: int,
-        by_count: int,
+        count_factor: int,
         count_shift: int,
         y: Array,
         x: Array,
@@ -375,8 +375,8 @@ def atomic(lanes: str, size: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < n:
-            row = quotient(t, inner, by_inner, shift)
-            o = quotient(row, count, by_count, count_shift)
+            row = quotient(t, inner, inner_factor, shift)
+            o = quotient(row, count, count_factor, count_shift)
             to = key(y, number(row - number(o * count)), size)
             if to < size:
                 move(out, (o * size + to) * inner + number(t - row * inner), x, t)

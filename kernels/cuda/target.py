@@ -51,7 +51,7 @@ WIDTH = CUDA_VECTOR  # elements of a vector load
 # Threads of a block and of a warp, and the mask of a full warp. The simulator has few threads; one
 # test has more.
 THREADS, WARP = (simulated.THREADS, simulated.WARP) if SIMULATED else (CUDA_THREADS, CUDA_WARP)
-ALL = (1 << WARP) - 1
+ALL_LANES = (1 << WARP) - 1
 
 
 cuda: Any = simulated.cuda if SIMULATED else _cuda

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .reduce import across, together
+from .reduce import reduce_block, reduce_lanes
 from .target import KINDS, THREADS, WIDTH, cuda, device, load, store
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def parse_tiling(text: str) -> Tiling:
     return Tiling(*map(int, text.split("x")))
 
 
-def placing(tiling: Tiling) -> Any:
+def make_place(tiling: Tiling) -> Any:
     """A function that returns a thread's lane in its row, the row's offset, and its length.
 
     Rows beyond the last one have no elements.
@@ -54,67 +54,67 @@ def placing(tiling: Tiling) -> Any:
     return device(place)
 
 
-def fetching(dtype: str, tiling: Tiling) -> Any:
-    """A function that loads a thread's part of ``x[at:at + n]``; ``start`` fills the rest."""
+def make_fetch(dtype: str, tiling: Tiling) -> Any:
+    """A function that loads a thread's part of ``x[at:at + n]``; ``fill`` fills the rest."""
     threads, pieces, width = tiling
     kind = KINDS[dtype]
 
-    def fetch(values: Array, x: Array, at: int, n: int, lane: int, start: Number) -> None:
-        for p in range(pieces):
-            i = lane + threads * p
+    def fetch(values: Array, x: Array, at: int, n: int, lane: int, fill: Number) -> None:
+        for piece in range(pieces):
+            i = lane + threads * piece
             if i < n:
-                values[p] = kind(x[at + i])
+                values[piece] = kind(x[at + i])
             else:
-                values[p] = start
+                values[piece] = fill
 
-    def fetch_vectors(values: Array, x: Array, at: int, n: int, lane: int, start: Number) -> None:
-        for p in range(pieces):
-            i = lane + threads * p
+    def fetch_vectors(values: Array, x: Array, at: int, n: int, lane: int, fill: Number) -> None:
+        for piece in range(pieces):
+            i = lane + threads * piece
             if WIDTH * i < n:
                 vector = load(x, at // WIDTH + i)
                 for k in range(WIDTH):
-                    values[WIDTH * p + k] = kind(vector[k])
+                    values[WIDTH * piece + k] = kind(vector[k])
             else:
                 for k in range(WIDTH):
-                    values[WIDTH * p + k] = start
+                    values[WIDTH * piece + k] = fill
 
     return device(fetch if width == 1 else fetch_vectors)
 
 
-def masking(tiling: Tiling) -> Any:
-    """A function that sets a thread's values beyond a row of ``n`` elements to ``start``."""
+def make_mask(tiling: Tiling) -> Any:
+    """A function that sets a thread's values beyond a row of ``n`` elements to ``fill``."""
     threads, pieces, width = tiling
 
-    def mask(values: Array, start: Number, n: int, lane: int) -> None:
-        for p in range(pieces):
-            if width * (lane + threads * p) >= n:
+    def mask(values: Array, fill: Number, n: int, lane: int) -> None:
+        for piece in range(pieces):
+            if width * (lane + threads * piece) >= n:
                 for k in range(width):
-                    values[width * p + k] = start
+                    values[width * piece + k] = fill
 
     return device(mask)
 
 
-def keeping(tiling: Tiling) -> Any:
+def make_store(tiling: Tiling) -> Any:
     """A function that stores a thread's part of ``out[at:at + n]``."""
     threads, pieces, width = tiling
 
-    def keep(values: Array, out: Array, at: int, n: int, lane: int) -> None:
-        for p in range(pieces):
-            i = lane + threads * p
+    def store_values(values: Array, out: Array, at: int, n: int, lane: int) -> None:
+        for piece in range(pieces):
+            i = lane + threads * piece
             if i < n:
-                out[at + i] = values[p]
+                out[at + i] = values[piece]
 
     def keep_vectors(values: Array, out: Array, at: int, n: int, lane: int) -> None:
-        for p in range(pieces):
-            i, k = lane + threads * p, WIDTH * p
+        for piece in range(pieces):
+            i, k = lane + threads * piece, WIDTH * piece
             if WIDTH * i < n:
                 vector = values[k], values[k + 1], values[k + 2], values[k + 3]
                 store(out, at // WIDTH + i, vector)
 
-    return device(keep if width == 1 else keep_vectors)
+    return device(store_values if width == 1 else keep_vectors)
 
 
 def reduce_row(name: str, dtype: str, tiling: Tiling) -> Any:
     """A function that combines a value of each thread of a row; all threads get the result."""
     shared = tiling.threads == THREADS
-    return together(name, dtype) if shared else across(name, dtype, tiling.threads)
+    return reduce_block(name, dtype) if shared else reduce_lanes(name, dtype, tiling.threads)

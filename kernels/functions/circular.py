@@ -22,7 +22,7 @@ from .value import (
 
 # Sine and cosine: |x| = k * pi / 2 + r. float32 computes in float64, where this takes less.
 
-# The largest |x| for which they are accurate. NaN is handled, inf is beyond.
+# The largest |x| for which they are accurate. NaN is supported; inf counts as too large.
 REACH = 2.0**20
 TWO_OVER_PI = 2 / math.pi
 # pi / 2 in parts. Multiples of all but the last by k, for |x| up to REACH, are exact.
@@ -284,9 +284,9 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _asin(x: Value) -> tuple[Value, Value, Value]:
-    """Whether ``|x|`` is at most 0.5; a small number s; and ``asin(s) - s``.
+    """Return whether ``|x| <= 0.5``, the reduced argument s, and ``asin(s) - s``.
 
-    s is ``|x|``, or beyond 0.5 the sine of half of ``acos(|x|)``.
+    s is ``|x|`` if that is at most 0.5, and ``sin(acos(|x|) / 2)`` otherwise.
     """
     size = absolute(x)
     near = size.compare("<=", 0.5)

@@ -30,36 +30,38 @@ class FunctionRow(NamedTuple):
     arity: int = 1
 
 
-def _of_both(function: Function, numpy: str, libdevice: str, arity: int = 1) -> FunctionRow:
+def _same_for_both(function: Function, numpy: str, libdevice: str, arity: int = 1) -> FunctionRow:
     return FunctionRow(function, function, numpy, libdevice, arity)
 
 
 TABLE = {
-    "exp": _of_both(exponential.exp, "exp", "exp"),
-    "expm1": _of_both(exponential.expm1, "expm1", "expm1"),
-    "tanh": _of_both(exponential.tanh, "tanh", "tanh"),
-    "sinh": _of_both(exponential.sinh, "sinh", "sinh"),
-    "cosh": _of_both(exponential.cosh, "cosh", "cosh"),
-    "erf": _of_both(exponential.erf, "", "erf"),
+    "exp": _same_for_both(exponential.exp, "exp", "exp"),
+    "expm1": _same_for_both(exponential.expm1, "expm1", "expm1"),
+    "tanh": _same_for_both(exponential.tanh, "tanh", "tanh"),
+    "sinh": _same_for_both(exponential.sinh, "sinh", "sinh"),
+    "cosh": _same_for_both(exponential.cosh, "cosh", "cosh"),
+    "erf": _same_for_both(exponential.erf, "", "erf"),
     "erfc": FunctionRow(widen(exponential.erfc_32), exponential.erfc_64, "", "erfc"),
-    "sigmoid": _of_both(exponential.sigmoid, "", ""),
-    "divisor_adjoint": _of_both(value.divisor_adjoint, "", "", 3),
-    "tanh_slope": _of_both(exponential.tanh_slope, "", "", 2),
-    "sigmoid_slope": _of_both(exponential.sigmoid_slope, "", "", 2),
-    "log": _of_both(logarithm.log, "log", "log"),
-    "log1p": _of_both(logarithm.log1p, "log1p", "log1p"),
-    "asinh": _of_both(logarithm.asinh, "arcsinh", "asinh"),
-    "acosh": _of_both(logarithm.acosh, "arccosh", "acosh"),
-    "atanh": _of_both(logarithm.atanh, "arctanh", "atanh"),
+    "sigmoid": _same_for_both(exponential.sigmoid, "", ""),
+    "divisor_adjoint": _same_for_both(value.divisor_adjoint, "", "", 3),
+    "tanh_slope": _same_for_both(exponential.tanh_slope, "", "", 2),
+    "sigmoid_slope": _same_for_both(exponential.sigmoid_slope, "", "", 2),
+    "log": _same_for_both(logarithm.log, "log", "log"),
+    "log1p": _same_for_both(logarithm.log1p, "log1p", "log1p"),
+    "asinh": _same_for_both(logarithm.asinh, "arcsinh", "asinh"),
+    "acosh": _same_for_both(logarithm.acosh, "arccosh", "acosh"),
+    "atanh": _same_for_both(logarithm.atanh, "arctanh", "atanh"),
     "power": FunctionRow(logarithm.power_32, logarithm.power_64, "power", "pow", 2),
     "sin": FunctionRow(circular.sin_32, circular.sin_64, "sin", "sin"),
     "cos": FunctionRow(circular.cos_32, circular.cos_64, "cos", "cos"),
     "tan": FunctionRow(circular.tan_32, circular.tan_64, "tan", "tan"),
-    "asin": _of_both(circular.asin, "arcsin", "asin"),
-    "acos": _of_both(circular.acos, "arccos", "acos"),
-    "atan": _of_both(circular.atan, "arctan", "atan"),
-    "atan2": _of_both(circular.atan2, "arctan2", "atan2", 2),
-    "beyond": _of_both(circular.beyond, "", ""),  # whether an argument is too large for `LIMITED`
+    "asin": _same_for_both(circular.asin, "arcsin", "asin"),
+    "acos": _same_for_both(circular.acos, "arccos", "acos"),
+    "atan": _same_for_both(circular.atan, "arctan", "atan"),
+    "atan2": _same_for_both(circular.atan2, "arctan2", "atan2", 2),
+    "beyond": _same_for_both(
+        circular.beyond, "", ""
+    ),  # whether an argument is too large for `LIMITED`
     "sqrt": FunctionRow(None, None, "sqrt", "sqrt"),
     "floor": FunctionRow(None, None, "floor", "floor"),
     "ceil": FunctionRow(None, None, "ceil", "ceil"),
@@ -71,7 +73,7 @@ TABLE = {
 ELEMENTARY: dict[str, tuple[Function, Function]] = {
     name: (row.narrow, row.wide) for name, row in TABLE.items() if row.narrow and row.wide
 }
-LIMITED = ("sin", "cos", "tan")  # functions limited to arguments that are not `beyond`
+LIMITED = ("sin", "cos", "tan")  # accurate only where `beyond` is false
 # Faster versions for most operands: each writes a value, and the condition under which that value
 # is wrong.
 QUICK: dict[str, Callable[..., tuple[Value, Value]]] = {

@@ -133,7 +133,7 @@ def _more(r: Value, lost: Value) -> Value:
 
 
 def _exp_parts(x: Value, low: Value | None = None) -> tuple[Value, Value, Value, Value]:
-    """``exp(x + low)`` as a sum of two, times a product of two. ``x`` has been limited."""
+    """Return ``a, b, c, d`` with ``exp(x + low) == (a + b) * c * d``, for ``x`` within `ENDS`."""
     form = x.format
     k, r, lost = _reduce(x, low)
     more = _more(r, lost)

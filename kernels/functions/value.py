@@ -1,4 +1,4 @@
-"""`Value`, with which vector functions are written: its operators write LLVM instructions."""
+"""`Value`: an LLVM value whose operators emit instructions; vector functions are built from it."""
 
 from __future__ import annotations
 

@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 # The order of sums of adjoints is not specified.
-REORDERED = {"reassoc", "nsz", "contract"}
-_BITS = ("uint8", "uint16", "uint32", "uint64")
-_WIDER = {
-    **{name: ("bool", *_BITS[: k + 1]) for k, name in enumerate(_BITS)},
+SUM_FASTMATH = {"reassoc", "nsz", "contract"}
+_UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+_EXACT_SOURCES = {
+    **{name: ("bool", *_UNSIGNED[: k + 1]) for k, name in enumerate(_UNSIGNED)},
     "bool": ("bool",),
     "int8": ("bool", "int8"),
     "int16": ("bool", "int8", "int16"),
     "int32": ("bool", "int8", "int16", "int32"),
     "int64": ("bool", "int8", "int16", "int32", "int64"),
     "float32": ("float32",),
-    "float64": ("bool", "int8", "int16", "int32", "int64", *_BITS, "float32", "float64"),
+    "float64": ("bool", "int8", "int16", "int32", "int64", *_UNSIGNED, "float32", "float64"),
 }
 
 
 def _value_of(name: str) -> Any:
     """Make a conversion to a dtype; it raises unless the dtype holds all values exactly."""
     kind = getattr(types, name)
-    allowed = [getattr(types, other) for other in _WIDER[name]]
+    exact_types = [getattr(types, other) for other in _EXACT_SOURCES[name]]
 
     @intrinsic
     def value_of(typingctx: TypingContext, value: Type) -> Any:
         value_type = types.unliteral(value)
-        if value_type not in allowed:
+        if value_type not in exact_types:
             raise TypingError(f"a value of type {value_type} where {name} was expected")
 
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
@@ -62,8 +62,8 @@ def address_of(typingctx: TypingContext, pointer: Type) -> Any:
     return types.int64(pointer), codegen
 
 
-SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _WIDER}
-SCOPE |= {f"{name}_of": _value_of(name) for name in _WIDER}
+SCOPE: dict[str, Any] = {f"{name}_at": POINTERS[name] for name in _EXACT_SOURCES}
+SCOPE |= {f"{name}_of": _value_of(name) for name in _EXACT_SOURCES}
 
 
 def jit_sweep(function: Callable[..., Any], fastmath: bool | set[str], **options: Any) -> Any:

@@ -45,8 +45,8 @@ def follow(
     for row in range(n):
         flow.flags[row] = 0
     event = 0
-    first = tape.ranges[0] if tape.stretches else n
-    stretch = 0
+    first = tape.ranges[0] if tape.range_count else n
+    range_index = 0
     for row in range(n):
         while event < tape.events and tape.positions[event] <= row:
             watched = tape.watched[event]
@@ -55,26 +55,26 @@ def follow(
             else:
                 flow.flags[watched] |= FOLLOWED
             event += 1
-        while stretch < tape.stretches and tape.ranges[2 * stretch + 1] <= row:
-            stretch += 1
-        if stretch >= tape.stretches:
+        while range_index < tape.range_count and tape.ranges[2 * range_index + 1] <= row:
+            range_index += 1
+        if range_index >= tape.range_count:
             break
-        if row < tape.ranges[2 * stretch]:
+        if row < tape.ranges[2 * range_index]:
             continue
-        this = log.code[row]
-        kind = codes.kind[this]
-        if kind == LEAF or codes.gradient[this] == CUT:
+        code = log.code[row]
+        kind = codes.kind[code]
+        if kind == LEAF or codes.gradient[code] == CUT:
             continue
         flag = 0
         if kind == READ:
             variable = log.b[row]
-            known = variable_watched[variable]
+            watch_state = variable_watched[variable]
             # A read of the result of `assign` does not start watching: its gradient is STOP.
-            if known != 0 and (known != AT_FIRST_READ or codes.gradient[this] != STOP):
+            if watch_state != 0 and (watch_state != AT_FIRST_READ or codes.gradient[code] != STOP):
                 variable_watched[variable] = SEEN_WATCHED
                 flag = FOLLOWED
         else:
-            arity = codes.arity[this]
+            arity = codes.arity[code]
             if arity == VARIADIC:
                 for k in range(log.a[row], log.a[row] + log.b[row]):
                     flag |= flow.flags[log.extra[k]]
@@ -84,7 +84,7 @@ def follow(
                     flag |= flow.flags[log.b[row]]
                 if arity > 2:
                     flag |= flow.flags[log.c[row]]
-                if codes.gradient[this] == CALL:
+                if codes.gradient[code] == CALL:
                     flag |= flow.flags[log.b[row]]
         if flag & FOLLOWED:
             flow.flags[row] |= RECORDED | FOLLOWED if specs.is_float[log.spec[row]] else RECORDED
@@ -99,13 +99,13 @@ def follow(
     for row in range(first, n):
         if (flow.flags[row] & (RECORDED | FOLLOWED | NEEDED)) != RECORDED | FOLLOWED:
             continue
-        this = log.code[row]
+        code = log.code[row]
         flag = 0
-        if codes.kind[this] == READ:
+        if codes.kind[code] == READ:
             if flow.variable_source[log.b[row]] >= 0:
                 flag = NEEDED
-        elif codes.gradient[this] != STOP:
-            arity = codes.arity[this]
+        elif codes.gradient[code] != STOP:
+            arity = codes.arity[code]
             if arity == VARIADIC:
                 for k in range(log.a[row], log.a[row] + log.b[row]):
                     flag |= flow.flags[log.extra[k]]
@@ -115,7 +115,7 @@ def follow(
                     flag |= flow.flags[log.b[row]]
                 if arity > 2:
                     flag |= flow.flags[log.c[row]]
-                if codes.gradient[this] == CALL:
+                if codes.gradient[code] == CALL:
                     flag |= flow.flags[log.b[row]]
         flow.flags[row] |= flag & NEEDED
     return first

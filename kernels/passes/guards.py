@@ -9,11 +9,11 @@ from ..jit import POINTERS, call1, call2, call4, jit
 from .guard_rows import (
     ATTRIBUTE,
     BITS,
-    CLEAR,
+    CLEAR_ERROR,
     COLUMNS,
     CONTAINS,
+    DECREF,
     DICT_SIZE,
-    DROP,
     ENTRIES,
     ENTRY,
     EXPECTED,
@@ -85,13 +85,13 @@ def first_changed(table: int, begin: int) -> int:
             actual = call2(api[GET_ATTRIBUTE if kind == ATTRIBUTE else GET_ITEM], holder, key)
             good = _as_before(actual, expected, row[BITS], api[FLOAT_TYPE])
             if actual == 0:
-                call1(api[CLEAR], 0)
+                call1(api[CLEAR_ERROR], 0)
             else:
-                call1(api[DROP], actual)
+                call1(api[DECREF], actual)
         elif kind == METHOD:
             actual = call2(api[GET_ATTRIBUTE], holder, key)
             if actual == 0:
-                call1(api[CLEAR], 0)
+                call1(api[CLEAR_ERROR], 0)
                 good = False
             else:
                 good = (
@@ -99,7 +99,7 @@ def first_changed(table: int, begin: int) -> int:
                     and _at(actual + METHOD_FUNCTION)[0] == expected
                     and _at(actual + METHOD_SELF)[0] == holder
                 )
-                call1(api[DROP], actual)
+                call1(api[DECREF], actual)
         elif kind == TRUTH or kind == LENGTH or kind == CONTAINS:
             if kind == CONTAINS:
                 actual = call2(api[HAS], holder, key)
@@ -108,7 +108,7 @@ def first_changed(table: int, begin: int) -> int:
             if kind != LENGTH:
                 actual = actual << 32 >> 32  # a C int
             if actual < 0:
-                call1(api[CLEAR], 0)
+                call1(api[CLEAR_ERROR], 0)
             good = actual == expected
         elif kind == ITEMS:
             size, items, expected_items = (

@@ -10,7 +10,7 @@ SHARED = 3  # one row that shares its operand's buffer
 
 # Values of `want`, by row.
 WANTED = 1
-WELCOME = 2  # kept if it is computed anyway, because a caller can still read it
+OPTIONAL = 2  # kept if it is computed anyway, because callers may read it
 
 # Storage of a value.
 IN_SLOT = 0
@@ -19,7 +19,7 @@ KEPT = 2  # in its cell, or in its own buffer
 
 # Instructions that are not lane kernels.
 SPLAT = 1  # fill a slot with one element, before the first block
-SPREAD = 2  # load a block of a broadcast operand
+BROADCAST = 2  # load a block of an operand that is broadcast
 # A fused loop: its address, the number of PLACES instructions that follow (with the references of
 # its operands and results, four each), the number of instructions after these that do the same one
 # by one (skipped if the loop returns 0), and the address of the first PLACES.
@@ -28,9 +28,9 @@ PLACES = 4
 # Of small rows: a whole-array kernel of three operands (address, parameters, number of units,
 # output) or of any number (address, parameters, number of operands, output), whose operands follow
 # in PLACES, four each; and a copy of bytes.
-CALLED = 5
-JOINED = 6
-COPIED = 7
+CALL_FIXED = 5
+CALL_VARIADIC = 6
+COPY_BYTES = 7
 # The code of a lane kernel of small rows includes the number n of elements: address + COUNT * n.
 COUNT = 1 << 48
 
@@ -74,9 +74,9 @@ STEP = 5  # an instruction: kernel, output, three operands
 
 NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
 
-CALL = 64  # elements that take as long as the call of their kernel
+CALL_COST = 64  # the number of elements that take as long as one kernel call
 
-FORGETTING = 1 << 17  # entries of the table of equal rows
+MAX_EQUAL_ROWS = 1 << 17  # the size of the hash table of equal rows
 
 OK = 0
 NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table
@@ -86,12 +86,12 @@ NO_CALL = 2  # the whole-array kernel of the row in cursor[C_ROW] is not in the 
 # of three operands, -1 for a missing operand; kernel (0: NumPy computes it), parameters, units.
 ENTRY = 8
 
-FEW = 64  # elements of a small row, at most
-ROOM_OF_FEW = 8 * FEW  # bytes of one
+SMALL_ROW_SIZE = 64  # the most elements of a small row
+SMALL_ROW_BYTES = 8 * SMALL_ROW_SIZE
 LINE = 64  # bytes of a line of the arena
 
-# A reduction combines the results of runs of so many elements, counted from the first one. So its
-# result depends neither on the width of blocks nor on the threads that compute them.
+# A reduction combines the results of runs of RUN elements, counted from the first one. So its
+# result does not depend on the width of blocks or on the threads that compute them.
 RUN = 128
 
 SCRATCH_BYTES = 64 * 1024  # bytes of a block's slots: mostly in L1, the rest in L2

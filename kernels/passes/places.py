@@ -13,9 +13,9 @@ from .layout import (
     KEPT,
     LANES,
     LINE,
-    ROOM_OF_FEW,
     SHARED,
     SMALL,
+    SMALL_ROW_BYTES,
     TEMPORARY,
 )
 from .rows import SEEN, VARIADIC
@@ -170,7 +170,7 @@ def place_small(
         else:
             for j in range(3):
                 _read_by(k, work.operands[3 * row + j], g, work)
-    for lines in range(ROOM_OF_FEW // LINE + 1):
+    for lines in range(SMALL_ROW_BYTES // LINE + 1):
         free[lines] = -1
     total = 0
     for k in range(begin, end):

@@ -23,12 +23,12 @@ from .layout import (
     C_ROW,
     C_ROWS,
     ENTRY,
-    FORGETTING,
     G_KIND,
     G_ROWS,
     G_ROWS_END,
     GROUP,
     LANES,
+    MAX_EQUAL_ROWS,
     NO_CALL,
     NO_OPERAND,
     OK,
@@ -417,7 +417,7 @@ def plan(
     size = 4
     while size < 2 * count:
         size *= 2
-    left, merged = merge_equal(log, codes, want, work, count, min(size, FORGETTING))
+    left, merged = merge_equal(log, codes, want, work, count, min(size, MAX_EQUAL_ROWS))
     n_groups = group_rows(log, codes, specs, calls, work, left, size, asked.few, out)
     if n_groups < 0:  # Python adds the kernel and calls again
         for k in range(left):

@@ -6,15 +6,17 @@ import numpy as np
 
 from ..jit import inline, jit
 from .layout import (
+    BROADCAST,
     C_BODY,
     C_INSTRUCTIONS,
     C_PARTIALS,
     C_ROW,
     C_SCRATCH,
     C_WORK,
-    CALL,
-    CALLED,
-    COPIED,
+    CALL_COST,
+    CALL_FIXED,
+    CALL_VARIADIC,
+    COPY_BYTES,
     COUNT,
     ENTRY,
     G_BODY,
@@ -29,19 +31,17 @@ from .layout import (
     G_WIDTH,
     GROUP,
     IN_SLOT,
-    JOINED,
     NO_KERNEL,
     NO_OPERAND,
     OK,
     PARTIALS,
     PLACES,
-    ROOM_OF_FEW,
     RUN,
     SCRATCH_BYTES,
     SHARED,
     SMALL,
+    SMALL_ROW_BYTES,
     SPLAT,
-    SPREAD,
     STEP,
     WHOLE,
 )
@@ -122,7 +122,7 @@ def write_lanes(
                 if stamp[v] != g and specs.shape[log.spec[v]] != shape:
                     stamp[v] = g
                     loaded[v] = slots
-                    program[STEP * at] = SPREAD
+                    program[STEP * at] = BROADCAST
                     program[STEP * at + 1] = slots
                     program[STEP * at + 2] = v
                     program[STEP * at + 3] = row
@@ -207,8 +207,8 @@ def _operand(
     v = row_of(x)
     if n == 1 or specs.shape[log.spec[v]] == specs.shape[log.spec[row]]:
         return _place(v, log, specs), at
-    kind = SPLAT if specs.size[log.spec[v]] == 1 else SPREAD
-    return PARTIALS + ROOM_OF_FEW * j, _write(out, at, kind, ROOM_OF_FEW * j, v, row, n)
+    kind = SPLAT if specs.size[log.spec[v]] == 1 else BROADCAST
+    return PARTIALS + SMALL_ROW_BYTES * j, _write(out, at, kind, SMALL_ROW_BYTES * j, v, row, n)
 
 
 @jit
@@ -231,7 +231,7 @@ def write_small(
         to = _place(row, log, specs)
         if kind == VIEW:
             source = _place(row_of(operands[3 * row]), log, specs)
-            at = _write(out, at, COPIED, to, source, specs.bytes[log.spec[row]], 0)
+            at = _write(out, at, COPY_BYTES, to, source, specs.bytes[log.spec[row]], 0)
         elif work.call[row] >= 0:
             entry = ENTRY * work.call[row]
             many = codes.arity[this] == VARIADIC
@@ -239,7 +239,7 @@ def write_small(
             at = _write(
                 out,
                 at,
-                JOINED if many else CALLED,
+                CALL_VARIADIC if many else CALL_FIXED,
                 calls.entries[entry + 5],
                 calls.entries[entry + 6],
                 count if many else calls.entries[entry + 7],
@@ -330,11 +330,11 @@ def write_program(
                 cursor[C_ROW] = row
                 return NO_KERNEL
         size = specs.size[lane_spec(out.order[begin], log, codes, work)]
-        elements += (end - begin) * (size + CALL)
+        elements += (end - begin) * (size + CALL_COST)
         groups[this_group + G_SIZE] = size
         if kind == SMALL:
             at = write_small(g, at, log, codes, specs, calls, work, out)
-            scratch = max(scratch, 3 * ROOM_OF_FEW)
+            scratch = max(scratch, 3 * SMALL_ROW_BYTES)
         else:
             at, slots, item, bytes_ = write_lanes(g, at, log, codes, specs, work, out)
             width = SCRATCH_BYTES // (item * max(slots, 1)) // RUN * RUN

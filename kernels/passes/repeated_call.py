@@ -38,17 +38,16 @@ from .call_words import (
     BUFFER_ROWS,
     BUFFERS,
     CALL,
-    CALL_WITH,
-    CALL_WITH_ALL,
+    CALL_ONE_ARG,
     CELL,
     CELLS,
-    CLEAR,
+    CLEAR_ERROR,
     CLOCK,
     COMPUTED,
     CONSTANT,
     CONSTANTS,
     COUNTS,
-    DROP,
+    DECREF,
     EMPTY,
     END,
     ERROR,
@@ -59,8 +58,8 @@ from .call_words import (
     GET_ATTRIBUTE,
     GET_ENTRY,
     GUARDS,
+    INCREF,
     JOURNAL_NAME,
-    KEEP,
     KIND,
     LEFT,
     LIST,
@@ -93,17 +92,18 @@ from .call_words import (
     SPECS,
     SWEEP,
     TAKE_ERROR,
-    TEND,
     TENSOR,
     THREAD_DICT,
     TO_INT,
     TRAINING,
     TRAINING_NAME,
+    TRIM_BUFFERS,
     TRUE,
     TUPLE,
     VARIABLE_ROWS,
     VARIABLE_SIZES,
     VARIABLES,
+    VECTORCALL,
 )
 from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
 
@@ -132,15 +132,15 @@ def _thread(process: int, training: int) -> int:
             return -1
         training_now = call2(p[GET_ATTRIBUTE], p[LOCAL], p[TRAINING_NAME])
         if training_now == 0:
-            call1(p[DROP], log)
+            call1(p[DECREF], log)
             return -1
         journal = call2(p[GET_ATTRIBUTE], p[LOCAL], p[JOURNAL_NAME])
         if journal == 0:
-            call1(p[DROP], training_now)
-            call1(p[DROP], log)
+            call1(p[DECREF], training_now)
+            call1(p[DECREF], log)
             return -1
-        call1(p[DROP], journal)
-        call1(p[DROP], training_now)
+        call1(p[DECREF], journal)
+        call1(p[DECREF], training_now)
     else:
         here = call0(p[THREAD_DICT])
         state = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
@@ -159,7 +159,7 @@ def _thread(process: int, training: int) -> int:
     if _at(log + TYPE)[0] == p[LOG] and training_now == training and journal == p[NONE]:
         good = _at(_at(log + p[AT_TAPES])[0] + SIZE)[0] == 0
     if p[AT_NAMES] < 0:
-        call1(p[DROP], log)
+        call1(p[DECREF], log)
     return good
 
 
@@ -175,7 +175,7 @@ def _make_list(process: int, count: int, constants: int) -> int:
         item = _at(constants)[k] if constants != 0 else 0
         if item == 0:
             item = p[NONE]
-        call1(p[KEEP], item)
+        call1(p[INCREF], item)
         items[k] = item
     return new_list
 
@@ -189,7 +189,7 @@ def _make_result(process: int, address: int) -> int:
     if kind == ONE:
         return call2(p[MAKE], p[TENSOR], 0)
     if kind == CONSTANT:
-        call1(p[KEEP], constants[0])
+        call1(p[INCREF], constants[0])
         return constants[0]
     result = _make_list(process, count, call[CONSTANTS])
     if result == 0 or count == 0:
@@ -199,10 +199,10 @@ def _make_result(process: int, address: int) -> int:
         if constants[k] == 0:
             tensor = call2(p[MAKE], p[TENSOR], 0)
             if tensor == 0:
-                call1(p[DROP], result)
+                call1(p[DECREF], result)
                 return 0
             items[k] = tensor
-            call1(p[DROP], p[NONE])
+            call1(p[DECREF], p[NONE])
     return result
 
 
@@ -216,7 +216,7 @@ def _room(process: int, address: int) -> int:
     buffers, assigned = call[BUFFERS], call[ASSIGNED]
     count = buffers + 2 * assigned
     if count == 0:
-        call1(p[KEEP], p[NONE])
+        call1(p[INCREF], p[NONE])
         return p[NONE]
     room = _make_list(process, count, 0)
     if room == 0:
@@ -224,14 +224,14 @@ def _room(process: int, address: int) -> int:
     items = _at(_at(room + LIST_ITEMS)[0])
     for k in range(buffers + assigned):
         if k < buffers:
-            item = call4(p[CALL_WITH_ALL], p[EMPTY], call[BUFFER_KINDS] + 16 * k, 2, 0)
+            item = call4(p[VECTORCALL], p[EMPTY], call[BUFFER_KINDS] + 16 * k, 2, 0)
         else:
             item = call2(p[MAKE], p[TENSOR], 0)
         if item == 0:
-            call1(p[DROP], room)
+            call1(p[DECREF], room)
             return 0
         items[k] = item
-        call1(p[DROP], p[NONE])
+        call1(p[DECREF], p[NONE])
     return room
 
 
@@ -309,8 +309,8 @@ def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
     word = call1(p[FROM_INT], bits)
     if word == 0:
         return False
-    call1(p[KEEP], spec)
-    call1(p[KEEP], home)
+    call1(p[INCREF], spec)
+    call1(p[INCREF], home)
     _at(tensor + p[AT_CELL])[0] = word
     _at(tensor + p[AT_SPEC])[0] = spec
     _at(tensor + p[AT_HOME])[0] = home
@@ -356,10 +356,10 @@ def _assign(process: int, address: int, room: int) -> int:
 def _try_lock(process: int, address: int) -> bool:
     """Acquire the lock of updates, if it is free."""
     p, call = _at(process), _at(address)
-    acquired = call2(p[CALL_WITH], call[ACQUIRE], p[FALSE])
+    acquired = call2(p[CALL_ONE_ARG], call[ACQUIRE], p[FALSE])
     if acquired == 0:
         return False
-    call1(p[DROP], acquired)
+    call1(p[DECREF], acquired)
     return acquired == p[TRUE]
 
 
@@ -371,9 +371,9 @@ def _unlock(process: int, address: int) -> int:
     call3(p[TAKE_ERROR], error, error + 8, error + 16)
     released = call1(p[CALL], call[RELEASE])
     if released == 0:
-        call1(p[CLEAR], 0)
+        call1(p[CLEAR_ERROR], 0)
     else:
-        call1(p[DROP], released)
+        call1(p[DECREF], released)
     call3(p[SET_ERROR], _at(error)[0], _at(error)[1], _at(error)[2])
     return 0
 
@@ -384,10 +384,10 @@ def _time(process: int) -> int:
     p = _at(process)
     seconds = call1(p[CALL], p[CLOCK])
     if seconds == 0:
-        call1(p[CLEAR], 0)
+        call1(p[CLEAR_ERROR], 0)
         return -1
     time = call1(p[TO_INT], seconds)
-    call1(p[DROP], seconds)
+    call1(p[DECREF], seconds)
     return time
 
 
@@ -398,17 +398,17 @@ def _replay(process: int, address: int, inputs: int) -> int:
     counts = _at(call[COUNTS])
     timed = counts[HITS] % TIMED == 0
     if timed and call[BUFFERS] > 0:  # free unused buffers from time to time
-        answer = call1(p[CALL], p[TEND])
+        answer = call1(p[CALL], p[TRIM_BUFFERS])
         if answer == 0:
             return FAILED
-        call1(p[DROP], answer)
+        call1(p[DECREF], answer)
     start = _time(process) if timed else 0
     result = _make_result(process, address)
     room = _room(process, address) if result != 0 else 0
     if room == 0:
-        call1(p[CLEAR], 0)
+        call1(p[CLEAR_ERROR], 0)
         if result != 0:
-            call1(p[DROP], result)
+            call1(p[DECREF], result)
         return DECLINED
     good = 0
     if call[NAMES] == 0 or first_changed(call[NAMES], 0) == call[NAME_COUNT]:
@@ -429,7 +429,7 @@ def _replay(process: int, address: int, inputs: int) -> int:
         if call[KIND] == TUPLE:
             answer = call1(p[AS_TUPLE], result)
         elif call[KIND] == OTHER:
-            answer = call2(p[CALL_WITH], call[REBUILD], result)
+            answer = call2(p[CALL_ONE_ARG], call[REBUILD], result)
         if answer == 0:
             answer = FAILED
         elif locked:
@@ -437,12 +437,12 @@ def _replay(process: int, address: int, inputs: int) -> int:
     elif good < 0:
         answer = FAILED
     else:
-        call1(p[CLEAR], 0)
+        call1(p[CLEAR_ERROR], 0)
     if not done or call[KIND] > LIST:
-        call1(p[DROP], result)
+        call1(p[DECREF], result)
     if locked:
         _unlock(process, address)
-    call1(p[DROP], room)
+    call1(p[DECREF], room)
     return answer
 
 
@@ -473,7 +473,7 @@ def repeated_call(process: int, inputs: int, count: int, names: int) -> int:
             for j in range(k):
                 if arguments[j + 1] == tensor:
                     return DECLINED
-    call1(p[KEEP], fast_path)  # other threads may replace it meanwhile
+    call1(p[INCREF], fast_path)  # other threads may replace it meanwhile
     result = _replay(process, address, inputs)
-    call1(p[DROP], fast_path)
+    call1(p[DECREF], fast_path)
     return result

@@ -4,7 +4,9 @@ It does what `GradientTape.gradient` does for a tape that is used once, for one 
 seeds. Objects are allocated first. The rest is atomic: Python runs no collection, finalizer, signal
 handler or other thread. In other cases no state has changed, and Python computes the gradient.
 
-The caller holds the GIL. A word is eight bytes: a number, or the address of an object.
+The caller holds the GIL. A word is eight bytes: a number, or the address of an object. ``process``
+and ``entry`` are the addresses of the words of the process and of a recorded gradient; ``p`` and
+``e`` are pointers to these words (see `gradient_words`).
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from .evaluation_words import (
     AT_VARIABLE_INDEX,
     AT_VARIABLES,
     CALL,
-    CLEAR,
-    DROP,
+    CLEAR_ERROR,
+    DECREF,
     FALSE,
     FROM_INT,
     GET_ENTRY,
-    KEEP,
+    INCREF,
     LIST,
     LOG,
     MAKE_LIST,
@@ -49,11 +51,9 @@ from .evaluation_words import (
 )
 from .gradient_words import (
     ACCESSED,
-    ADD,
     ADDED,
-    AFTER,
-    AFTER_OPERANDS,
-    APPEND,
+    ADDED_OPERAND_COUNT,
+    ADDED_OPERANDS,
     APPENDED,
     AT_ACCESSED,
     AT_EVENTS,
@@ -70,26 +70,28 @@ from .gradient_words import (
     CELLS,
     CODE,
     COLUMNS,
-    COPY,
-    CUT,
     EVENT_COUNT,
     EVENTS,
+    EXPECTED_GENERATION,
     EXTRA,
-    FREED,
+    EXTRA_N_AFTER,
     GENERATION,
+    GET_SLICE,
     HITS,
     INT,
     KEY,
+    LIST_APPEND,
     MAKE_TUPLE,
-    MORE,
-    MORE_COUNT,
+    N_AFTER,
     OPERAND_COUNT,
     OPERANDS,
     OPERANDS_HERE,
     ROWS,
     SEED,
     SEED_ROW,
+    SET_ADD,
     SET_ENTRY,
+    SET_SLICE,
     SINGLE,
     SOURCE_COUNT,
     SOURCES,
@@ -111,25 +113,26 @@ from .gradient_words import (
 from .guards import LIST_ITEMS, SIZE, TYPE, _at
 from .repeated_evaluation import (
     DECLINED,
-    _here,
-    _put,
+    _is_idle_and_current,
+    _set_slot,
 )
 from .replay_rows import repeat
 from .tables import LogColumns
 
-FIELDS = 5  # of a source: its row, or else a variable's number; its spec; the result's row, as an
-# object; and the result's spec
+# Words of each source: its row; the number of its variable, or -1; its spec; the row of its result,
+# as an object; the spec of its result.
+SOURCE_FIELDS = 5
 
 _u8, _i32, _i64 = POINTERS["uint8"], POINTERS["int32"], POINTERS["int64"]
 
 
 @jit
-def _numbers(process: int, things: int, numbers: int, count: int) -> bool:
+def _has_ints(process: int, list_address: int, numbers: int, count: int) -> bool:
     """Whether a list contains these ints, which are not negative."""
     p, expected = _at(process), _at(numbers)
-    if _at(things + SIZE)[0] != count:
+    if _at(list_address + SIZE)[0] != count:
         return False
-    items = _at(_at(things + LIST_ITEMS)[0])
+    items = _at(_at(list_address + LIST_ITEMS)[0])
     for k in range(count):
         if call1(p[TO_INT], items[k]) != expected[k]:
             return False
@@ -137,12 +140,12 @@ def _numbers(process: int, things: int, numbers: int, count: int) -> bool:
 
 
 @jit
-def _events(process: int, things: int, numbers: int, count: int) -> bool:
+def _has_events(process: int, list_address: int, numbers: int, count: int) -> bool:
     """Whether a list of watch events has these positions and rows, and no variable."""
     p, expected = _at(process), _at(numbers)
-    if _at(things + SIZE)[0] != count:
+    if _at(list_address + SIZE)[0] != count:
         return False
-    items = _at(_at(things + LIST_ITEMS)[0])
+    items = _at(_at(list_address + LIST_ITEMS)[0])
     for k in range(count):
         position, row = _at(items[k] + p[AT_ITEM])[0], _at(items[k] + p[AT_ITEM])[1]
         if _at(row + TYPE)[0] != p[INT] or call1(p[TO_INT], row) != expected[2 * k + 1]:
@@ -153,24 +156,24 @@ def _events(process: int, things: int, numbers: int, count: int) -> bool:
 
 
 @jit
-def _tape_as_before(process: int, address: int, log: int, tape: int) -> bool:
+def _tape_as_before(process: int, entry: int, log: int, tape: int) -> bool:
     """Whether a tape of this log follows the recorded rows."""
-    p, e = _at(process), _at(address)
+    p, e = _at(process), _at(entry)
     if _at(tape + p[AT_TAPE_LOG])[0] != log or _at(tape + p[AT_SPENT])[0] != p[FALSE]:
         return False
     if _at(tape + p[AT_PERSISTENT])[0] != p[FALSE] or _at(tape + p[AT_ACCESSED])[0] != e[ACCESSED]:
         return False
     if call1(p[TO_INT], _at(tape + p[AT_THREAD])[0]) != e[THREAD]:
         return False
-    if not _numbers(process, _at(tape + p[AT_RANGES])[0], e[BOUNDS], e[BOUND_COUNT]):
+    if not _has_ints(process, _at(tape + p[AT_RANGES])[0], e[BOUNDS], e[BOUND_COUNT]):
         return False
-    return _events(process, _at(tape + p[AT_EVENTS])[0], e[EVENTS], e[EVENT_COUNT])
+    return _has_events(process, _at(tape + p[AT_EVENTS])[0], e[EVENTS], e[EVENT_COUNT])
 
 
 @jit
-def _variables_as_before(process: int, address: int, log: int) -> bool:
+def _variables_as_before(process: int, entry: int, log: int) -> bool:
     """Whether the number of variables is unchanged, and which of them are trainable."""
-    p, e = _at(process), _at(address)
+    p, e = _at(process), _at(entry)
     variables, expected = _at(log + p[AT_VARIABLES])[0], _at(e[TRAINABLE])
     count, numbers = e[VARIABLE_COUNT], _at(log + p[AT_VARIABLE_INDEX])[0]
     # The size of a dictionary has the same offset as that of a list.
@@ -199,15 +202,15 @@ def _source_as_before(process: int, expected: int, log: int, source: int) -> boo
     key = call1(p[FROM_INT], source)
     if key == 0:
         return False
-    entered = call2(p[GET_ENTRY], _at(log + p[AT_LEAF_ROWS])[0], key)
-    call1(p[DROP], key)
-    return entered != 0 and call1(p[TO_INT], _at(entered + p[AT_ITEM])[0]) == s[0]
+    leaf_entry = call2(p[GET_ENTRY], _at(log + p[AT_LEAF_ROWS])[0], key)
+    call1(p[DECREF], key)
+    return leaf_entry != 0 and call1(p[TO_INT], _at(leaf_entry + p[AT_ITEM])[0]) == s[0]
 
 
 @jit
-def _question_as_before(process: int, address: int, log: int, target: int, sources: int) -> bool:
-    """Whether target and sources are the same rows, and the seed is as recorded."""
-    p, e = _at(process), _at(address)
+def _request_as_before(process: int, entry: int, log: int, target: int, sources: int) -> bool:
+    """Whether target, sources and seed are as recorded."""
+    p, e = _at(process), _at(entry)
     if _at(target + TYPE)[0] != p[TENSOR] or _at(target + p[AT_SPEC])[0] != e[TARGET_SPEC]:
         return False
     if _at(target + p[AT_HOME])[0] != log:
@@ -222,7 +225,7 @@ def _question_as_before(process: int, address: int, log: int, target: int, sourc
             return False
         items = _at(_at(sources + LIST_ITEMS)[0])
         for k in range(e[SOURCE_COUNT]):
-            if not _source_as_before(process, e[SOURCES] + 8 * FIELDS * k, log, items[k]):
+            if not _source_as_before(process, e[SOURCES] + 8 * SOURCE_FIELDS * k, log, items[k]):
                 return False
     seed = call2(p[GET_ENTRY], _at(log + p[AT_CONST_ROWS])[0], e[KEY])
     if e[SEED] != 0:  # the seed was a new row
@@ -231,10 +234,10 @@ def _question_as_before(process: int, address: int, log: int, target: int, sourc
 
 
 @jit
-def _log_as_before(process: int, address: int, log: int) -> bool:
+def _log_as_before(process: int, entry: int, log: int) -> bool:
     """Whether the log is idle, the thread's current one, and has the same number of rows."""
-    p, e = _at(process), _at(address)
-    if _at(e[GENERATION])[0] != e[FREED]:
+    p, e = _at(process), _at(entry)
+    if _at(e[GENERATION])[0] != e[EXPECTED_GENERATION]:
         return False
     if _at(log + p[AT_COLUMNS])[0] != e[COLUMNS] or _at(log + p[AT_EXTRA])[0] != e[EXTRA]:
         return False
@@ -248,23 +251,23 @@ def _log_as_before(process: int, address: int, log: int) -> bool:
         return False
     if call1(p[TO_INT], _at(log + p[AT_LIMIT])[0]) <= e[ROWS] + e[ADDED]:
         return False
-    return _here(process, log)
+    return _is_idle_and_current(process, log)
 
 
 @jit
-def _fill_with_none(process: int, things: int, count: int) -> int:
+def _fill_with_none(process: int, items_address: int, count: int) -> int:
     """Set all items of a new list to None, because a collection may show it to a finalizer."""
-    p, items = _at(process), _at(things)
+    p, items = _at(process), _at(items_address)
     for k in range(count):
-        call1(p[KEEP], p[NONE])
+        call1(p[INCREF], p[NONE])
         items[k] = p[NONE]
     return 0
 
 
 @jit
-def _make_results(process: int, address: int) -> int:
+def _make_results(process: int, entry: int) -> int:
     """A list of tensors, one for each source; 0 if memory is exhausted."""
-    p, e = _at(process), _at(address)
+    p, e = _at(process), _at(entry)
     results = call1(p[MAKE_LIST], e[SOURCE_COUNT])
     if results == 0:
         return 0
@@ -273,109 +276,111 @@ def _make_results(process: int, address: int) -> int:
     for k in range(e[SOURCE_COUNT]):
         item = call1(p[CALL], p[TENSOR])
         if item == 0:
-            call1(p[DROP], results)
+            call1(p[DECREF], results)
             return 0
         items[k] = item
-        call1(p[DROP], p[NONE])
+        call1(p[DECREF], p[NONE])
     return results
 
 
 @jit
-def _room(process: int, address: int, log: int) -> int:
-    """The tape's new state: ranges, events, and a pair of variables and watch flags; or 0."""
-    p, e = _at(process), _at(address)
-    room = call1(p[MAKE_LIST], 3)
-    if room == 0:
+def _make_tape_state(process: int, entry: int, log: int) -> int:
+    """Make a list of the tape's new ranges, events, and pair of variables and watch flags; or 0."""
+    p, e = _at(process), _at(entry)
+    tape_state = call1(p[MAKE_LIST], 3)
+    if tape_state == 0:
         return 0
-    items = _at(_at(room + LIST_ITEMS)[0])
-    _fill_with_none(process, _at(room + LIST_ITEMS)[0], 3)
+    items = _at(_at(tape_state + LIST_ITEMS)[0])
+    _fill_with_none(process, _at(tape_state + LIST_ITEMS)[0], 3)
     for k in range(3):
         item = call1(p[MAKE_LIST], 0) if k < 2 else call1(p[MAKE_TUPLE], 2)
         if item == 0:
-            call1(p[DROP], room)
+            call1(p[DECREF], tape_state)
             return 0
         if k == 2:
             _fill_with_none(process, item + p[AT_ITEM], 2)
         items[k] = item
-        call1(p[DROP], p[NONE])
+        call1(p[DECREF], p[NONE])
     variables = _at(log + p[AT_VARIABLES])[0]
-    call1(p[KEEP], variables)
-    copy = call3(p[COPY], variables, 0, e[VARIABLE_COUNT])
-    call1(p[DROP], variables)
+    call1(p[INCREF], variables)
+    copy = call3(p[GET_SLICE], variables, 0, e[VARIABLE_COUNT])
+    call1(p[DECREF], variables)
     if copy == 0:
-        call1(p[DROP], room)
+        call1(p[DECREF], tape_state)
         return 0
     pair = _at(items[2] + p[AT_ITEM])
-    call1(p[KEEP], e[WATCHED])
+    call1(p[INCREF], e[WATCHED])
     pair[0], pair[1] = copy, e[WATCHED]
-    call1(p[DROP], p[NONE])
-    call1(p[DROP], p[NONE])
-    return room
+    call1(p[DECREF], p[NONE])
+    call1(p[DECREF], p[NONE])
+    return tape_state
 
 
 @jit
-def _enter(process: int, address: int, log: int, results: int) -> bool:
-    """Enter results and seed in the log's containers; False, undone, if memory is exhausted."""
-    p, e = _at(process), _at(address)
+def _enter_results(process: int, entry: int, log: int, results: int) -> bool:
+    """Add results and seed to the log's containers; False, undone, if memory is exhausted."""
+    p, e = _at(process), _at(entry)
     items, sources = _at(_at(results + LIST_ITEMS)[0]), _at(e[SOURCES])
     eager, tensors = _at(log + p[AT_EAGER])[0], _at(log + p[AT_TENSORS])[0]
-    before = _at(tensors + SIZE)[0]
-    good = True
+    size_before = _at(tensors + SIZE)[0]
+    succeeded = True
     for k in range(e[SOURCE_COUNT]):
         # Extra rows in ``eager`` are harmless after a failure: Python will append them.
-        if call2(p[ADD], eager, sources[FIELDS * k + 3]) << 32 != 0:
-            good = False
-        elif call2(p[APPEND], tensors, items[k]) << 32 != 0:
-            good = False
-        if not good:
+        if call2(p[SET_ADD], eager, sources[SOURCE_FIELDS * k + 3]) << 32 != 0:
+            succeeded = False
+        elif call2(p[LIST_APPEND], tensors, items[k]) << 32 != 0:
+            succeeded = False
+        if not succeeded:
             break
-    if good and e[SEED] != 0:
+    if succeeded and e[SEED] != 0:
         constants = _at(log + p[AT_CONST_ROWS])[0]
-        good = call3(p[SET_ENTRY], constants, e[KEY], e[SEED]) << 32 == 0
-    if not good:
-        call1(p[CLEAR], 0)
-        if _at(tensors + SIZE)[0] > before:
-            call4(p[CUT], tensors, before, _at(tensors + SIZE)[0], 0)
+        succeeded = call3(p[SET_ENTRY], constants, e[KEY], e[SEED]) << 32 == 0
+    if not succeeded:
+        call1(p[CLEAR_ERROR], 0)
+        if _at(tensors + SIZE)[0] > size_before:
+            call4(p[SET_SLICE], tensors, size_before, _at(tensors + SIZE)[0], 0)
         for k in range(e[ROWS], e[ROWS] + e[ADDED]):  # undo unpublished constants
             _u8(e[STATE])[k] = 0
-    return good
+    return succeeded
 
 
 @jit
-def _publish(process: int, address: int, log: int, tape: int, results: int, room: int) -> int:
+def _publish(process: int, entry: int, log: int, tape: int, results: int, tape_state: int) -> int:
     """Publish the rows, hand out the results, and release the tape."""
-    p, e = _at(process), _at(address)
+    p, e = _at(process), _at(entry)
     items, sources = _at(_at(results + LIST_ITEMS)[0]), _at(e[SOURCES])
     for k in range(e[SOURCE_COUNT]):
-        row, spec = sources[FIELDS * k + 3], sources[FIELDS * k + 4]
-        call1(p[KEEP], log)
-        call1(p[KEEP], row)
-        call1(p[KEEP], spec)
+        row, spec = sources[SOURCE_FIELDS * k + 3], sources[SOURCE_FIELDS * k + 4]
+        call1(p[INCREF], log)
+        call1(p[INCREF], row)
+        call1(p[INCREF], spec)
         _at(items[k] + p[AT_HOME])[0] = log
         _at(items[k] + p[AT_ROW])[0] = row
         _at(items[k] + p[AT_SPEC])[0] = spec
-    _put(process, log + p[AT_N], e[AFTER])
-    _put(process, log + p[AT_EXTRA_N], e[AFTER_OPERANDS])
-    parts = _at(_at(room + LIST_ITEMS)[0])
-    _put(process, tape + p[AT_RANGES], parts[0])
-    _put(process, tape + p[AT_EVENTS], parts[1])
-    _put(process, tape + p[AT_VARIABLE_FLAGS], parts[2])
-    _put(process, tape + p[AT_SPENT], p[TRUE])
-    _put(process, tape + p[AT_TAPE_LOG], p[NONE])
+    _set_slot(process, log + p[AT_N], e[N_AFTER])
+    _set_slot(process, log + p[AT_EXTRA_N], e[EXTRA_N_AFTER])
+    new_values = _at(_at(tape_state + LIST_ITEMS)[0])
+    _set_slot(process, tape + p[AT_RANGES], new_values[0])
+    _set_slot(process, tape + p[AT_EVENTS], new_values[1])
+    _set_slot(process, tape + p[AT_VARIABLE_FLAGS], new_values[2])
+    _set_slot(process, tape + p[AT_SPENT], p[TRUE])
+    _set_slot(process, tape + p[AT_TAPE_LOG], p[NONE])
     return 0
 
 
 @jit
-def _as_before(process: int, address: int, log: int, tape: int, target: int, sources: int) -> bool:
+def _state_as_before(
+    process: int, entry: int, log: int, tape: int, target: int, sources: int
+) -> bool:
     """Whether all state is as recorded; then the rows are appended, but not published."""
-    e = _at(address)
-    if not _log_as_before(process, address, log):
+    e = _at(entry)
+    if not _log_as_before(process, entry, log):
         return False
-    if not _tape_as_before(process, address, log, tape):
+    if not _tape_as_before(process, entry, log, tape):
         return False
-    if not _variables_as_before(process, address, log):
+    if not _variables_as_before(process, entry, log):
         return False
-    if not _question_as_before(process, address, log, target, sources):
+    if not _request_as_before(process, entry, log, target, sources):
         return False
     rows = LogColumns(
         _i32(e[CODE]),
@@ -398,45 +403,45 @@ def _as_before(process: int, address: int, log: int, tape: int, target: int, sou
             _i32(e[APPENDED]),
             _i64(e[CELLS]),
             _u8(e[STATES]),
-            _i32(e[MORE]),
-            e[MORE_COUNT],
+            _i32(e[ADDED_OPERANDS]),
+            e[ADDED_OPERAND_COUNT],
         )
         == 1
     )
 
 
 @jit
-def _answer(process: int, address: int, tape: int, target: int, sources: int, log: int) -> int:
+def _try_entry(process: int, entry: int, tape: int, target: int, sources: int, log: int) -> int:
     """Record the gradient completely, or change no state and return `DECLINED`."""
-    p, e = _at(process), _at(address)
+    p, e = _at(process), _at(entry)
     if call1(p[TO_INT], _at(log + p[AT_N])[0]) != e[ROWS]:
         return DECLINED
-    results = _make_results(process, address)
-    room = _room(process, address, log) if results != 0 else 0
-    if room == 0:
-        call1(p[CLEAR], 0)
+    results = _make_results(process, entry)
+    tape_state = _make_tape_state(process, entry, log) if results != 0 else 0
+    if tape_state == 0:
+        call1(p[CLEAR_ERROR], 0)
         if results != 0:
-            call1(p[DROP], results)
+            call1(p[DECREF], results)
         return DECLINED
-    # Begin of the atomic part: Python runs no code.
-    good = False
-    if _as_before(process, address, log, tape, target, sources):
-        if _enter(process, address, log, results):
-            good = True
-            _publish(process, address, log, tape, results, room)
+    # Start of the atomic part: no Python code runs.
+    succeeded = False
+    if _state_as_before(process, entry, log, tape, target, sources):
+        if _enter_results(process, entry, log, results):
+            succeeded = True
+            _publish(process, entry, log, tape, results, tape_state)
             e[HITS] += 1
     # End of the atomic part.
-    call1(p[DROP], room)
-    if not good:
-        call1(p[CLEAR], 0)
-        call1(p[DROP], results)
+    call1(p[DECREF], tape_state)
+    if not succeeded:
+        call1(p[CLEAR_ERROR], 0)
+        call1(p[DECREF], results)
         return DECLINED
     if e[SINGLE] == 0:
         return results
-    only = _at(_at(results + LIST_ITEMS)[0])[0]
-    call1(p[KEEP], only)
-    call1(p[DROP], results)
-    return only
+    result = _at(_at(results + LIST_ITEMS)[0])[0]
+    call1(p[INCREF], result)
+    call1(p[DECREF], results)
+    return result
 
 
 @jit
@@ -447,19 +452,19 @@ def repeated_gradient(process: int, inputs: int, count: int, names: int) -> int:
     if _at(tape + TYPE)[0] == p[TAPE]:
         log = _at(tape + p[AT_TAPE_LOG])[0]
         if _at(log + TYPE)[0] == p[LOG]:
-            call1(p[KEEP], log)
+            call1(p[INCREF], log)
             fast_paths = _at(log + p[AT_GRADIENT_FAST_PATHS])[0]
-            call1(p[KEEP], fast_paths)  # other threads may replace them meanwhile
+            call1(p[INCREF], fast_paths)  # other threads may replace them meanwhile
             results = DECLINED
             for k in range(_at(fast_paths + SIZE)[0]):
-                pair = _at(fast_paths + p[AT_ITEM])[k]
-                address = _at(_at(pair + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
-                results = _answer(process, address, tape, arguments[1], arguments[2], log)
+                fast_path = _at(fast_paths + p[AT_ITEM])[k]
+                entry = _at(_at(fast_path + p[AT_ITEM])[0] + p[AT_BUFFER])[0]
+                results = _try_entry(process, entry, tape, arguments[1], arguments[2], log)
                 if results != DECLINED or _at(tape + p[AT_TAPE_LOG])[0] != log:
                     break
-            call1(p[DROP], fast_paths)
-            call1(p[DROP], log)
+            call1(p[DECREF], fast_paths)
+            call1(p[DECREF], log)
             if results != DECLINED:
                 return results
-    call1(p[KEEP], p[NONE])
+    call1(p[INCREF], p[NONE])
     return p[NONE]

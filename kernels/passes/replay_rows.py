@@ -124,9 +124,9 @@ def graft(
     for row in range(count):
         if to[row] >= 0:
             continue
-        this = source.code[row]
-        arity = codes.arity[this]
-        log.code[n] = this
+        code = source.code[row]
+        arity = codes.arity[code]
+        log.code[n] = code
         log.spec[n] = source.spec[row]
         if arity == VARIADIC:
             start = source.a[row]
@@ -141,9 +141,9 @@ def graft(
                 log.a[n] = to[source.a[row]]
             if arity > 1:
                 log.b[n] = to[source.b[row]]
-            elif codes.kind[this] == READ:
+            elif codes.kind[code] == READ:
                 log.b[n] = numbers[source.b[row]]
-            elif codes.gradient[this] == CALL:
+            elif codes.gradient[code] == CALL:
                 log.b[n] = to[source.b[row]]
             if arity > 2:
                 log.c[n] = to[source.c[row]]

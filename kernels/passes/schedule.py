@@ -30,8 +30,8 @@ def bring_near(
     runs after those that it reads. Without ``follow``, no group moves.
     """
     groups, order, table = out.groups, out.order, work.tables
-    # By old index: the group that follows it; whether it follows one. By new index: the old index;
-    # the kind; the start of the rows.
+    # Five columns of ``table``. By old index of a group: the group that follows it (-1: none), and
+    # whether it follows another. By new index: the old index, the kind, and the start of the rows.
     follows, places, kinds, begins = n_groups, 2 * n_groups, 3 * n_groups, 4 * n_groups
     for g in range(n_groups):
         groups[GROUP * g + G_BLOCKS] = 0

@@ -86,7 +86,7 @@ class TapeRecord(NamedTuple):
     """The rows that a tape recorded, and its watch events."""
 
     ranges: I32  # start and end of each range of recorded rows
-    stretches: int
+    range_count: int
     positions: I32  # for each event: the row from which on the tape watches it,
     watched: I32  # and the watched row, or ``~number`` of a variable
     events: int
@@ -151,7 +151,7 @@ class PlannerScratch(NamedTuple):
     free_places: I32  # by size in lines: a list of free places
 
 
-class Room(NamedTuple):
+class ThreadMemory(NamedTuple):
     """Addresses of the memory of a thread that executes a plan, besides the values' buffers."""
 
     scratch: int  # slots

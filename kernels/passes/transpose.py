@@ -119,8 +119,8 @@ def transpose(
         if g < 0 or (flow.flags[row] & (NEEDED | RECORDED)) != NEEDED | RECORDED:
             row -= 1
             continue
-        this = log.code[row]
-        kind = codes.kind[this]
+        code = log.code[row]
+        kind = codes.kind[code]
         if kind == LEAF:
             row -= 1
             continue
@@ -142,14 +142,14 @@ def transpose(
                     m += 1
             row -= 1
             continue
-        if codes.gradient[this] == STOP:  # reached only if it is a source itself
+        if codes.gradient[code] == STOP:  # reached only if it is a source itself
             row -= 1
             continue
-        if codes.gradient[this] == CALL:
+        if codes.gradient[code] == CALL:
             cursor[0] = row
             cursor[1] = m
             return CALLS
-        arity = codes.arity[this]
+        arity = codes.arity[code]
         needed = 0
         s0 = -1
         s1 = -1
@@ -175,7 +175,7 @@ def transpose(
         if needed == 0:
             row -= 1
             continue
-        slot = find_template(index, this, s0, s1, s2, log.spec[row], needed)
+        slot = find_template(index, code, s0, s1, s2, log.spec[row], needed)
         if slot < 0:
             cursor[0] = row
             cursor[1] = m

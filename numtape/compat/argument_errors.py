@@ -29,16 +29,16 @@ def name_constructors(kinds: Iterable[Any]) -> None:
                 _wrap(one, "__init__", constructor, None)
 
 
-def name_methods(kind: type, instance: str, names: str) -> None:
+def name_methods(cls: type, instance: str, names: str) -> None:
     """Make errors of wrong arguments name methods as in a program: ``model.fit()``.
 
     Args:
-      kind: The class.
+      cls: The class.
       instance: The name of an instance in errors.
       names: The names of the methods, separated by spaces.
     """
     for name in names.split():
-        owner = next(one for one in kind.__mro__ if name in vars(one))
+        owner = next(one for one in cls.__mro__ if name in vars(one))
         method = vars(owner)[name]
         inner = method.__func__ if isinstance(method, classmethod | staticmethod) else method
         _wrap(owner, name, inner, f"{instance}.{name}", type(method))

@@ -760,7 +760,7 @@ METHODS: dict[str, dict[str, str]] = {
 }
 
 
-def tell(kind: type, name: str) -> None:
+def tell(cls: type, name: str) -> None:
     """Add hints to a class for attributes that only TensorFlow's class of this name has."""
     for names, hint in METHODS[name].items():
-        hint_missing_attributes(kind, dict.fromkeys(names.split(), hint), "")
+        hint_missing_attributes(cls, dict.fromkeys(names.split(), hint), "")

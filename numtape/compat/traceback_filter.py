@@ -99,8 +99,8 @@ def guard_module(name: str) -> None:
             guard([value])
 
 
-def _methods(kind: type) -> Iterator[FunctionType]:
-    for name, value in vars(kind).items():
+def _methods(cls: type) -> Iterator[FunctionType]:
+    for name, value in vars(cls).items():
         if name.startswith("_") and not name.endswith("__"):
             continue
         if isinstance(value, property):
@@ -136,7 +136,7 @@ def _guard(function: FunctionType) -> None:
 # Numbers count instructions and are written with six bits per byte; the first byte of an entry has
 # bit 7 set.
 
-Entry = tuple[int, int, int, int]  # first byte, length, target, 2 * depth + whether it resumes
+Entry = tuple[int, int, int, int]  # start, length, target, 2 * depth + (1 if lasti is pushed)
 
 
 def _entries(table: bytes) -> Iterator[Entry]:

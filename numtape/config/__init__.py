@@ -1,4 +1,4 @@
-"""TensorFlow's ``tf.config``: which devices there are, and switches.
+"""TensorFlow's ``tf.config``: devices and switches.
 
 `numtape.core.settings` reads the environment variables.
 """

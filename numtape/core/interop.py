@@ -39,10 +39,10 @@ COPIED = 2  # a flag of a capsule
 _lock = threading.RLock()
 
 _GPU = CUDA, 0  # the device that numtape computes on, of those in CUDA_VISIBLE_DEVICES
-_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # of dtypes
-_HELD = "bool8", *dtypes.NAMES, "float16"
+_DTYPE_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # of dtypes
+_SUPPORTED_DTYPES = "bool8", *dtypes.NAMES, "float16"
 _ALIGNMENT = 32  # of arrays on a GPU: kernels load four elements of up to 8 bytes at once
-_FIX = "compute on the GPU with NUMTAPE_DEVICE=cuda, or copy the array to the host first"
+_ADVICE = "compute on the GPU with NUMTAPE_DEVICE=cuda, or copy the array to the host first"
 
 
 class _Fields(ctypes.Structure):
@@ -75,15 +75,15 @@ class _Versioned(ctypes.Structure):
     )
 
 
-def _of_python(name: str, result: type) -> Any:
+def _capsule_function(name: str, result: type) -> Any:
     """A function of Python's C interface that takes a capsule and a name."""
     function = ctypes.PYFUNCTYPE(result)((name, ctypes.pythonapi))
     # Converted here: if ctypes converts at the recursion limit, it raises another error.
     return lambda capsule, name: function(ctypes.py_object(capsule), ctypes.c_char_p(name))
 
 
-_is_valid = _of_python("PyCapsule_IsValid", ctypes.c_int)
-_pointer = _of_python("PyCapsule_GetPointer", ctypes.c_void_p)
+_is_valid = _capsule_function("PyCapsule_IsValid", ctypes.c_int)
+_pointer = _capsule_function("PyCapsule_GetPointer", ctypes.c_void_p)
 _NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 
 
@@ -97,7 +97,7 @@ def _capsule_fields(capsule: object) -> _Fields | None:
     return None
 
 
-class _Described:
+class _ArrayInterface:
     """An object that NumPy makes a shadow of."""
 
     def __init__(self, interface: dict[str, Any], owner: object) -> None:
@@ -147,13 +147,15 @@ def capsule_of(
     Raises:
       BufferError: If the device is not supported, or needs a copy that ``copy`` rules out.
     """
-    here = device_of_tensors()
-    there = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-    if there == _GPU == here:
+    own_device = device_of_tensors()
+    target_device = own_device if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    if target_device == _GPU == own_device:
         return _gpu_capsule(tensor, stream, max_version, copy)
-    if there != (CPU, 0):
-        raise BufferError(f"A tensor on the DLPack device {here} cannot be exported to {there}.")
-    if here == _GPU:
+    if target_device != (CPU, 0):
+        raise BufferError(
+            f"A tensor on the DLPack device {own_device} cannot be exported to {target_device}."
+        )
+    if own_device == _GPU:
         if copy is False:
             raise BufferError("Exporting a tensor from the GPU to the host requires a copy.")
         stream = None  # the copy is complete already
@@ -192,7 +194,7 @@ def _gpu_capsule(
     if stream != UNORDERED:
         gpu.order(gpu.stream, stream)
     interface = _interface(value, _has_flags(max_version) and not copy)
-    capsule = np.asarray(_Described(interface, value)).__dlpack__(max_version=max_version)
+    capsule = np.asarray(_ArrayInterface(interface, value)).__dlpack__(max_version=max_version)
     fields = _capsule_fields(capsule)
     assert fields is not None
     fields.device, fields.number = _GPU
@@ -253,7 +255,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
 # Import.
 
 
-class _Ready:
+class _CapsuleHolder:
     """Gives a capsule to NumPy."""
 
     def __init__(self, capsule: object) -> None:
@@ -282,13 +284,13 @@ def from_dlpack(value: object) -> Tensor:
             f"An array on the GPU that begins at {address:#x}, which is not a multiple of "
             f"{_ALIGNMENT}, cannot be shared. Share a copy: x.clone() in PyTorch, x.copy() in CuPy."
         )
-    home: Any = array
+    storage: Any = array
     if on_gpu:
         from .cuda.runtime.device import DeviceArray
         from .cuda.runtime.resources import Borrowed
 
-        home = DeviceArray(Borrowed(_device(), array), address, array.shape, array.dtype)
-    return of_array(home, intern(array.shape, dtype))
+        storage = DeviceArray(Borrowed(_device(), array), address, array.shape, array.dtype)
+    return of_array(storage, intern(array.shape, dtype))
 
 
 def is_on_gpu(value: object) -> bool:
@@ -303,18 +305,18 @@ def copy_of(value: object, dtype: DType | None) -> Tensor:
     """A tensor with a copy of an array on a GPU, converted to ``dtype`` unless None."""
     shadow, on_gpu = _receive(value)
     result = dtypes.of_array(shadow)
-    computed = result is not dtypes.float16 or dtype in (None, result)
+    is_computable = result is not dtypes.float16 or dtype in (None, result)
     try:
-        if on_gpu and computed and shadow.flags.c_contiguous and shadow.dtype.isnative:
+        if on_gpu and is_computable and shadow.flags.c_contiguous and shadow.dtype.isnative:
             address = shadow.__array_interface__["data"][0]
-            copied: Any = _copy_array(address, shadow.shape, shadow.dtype)
+            copy: Any = _copy_array(address, shadow.shape, shadow.dtype)
         else:
             kind = (dtype or result).numpy_dtype
-            copied = convert_array(_download(shadow) if on_gpu else shadow, kind)
+            copy = convert_array(_download(shadow) if on_gpu else shadow, kind)
     finally:
         if on_gpu:
             _device().keep(shadow)  # until the copy is complete
-    tensor = of_array(copied, intern(copied.shape, dtypes.of_array(copied)))
+    tensor = of_array(copy, intern(copy.shape, dtypes.of_array(copy)))
     if dtype in (None, tensor.dtype):
         return tensor
     return cast(tensor, dtype)
@@ -325,9 +327,9 @@ def _copy_array(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> D
     from .cuda.runtime.device import DeviceArray, empty
 
     size = math.prod(shape) * dtype.itemsize
-    memory = empty(size)
-    _device().copy(address, memory.address, size)
-    return DeviceArray(memory, memory.address, shape, dtype)
+    buffer = empty(size)
+    _device().copy(address, buffer.address, size)
+    return DeviceArray(buffer, buffer.address, shape, dtype)
 
 
 def _download(shadow: Array) -> Array:
@@ -341,26 +343,26 @@ def _download(shadow: Array) -> Array:
 
 def _receive(value: object) -> tuple[Array, bool]:
     """An array of another library: NumPy's, or, if it has elements on the GPU (True), a shadow."""
-    array, on_gpu = _take(value)
+    array, on_gpu = _receive_any(value)
     return array, on_gpu and array.size > 0
 
 
-def _take(value: Any) -> tuple[Array, bool]:
+def _receive_any(value: Any) -> tuple[Array, bool]:
     fields = _capsule_fields(value)
     if fields is not None:
-        on_gpu = _check(fields.device, fields.number)
+        on_gpu = _is_our_gpu(fields.device, fields.number)
         if on_gpu:  # the stream that computes it is unknown
             gpu = _device()
             gpu.order(LEGACY_STREAM, gpu.stream)
         return _open_capsule(value, fields), on_gpu
     if hasattr(value, "__dlpack__"):
-        on_gpu = _check(*value.__dlpack_device__())
-        capsule = _request(value, {"stream": int(_device().stream)} if on_gpu else {})
+        on_gpu = _is_our_gpu(*value.__dlpack_device__())
+        capsule = _request_capsule(value, {"stream": int(_device().stream)} if on_gpu else {})
         fields = _capsule_fields(capsule)
         if fields is not None:
             return _open_capsule(capsule, fields), on_gpu
     elif hasattr(value, "__cuda_array_interface__"):
-        _check(*_GPU)
+        _is_our_gpu(*_GPU)
         return _shadow(value), True
     kind = type(value).__name__
     raise InvalidArgumentError(
@@ -370,7 +372,7 @@ def _take(value: Any) -> tuple[Array, bool]:
     )
 
 
-def _check(kind: int, number: int) -> bool:
+def _is_our_gpu(kind: int, number: int) -> bool:
     """Whether a device is our GPU; raises for a device whose memory cannot be used."""
     on_gpu = settings.device() == "cuda"
     if kind in (CPU, CUDA_HOST) or (kind == CUDA_MANAGED and not on_gpu):
@@ -382,7 +384,7 @@ def _check(kind: int, number: int) -> bool:
         )
     if not on_gpu:
         raise DeviceError(
-            f"An array on a GPU, and numtape computes on the {settings.device()} device: {_FIX} "
+            f"An array on a GPU, and numtape computes on the {settings.device()} device: {_ADVICE} "
             f"(x.cpu() in PyTorch, x.get() in CuPy)."
         )
     if kind == CUDA and number != 0:
@@ -393,7 +395,7 @@ def _check(kind: int, number: int) -> bool:
     return True
 
 
-def _request(value: Any, options: dict[str, Any]) -> Any:
+def _request_capsule(value: Any, options: dict[str, Any]) -> Any:
     """The capsule of an object; older objects do not accept ``max_version``."""
     try:
         return value.__dlpack__(max_version=(1, 0), **options)
@@ -403,12 +405,12 @@ def _request(value: Any, options: dict[str, Any]) -> Any:
 
 def _open_capsule(capsule: object, fields: _Fields) -> Array:
     """The array in a capsule, which is consumed."""
-    name = f"{_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
-    if name not in _HELD or fields.lanes != 1:
+    name = f"{_DTYPE_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
+    if name not in _SUPPORTED_DTYPES or fields.lanes != 1:
         raise ValueError(f"Unsupported dtype {name}. numtape has {', '.join(dtypes.NAMES)}.")
     device, fields.device = fields.device, CPU  # so that NumPy accepts it
     try:
-        return np.from_dlpack(_Ready(capsule))
+        return np.from_dlpack(_CapsuleHolder(capsule))
     finally:
         fields.device = device
 
@@ -423,4 +425,4 @@ def _shadow(value: Any) -> Array:
     gpu = _device()
     if stream is not None:
         gpu.order(stream, gpu.stream)
-    return np.asarray(_Described(interface, value))
+    return np.asarray(_ArrayInterface(interface, value))

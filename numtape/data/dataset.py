@@ -270,7 +270,7 @@ class Dataset(Pipeline):
         def start() -> Elements[Any]:
             random = draws.generator()
             while True:
-                yield from random.integers(0, 2**32, flows.BLOCK, np.int64)
+                yield from random.integers(0, 2**32, flows.RANDOM_BLOCK, np.int64)
 
         return cls._make("_RandomDataset", start, INFINITE_CARDINALITY, TensorSpec((), int64))
 
@@ -959,7 +959,7 @@ class Dataset(Pipeline):
         """
         return self._like(
             "_TakeWhileDataset",
-            lambda: flows.taken_while(self._start(), predicate),
+            lambda: flows.take_while(self._start(), predicate),
             UNKNOWN_CARDINALITY,
         )
 

@@ -15,7 +15,7 @@ from . import elements
 from .elements import as_array, as_element, call, map_leaves
 
 Flow = Iterable[Any]
-BLOCK = 1024  # random numbers to draw at a time
+RANDOM_BLOCK = 1024  # random numbers to draw at a time
 
 
 def slices(arrays: Any, count: int) -> Iterator[Any]:
@@ -26,12 +26,12 @@ def slices(arrays: Any, count: int) -> Iterator[Any]:
 
 def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[Any]:
     """Yield elements in random order, each drawn from a buffer of the next ``size`` ones."""
-    rest = iter(source)
-    buffer = list(islice(rest, size))
+    remaining = iter(source)
+    buffer = list(islice(remaining, size))
     numbers: list[float] = []
-    for element in rest:
+    for element in remaining:
         if not numbers:
-            numbers = random.random(BLOCK).tolist()
+            numbers = random.random(RANDOM_BLOCK).tolist()
         k = int(numbers.pop() * len(buffer))
         yield buffer[k]
         buffer[k] = element
@@ -39,11 +39,13 @@ def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[An
         yield buffer[k]
 
 
-def batches(source: Flow, size: int, drop: bool, join: Callable[..., Any]) -> Iterator[Any]:
+def batches(
+    source: Flow, size: int, drop_remainder: bool, join: Callable[..., Any]
+) -> Iterator[Any]:
     """Yield groups of ``size`` elements, combined by ``join``."""
-    rest = iter(source)
-    while group := list(islice(rest, size)):
-        if len(group) < size and drop:
+    remaining = iter(source)
+    while group := list(islice(remaining, size)):
+        if len(group) < size and drop_remainder:
             return
         yield join(group)
 
@@ -62,19 +64,19 @@ def unbatch(source: Flow) -> Iterator[Any]:
 def filter_elements(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
     """Yield the elements for which a function returns True."""
     for element in source:
-        if _true(call(predicate, element)):
+        if _to_bool(call(predicate, element)):
             yield element
 
 
-def taken_while(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
+def take_while(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:
     """Yield elements until a function returns False."""
     for element in source:
-        if not _true(call(predicate, element)):
+        if not _to_bool(call(predicate, element)):
             return
         yield element
 
 
-def _true(result: object) -> bool:
+def _to_bool(result: object) -> bool:
     """Convert a predicate's result to a bool.
 
     Raises:
@@ -108,36 +110,38 @@ def interleave(
     source: Flow, function: Callable[..., Iterable[Any]], cycle: int, block: int
 ) -> Iterator[Any]:
     """Interleave the iterables of ``cycle`` elements at a time, ``block`` elements of each."""
-    rest = iter(source)
-    places: list[Iterator[Any] | None] = [None] * cycle
+    remaining = iter(source)
+    iterators: list[Iterator[Any] | None] = [None] * cycle
     ended, k = False, 0
-    while not (ended and all(place is None for place in places)):
-        place = places[k]
-        if place is None and not ended:
-            for element in islice(rest, 1):
-                place = iter(function(element))
-            ended = place is None
-        if place is not None:
+    while not (ended and all(iterator is None for iterator in iterators)):
+        iterator = iterators[k]
+        if iterator is None and not ended:
+            for element in islice(remaining, 1):
+                iterator = iter(function(element))
+            ended = iterator is None
+        if iterator is not None:
             count = 0
-            for element in islice(place, block):
+            for element in islice(iterator, block):
                 yield element
                 count += 1
-            places[k] = place if count == block else None
+            iterators[k] = iterator if count == block else None
         k = (k + 1) % cycle
 
 
-def windows(source: Flow, size: int, shift: int, stride: int, drop: bool) -> Iterator[list[Any]]:
+def windows(
+    source: Flow, size: int, shift: int, stride: int, drop_remainder: bool
+) -> Iterator[list[Any]]:
     """Yield lists of ``size`` elements, ``stride`` apart; each starts ``shift`` after the last."""
-    rest = iter(source)
+    remaining = iter(source)
     buffer: list[Any] = []
     span = (size - 1) * stride + 1
     while True:
-        buffer += islice(rest, span - len(buffer))
+        buffer += islice(remaining, span - len(buffer))
         window = buffer[::stride][:size]
-        if not window or (len(window) < size and drop):
+        if not window or (len(window) < size and drop_remainder):
             return
         yield window
-        skipped = len(list(islice(rest, shift - len(buffer)))) if shift > len(buffer) else 0
+        skipped = len(list(islice(remaining, shift - len(buffer)))) if shift > len(buffer) else 0
         if shift > len(buffer) and skipped < shift - len(buffer):
             buffer = []
         else:
@@ -157,34 +161,37 @@ def distinct(source: Flow) -> Iterator[Any]:
 
 
 def sample(
-    sources: list[Flow], weights: list[float] | None, random: np.random.Generator, stop: bool
+    sources: list[Flow],
+    weights: list[float] | None,
+    random: np.random.Generator,
+    stop_on_empty: bool,
 ) -> Iterator[Any]:
-    """Yield elements of randomly drawn sources; ``stop``: end when a drawn source is empty."""
-    flows = [iter(source) for source in sources]
-    chances = np.array(weights or [1.0] * len(flows), float)
-    while chances.sum() > 0:
-        k = int(random.choice(len(flows), p=chances / chances.sum()))
+    """Yield elements of randomly drawn sources. ``stop_on_empty``: end at an exhausted source."""
+    iterators = [iter(source) for source in sources]
+    probabilities = np.array(weights or [1.0] * len(iterators), float)
+    while probabilities.sum() > 0:
+        k = int(random.choice(len(iterators), p=probabilities / probabilities.sum()))
         try:
-            element = next(flows[k])
+            element = next(iterators[k])
         except StopIteration:
-            if stop:
+            if stop_on_empty:
                 return
-            chances[k] = 0
+            probabilities[k] = 0
             continue
         yield element
 
 
-def choose(sources: list[Flow], choice: Flow, stop: bool) -> Iterator[Any]:
+def choose(sources: list[Flow], choice: Flow, stop_on_empty: bool) -> Iterator[Any]:
     """Yield elements of the sources whose indices ``choice`` yields."""
-    flows = [iter(source) for source in sources]
+    iterators = [iter(source) for source in sources]
     for number in choice:
         k = int(as_array(number))
-        if not 0 <= k < len(flows):
-            raise ValueError(f"`choice_dataset` yielded {k} for {len(flows)} datasets.")
+        if not 0 <= k < len(iterators):
+            raise ValueError(f"`choice_dataset` yielded {k} for {len(iterators)} datasets.")
         try:
-            element = next(flows[k])
+            element = next(iterators[k])
         except StopIteration:
-            if stop:
+            if stop_on_empty:
                 return
             continue
         yield element
@@ -197,12 +204,12 @@ def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) ->
       InvalidArgumentError: If a value has another structure or shape.
     """
 
-    def fit(one: Any, value: Any) -> Any:
-        array = np.array(as_array(value), one.dtype.as_numpy_dtype)
-        if not one._takes(array.shape):
+    def convert(leaf_spec: Any, value: Any) -> Any:
+        array = np.array(as_array(value), leaf_spec.dtype.as_numpy_dtype)
+        if not leaf_spec._takes(array.shape):
             raise InvalidArgumentError(
                 f"`generator` yielded an element of shape {array.shape} where an element of shape "
-                f"{tuple(one.shape)} was expected."
+                f"{tuple(leaf_spec.shape)} was expected."
             )
         return array
 
@@ -210,7 +217,7 @@ def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) ->
         if isinstance(value, list) and isinstance(spec, tuple):
             value = tuple(value)
         try:
-            yield map_leaves(fit, spec, value)
+            yield map_leaves(convert, spec, value)
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"`generator` yielded an element that did not match the expected structure. The "

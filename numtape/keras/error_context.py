@@ -18,12 +18,12 @@ def add_location(error: OpError, layer: Any, *inputs: object) -> None:
       layer: The layer or loss. Nothing is added for a user's class: the traceback shows its line.
       *inputs: The inputs of the call.
     """
-    kind = type(layer)
-    if not kind.__module__.startswith("numtape.") or getattr(error, "located", False):
+    cls = type(layer)
+    if not cls.__module__.startswith("numtape.") or getattr(error, "located", False):
         return
     shapes = [str(tuple(x.shape)) for x in inputs if hasattr(x, "shape")]
     description = f", for shapes {' and '.join(shapes)}" if shapes else ""
-    what = "loss" if kind.__name__ == "LossFunction" else kind.__name__
+    what = "loss" if cls.__name__ == "LossFunction" else cls.__name__
     error.message = f"{error.message} In {what} {layer.name!r}{description}."
     error.args = (error.message, *error.args[1:])
     error.located = True  # type: ignore[attr-defined]

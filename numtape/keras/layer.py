@@ -322,10 +322,10 @@ class Layer(Module):
             )
             self._nt_input_shape_arg = tuple(shape)
         if kwargs:
-            kind = type(self)
-            meant = hint(next(iter(kwargs)), inspect.signature(kind).parameters)
+            cls = type(self)
+            meant = hint(next(iter(kwargs)), inspect.signature(cls).parameters)
             raise ValueError(
-                f"Unrecognized keyword arguments passed to {kind.__name__}: {kwargs}{meant}"
+                f"Unrecognized keyword arguments passed to {cls.__name__}: {kwargs}{meant}"
             )
 
     def _nt_summary_arguments(self) -> dict[str, Any]:

@@ -272,8 +272,8 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = None) -> Tenso
     np.float32(0.5)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    both = _sum(y_true * y_pred, axis)
-    return 1.0 - divide_no_nan(2.0 * both, _sum(y_true, axis) + _sum(y_pred, axis) + EPSILON)
+    overlap = _sum(y_true * y_pred, axis)
+    return 1.0 - divide_no_nan(2.0 * overlap, _sum(y_true, axis) + _sum(y_pred, axis) + EPSILON)
 
 
 @loss_function
@@ -292,10 +292,10 @@ def tversky(
     np.float32(0.5000001)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    both = _sum(y_true * y_pred, axis)
+    overlap = _sum(y_true * y_pred, axis)
     missing = _sum((1.0 - y_pred) * y_true, axis)
     extra = _sum(y_pred * (1.0 - y_true), axis)
-    return 1.0 - divide_no_nan(both, both + missing * alpha + extra * beta + EPSILON)
+    return 1.0 - divide_no_nan(overlap, overlap + missing * alpha + extra * beta + EPSILON)
 
 
 def _pair_of_same_shape(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:

@@ -174,37 +174,37 @@ def config_errors() -> Iterator[None]:
         ) from error
 
 
-def supported_arguments(kind: type, config: dict[str, Any]) -> dict[str, Any]:
+def supported_arguments(cls: type, config: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments in a configuration without those that only Keras has.
 
     Args:
-      kind: The class.
+      cls: The class.
       config: A configuration written by numtape or Keras.
 
     Raises:
       ValueError: If the configuration uses a setting that numtape lacks.
     """
     if not isinstance(config, dict):
-        raise ValueError(f"The config of {kind.__name__} must be a dict, got {repr_of(config)}.")
+        raise ValueError(f"The config of {cls.__name__} must be a dict, got {repr_of(config)}.")
     arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
-    if not kind.__module__.startswith("numtape."):
+    if not cls.__module__.startswith("numtape."):
         return arguments
-    accepted = _accepted_names(kind)
+    accepted = _accepted_names(cls)
     for name in [
         name for name in arguments if name in _UNSUPPORTED_DEFAULTS and name not in accepted
     ]:
         if arguments[name] != _UNSUPPORTED_DEFAULTS[name]:
             raise ValueError(
-                f"{kind.__name__} has no argument {name}={arguments[name]!r} in numtape."
+                f"{cls.__name__} has no argument {name}={arguments[name]!r} in numtape."
             )
         del arguments[name]
     return arguments
 
 
-def _accepted_names(kind: type) -> set[str]:
+def _accepted_names(cls: type) -> set[str]:
     """Return the parameters of a constructor, including those it passes on as ``**kwargs``."""
     names: set[str] = set()
-    for base in kind.__mro__:
+    for base in cls.__mro__:
         if "__init__" in vars(base):
             parameters = inspect.signature(vars(base)["__init__"]).parameters
             names.update(parameters)

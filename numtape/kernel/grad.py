@@ -11,7 +11,7 @@ from typing import Any
 from ..compat.traceback_filter import guard
 from ..errors import KernelError
 from .kernel import as_argnums, as_kernel
-from .pickling import alone
+from .pickling import is_self_contained
 
 __all__ = ["grad", "jacobian", "value_and_grad"]
 
@@ -131,15 +131,17 @@ class _KernelDerivative:
         wrapped: Any = self
         functools.update_wrapper(wrapped, self._kernel.python_function)
 
-    _make: Callable[..., Any]
-    _what: str
+    _constructor: Callable[..., Any]
+    _description: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        by_name = not isinstance(self._function, FunctionType) or not alone(self._function)
-        return self._make, (self._function if by_name else self._kernel, self._argnums)
+        by_name = not isinstance(self._function, FunctionType) or not is_self_contained(
+            self._function
+        )
+        return self._constructor, (self._function if by_name else self._kernel, self._argnums)
 
     def __repr__(self) -> str:
-        return f"<{self._what} of {self._kernel!r}>"
+        return f"<{self._description} of {self._kernel!r}>"
 
 
 class _Jacobian(_KernelDerivative):
@@ -160,23 +162,25 @@ class _Derivative(_KernelDerivative):
     ) -> None:
         super().__init__(f, argnums)
         self._with_value = with_value
-        self._make = value_and_grad if with_value else grad
-        self._what = "value and gradient" if with_value else "gradient"
-        self._recent: Any = None
+        self._constructor = value_and_grad if with_value else grad
+        self._description = "value and gradient" if with_value else "gradient"
+        self._last_gradient: Any = None
         self._jitted: Any = None
         code = self._kernel.python_function.__code__
-        self._count = -1 if code.co_kwonlyargcount else code.co_argcount
+        self._argument_count = -1 if code.co_kwonlyargcount else code.co_argcount
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recent = self._recent
-        if recent is not None and not kwargs and len(args) == self._count:
-            result = recent.quick(args)  # most calls have arguments of the same kinds as the last
+        last_gradient = self._last_gradient
+        if last_gradient is not None and not kwargs and len(args) == self._argument_count:
+            result = last_gradient.quick(
+                args
+            )  # most calls have arguments of the same kinds as the last
             if result is not None:
                 return result if self._with_value else result[1]
         args = self._kernel._bind_arguments(args, kwargs)
         gradient = self._kernel._gradient(args, self._argnums)
         result = gradient(args)
-        self._recent = gradient
+        self._last_gradient = gradient
         return result if self._with_value else result[1]
 
     @property

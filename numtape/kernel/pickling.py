@@ -30,7 +30,7 @@ MOST = 128  # maximum number of kernels that are found by their keys
 _known: dict[str, Any] = {}
 
 
-def alone(function: Callable[..., Any]) -> bool:
+def is_self_contained(function: Callable[..., Any]) -> bool:
     """Whether other processes cannot import a function by its name."""
     return function.__module__ in ("__main__", "__mp_main__") or "<" in function.__qualname__
 
@@ -38,7 +38,7 @@ def alone(function: Callable[..., Any]) -> bool:
 def reduce_kernel(kernel: Any) -> Any:
     """Return the pickled form of a kernel."""
     inner, rule = kernel.python_function, kernel._rule
-    if not alone(inner):
+    if not is_self_contained(inner):
         return inner.__qualname__
     kernel._key = kernel._key or uuid.uuid4().hex
     _keep(kernel._key, kernel)
@@ -62,7 +62,7 @@ def reduce_kernel(kernel: Any) -> Any:
 
 
 def restore_kernel(
-    kind: type,
+    cls: type,
     function: Any,
     options: dict[str, Any],
     rule: Callable[..., Any] | None,
@@ -72,7 +72,7 @@ def restore_kernel(
     """Return the kernel of a pickle: the existing one, or a new one."""
     kernel = _known.get(key)
     if kernel is None:
-        kernel = restore_function(kind, function, **options)
+        kernel = restore_function(cls, function, **options)
         if kernel._key is None:
             kernel._key, kernel._rule, kernel._sources = key, rule, sources
     _keep(kernel._key, kernel)
@@ -152,7 +152,7 @@ def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
         if (
             not isinstance(function, types.FunctionType)
             or function in visited
-            or not alone(function)
+            or not is_self_contained(function)
         ):
             continue
         visited.add(function)

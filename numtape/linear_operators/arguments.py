@@ -59,7 +59,7 @@ def operators_of(values: Sequence[LinearOperator]) -> list[LinearOperator]:
     return list(values)
 
 
-def common(operators: list[LinearOperator], *shapes: Iterable[int]) -> tuple[int, ...]:
+def common_batch_shape(operators: list[LinearOperator], *shapes: Iterable[int]) -> tuple[int, ...]:
     """Broadcast the batch shapes of operators, and further shapes."""
     batches = [*(tuple(x.batch_shape) for x in operators), *map(tuple, shapes)]
     try:
@@ -82,9 +82,11 @@ def hint(operator: LinearOperator, what: str, value: bool | None) -> bool | None
 
 def broadcast_batches(parts: list[Tensor]) -> list[Tensor]:
     """Broadcast the batch axes of matrices to a common shape."""
-    lead = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
+    batch_shape = np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in parts))
     return [
-        x if x.shape[:-2] == lead else movement.broadcast_to(x, (*lead, *x.shape[-2:]))
+        x
+        if x.shape[:-2] == batch_shape
+        else movement.broadcast_to(x, (*batch_shape, *x.shape[-2:]))
         for x in parts
     ]
 

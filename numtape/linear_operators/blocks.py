@@ -8,7 +8,7 @@ from ..core.ops.joining import concat
 from ..core.ops.movement import reshape, transpose_if_needed
 from ..core.ops.slicing import split
 from ..core.values.tensor import Tensor
-from .arguments import broadcast_batches, common, operators_of, product_of, sum_of
+from .arguments import broadcast_batches, common_batch_shape, operators_of, product_of, sum_of
 from .base import LinearOperator
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ class LinearOperatorKronecker(LinearOperator):
         name: str | None = None,
     ) -> None:
         self._operators = operators_of(operators)
-        lead, rows, columns = common(self._operators), 1, 1
+        batch_shape, rows, columns = common_batch_shape(self._operators), 1, 1
         for operator in self._operators:
             rows, columns = rows * operator.range_dimension, columns * operator.domain_dimension
         super().__init__(
             self._operators[0].dtype,
-            (*lead, rows, columns),
+            (*batch_shape, rows, columns),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -69,13 +69,13 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
         sizes = [x.range_dimension if adjoint else x.domain_dimension for x in self._operators]
-        return _one_by_one(self._operators, sizes, "_matmul", x, adjoint)
+        return _apply_factors(self._operators, sizes, "_matmul", x, adjoint)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
         if not all(x.is_square for x in self._operators):
             return super()._solve(rhs, adjoint)
         sizes = [x.range_dimension for x in self._operators]
-        return _one_by_one(self._operators, sizes, "_solve", rhs, adjoint)
+        return _apply_factors(self._operators, sizes, "_solve", rhs, adjoint)
 
     def _to_dense(self) -> Tensor:
         return self._matmul(self._identity(), False)
@@ -99,10 +99,15 @@ class LinearOperatorKronecker(LinearOperator):
 
 def _swap_indices(x: Tensor, first: int, second: int) -> Tensor:
     """Swap the two indices of rows, from (..., first, second * k) to (..., second, first * k)."""
-    lead, k = tuple(x.shape[:-2]), int(x._spec.size // max(1, _size(x.shape[:-2]) * first * second))
-    x = reshape(x, (*lead, first, second, k))
-    n = len(lead)
-    return reshape(transpose_if_needed(x, (*range(n), n + 1, n, n + 2)), (*lead, second, first * k))
+    batch_shape, k = (
+        tuple(x.shape[:-2]),
+        int(x._spec.size // max(1, _size(x.shape[:-2]) * first * second)),
+    )
+    x = reshape(x, (*batch_shape, first, second, k))
+    n = len(batch_shape)
+    return reshape(
+        transpose_if_needed(x, (*range(n), n + 1, n, n + 2)), (*batch_shape, second, first * k)
+    )
 
 
 def _size(shape: Iterable[int]) -> int:
@@ -112,7 +117,7 @@ def _size(shape: Iterable[int]) -> int:
     return size
 
 
-def _one_by_one(
+def _apply_factors(
     operators: list[LinearOperator], sizes: list[int], method: str, x: Tensor, adjoint: bool
 ) -> Tensor:
     """Apply a method of each Kronecker factor in turn to its index of the rows."""
@@ -120,13 +125,15 @@ def _one_by_one(
     if len(operators) == 1:
         result: Tensor = getattr(first, method)(x, adjoint)
         return result
-    rest, columns = _size(sizes[1:]), int(x.shape[-1])
-    y = getattr(first, method)(reshape(x, (*x.shape[:-2], size, rest * columns)), adjoint)
+    other_size, columns = _size(sizes[1:]), int(x.shape[-1])
+    y = getattr(first, method)(reshape(x, (*x.shape[:-2], size, other_size * columns)), adjoint)
     rows = int(y.shape[-2])
-    y = _one_by_one(operators[1:], sizes[1:], method, _swap_indices(y, rows, rest), adjoint)
-    below = int(y.shape[-2])
-    y = _swap_indices(reshape(y, (*y.shape[:-2], below, rows * columns)), below, rows)
-    return reshape(y, (*y.shape[:-2], rows * below, columns))
+    y = _apply_factors(
+        operators[1:], sizes[1:], method, _swap_indices(y, rows, other_size), adjoint
+    )
+    other_rows = int(y.shape[-2])
+    y = _swap_indices(reshape(y, (*y.shape[:-2], other_rows, rows * columns)), other_rows, rows)
+    return reshape(y, (*y.shape[:-2], rows * other_rows, columns))
 
 
 class LinearOperatorBlockDiag(LinearOperator):
@@ -163,12 +170,12 @@ class LinearOperatorBlockDiag(LinearOperator):
         name: str | None = None,
     ) -> None:
         self._operators = operators_of(operators)
-        lead = common(self._operators)
+        batch_shape = common_batch_shape(self._operators)
         rows = sum(x.range_dimension for x in self._operators)
         columns = sum(x.domain_dimension for x in self._operators)
         super().__init__(
             self._operators[0].dtype,
-            (*lead, rows, columns),
+            (*batch_shape, rows, columns),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -247,7 +254,7 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
         if not isinstance(operators, list | tuple) or not operators:
             raise ValueError(f"Expected a non-empty list of rows of operators. Found: {operators}")
         self._operators = [operators_of(row) for row in operators]
-        every = operators_of([x for row in self._operators for x in row])
+        all_operators = operators_of([x for row in self._operators for x in row])
         self._sizes = [row[-1].range_dimension for row in self._operators]
         for i, row in enumerate(self._operators):
             if len(row) != i + 1:
@@ -267,8 +274,8 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
             is_non_singular = True
         n = sum(self._sizes)
         super().__init__(
-            every[0].dtype,
-            (*common(every), n, n),
+            all_operators[0].dtype,
+            (*common_batch_shape(all_operators), n, n),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -285,11 +292,14 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
         parts = split(x, self._sizes, axis=-2)
         count, rows = len(parts), []
         for i in range(count):
-            met = range(i, count) if adjoint else range(i + 1)
-            blocks = [self._operators[j][i] if adjoint else self._operators[i][j] for j in met]
+            indices = range(i, count) if adjoint else range(i + 1)
+            blocks = [self._operators[j][i] if adjoint else self._operators[i][j] for j in indices]
             rows.append(
                 sum_of(
-                    [block._matmul(parts[j], adjoint) for block, j in zip(blocks, met, strict=True)]
+                    [
+                        block._matmul(parts[j], adjoint)
+                        for block, j in zip(blocks, indices, strict=True)
+                    ]
                 )
             )
         return concat(broadcast_batches(rows), -2)

@@ -124,8 +124,8 @@ class LinearOperatorCirculant(LinearOperator):
         # Insert the axis of columns before the transformed axes.
         factor = movement.expand_dims(factor, -1 - self._depth)
         product = _BACK[self._depth](factor * _FORWARD[self._depth](rows))  # type: ignore[misc]
-        lead = product.shape[: product.ndim - self._depth]
-        product = movement.reshape(product, (*lead, self.domain_dimension))
+        batch_shape = product.shape[: product.ndim - self._depth]
+        product = movement.reshape(product, (*batch_shape, self.domain_dimension))
         rank = product.ndim
         return self._as_rows(
             movement.transpose_if_needed(product, (*range(rank - 2), rank - 1, rank - 2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..core.ops.complex import conj
 from ..core.ops.diagonals import adjoint_of
 from ..core.values.tensor import Tensor
-from .arguments import common, hint, operators_of
+from .arguments import common_batch_shape, hint, operators_of
 from .base import LinearOperator
 
 if TYPE_CHECKING:
@@ -192,13 +192,13 @@ class LinearOperatorComposition(LinearOperator):
                     f"Dimensions {left.domain_dimension} and {right.range_dimension} are not "
                     f"compatible"
                 )
-        lead = common(self._operators)
+        batch_shape = common_batch_shape(self._operators)
         rows, columns = self._operators[0].range_dimension, self._operators[-1].domain_dimension
         if is_non_singular is None and all(x.is_non_singular for x in self._operators):
             is_non_singular = True
         super().__init__(
             self._operators[0].dtype,
-            (*lead, rows, columns),
+            (*batch_shape, rows, columns),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,

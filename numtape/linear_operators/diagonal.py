@@ -194,9 +194,9 @@ class LinearOperatorIdentity(LinearOperatorDiag):
     ) -> None:
         if not (is_non_singular and is_self_adjoint and is_square):
             raise ValueError("An identity operator is always non-singular, self adjoint, square.")
-        lead = () if batch_shape is None else to_shape(batch_shape)
+        batch_dims = () if batch_shape is None else to_shape(batch_shape)
         super().__init__(
-            ones((*lead, size_of(num_rows)), float32 if dtype is None else as_dtype(dtype)),
+            ones((*batch_dims, size_of(num_rows)), float32 if dtype is None else as_dtype(dtype)),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -252,10 +252,10 @@ class LinearOperatorZeros(LinearOperator):
             raise ValueError("A zero operator is always singular.")
         if is_positive_definite:
             raise ValueError("A zero operator is always not positive-definite.")
-        lead = () if batch_shape is None else to_shape(batch_shape)
+        batch_dims = () if batch_shape is None else to_shape(batch_shape)
         super().__init__(
             float32 if dtype is None else as_dtype(dtype),
-            (*lead, rows, columns),
+            (*batch_dims, rows, columns),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,

@@ -11,7 +11,7 @@ from ..core.ops.linear_systems import broadcast_batches, solve
 from ..core.ops.lu_factors import det, slogdet
 from ..core.ops.matrix_products import matmul
 from ..core.values.tensor import Tensor
-from .arguments import check_tensor, common, operators_of
+from .arguments import check_tensor, common_batch_shape, operators_of
 from .base import LinearOperator
 from .diagonal import LinearOperatorDiag
 
@@ -93,7 +93,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             shapes.append(self._d.shape[:-1])
         super().__init__(
             self._base.dtype,
-            (*common([self._base], *shapes), *self._base.shape[-2:]),
+            (*common_batch_shape([self._base], *shapes), *self._base.shape[-2:]),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,

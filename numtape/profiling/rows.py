@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.log.op import CODES
 from ..core.plan.plan import (
-    CALLED,
-    COPIED,
+    CALL_FIXED,
+    CALL_VARIADIC,
+    COPY_BYTES,
     FUSED,
     G_BODY,
     G_CODE_END,
     G_KIND,
     G_ROWS,
     G_ROWS_END,
-    JOINED,
     LANES_GROUP,
     SHARED,
     Plan,
 )
 from ..core.values.spec import SPECS
-from ..kernels.passes.layout import CALL
+from ..kernels.passes.layout import CALL_COST
 
 if TYPE_CHECKING:
     from ..core.log.log import Log
@@ -68,7 +68,7 @@ def groups_of(log: Log, plan: Plan) -> list[list[Row]]:
     for g, group in enumerate(plan.arrays["groups"].tolist()):
         rows = order[group[G_ROWS] : group[G_ROWS_END]]
         specs = [SPECS.specs[log.spec[row]] for row in rows]
-        weights = [spec.size + CALL for spec in specs]
+        weights = [spec.size + CALL_COST for spec in specs]
         total_weight = sum(weights)
         groups.append(
             [
@@ -93,7 +93,7 @@ def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
     """Return the kind of kernel that computes each row of a group."""
     kind = group[G_KIND]
     if kind > LANES_GROUP:
-        by_numpy = g in plan.by_hand and g not in plan.tried
+        by_numpy = g in plan.numpy_groups and g not in plan.kernel_first
         return [COPY if kind == SHARED else HOST if by_numpy else ARRAY] * count
     ways = []
     end = -1  # end of the steps that the last fused loop replaces
@@ -101,11 +101,11 @@ def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
     for k, (kernel, _, places, replaced, _) in enumerate(steps):
         if kernel == FUSED:
             end = k + places + replaced
-        elif kernel == COPIED:
+        elif kernel == COPY_BYTES:
             ways.append(COPY)
-        elif kernel in (CALLED, JOINED):
+        elif kernel in (CALL_FIXED, CALL_VARIADIC):
             ways.append(ARRAY)
-        elif kernel > COPIED:
+        elif kernel > COPY_BYTES:
             ways.append(LOOP if k <= end else LANES)
     assert len(ways) == count
     return ways

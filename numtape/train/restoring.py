@@ -23,26 +23,26 @@ class Restoration:
     """The content of a file, and the objects of the program that its nodes are bound to.
 
     Args:
-      where: The file's name.
+      filename: The file's name.
       nodes: The file's graph; see `ObjectGraph`.
       arrays: The file's arrays.
       without: Classes whose instances are not restored.
 
     Attributes:
-      left: The arrays that no variable has been restored from yet.
+      unused: The arrays that no variable has been restored from yet.
     """
 
     def __init__(
         self,
-        where: str,
+        filename: str,
         nodes: list[Any],
         arrays: dict[str, Any],
-        without: type | tuple[type, ...] = (),
+        excluded: type | tuple[type, ...] = (),
     ) -> None:
-        self._without = without
-        self.where, self.nodes, self.left = where, nodes, dict(arrays)
+        self._excluded = excluded
+        self.filename, self.nodes, self.unused = filename, nodes, dict(arrays)
         self._bound: WeakObjectMap[int] = WeakObjectMap()  # an object's node
-        self._keepers: WeakObjectMap[int] = WeakObjectMap()  # optimizers' nodes
+        self._optimizers: WeakObjectMap[int] = WeakObjectMap()  # optimizers' nodes
 
     def begin(
         self,
@@ -67,7 +67,7 @@ class Restoration:
     def _bind(
         self,
         pairs: list[tuple[Any, int]],
-        before: Callable[[Any], None] | None = None,
+        before_listening: Callable[[Any], None] | None = None,
         required: Iterable[Variable] | None = None,
         skipped: list[str] | None = None,
     ) -> None:
@@ -76,27 +76,27 @@ class Restoration:
         matches: list[tuple[Variable, str]] = []
         self._walk(pairs, bound, matches, skipped)
         # Slots of optimizers are named after variables, which must be bound first.
-        keepers = [
+        optimizers = [
             (obj, k)
-            for obj, k in [*bound.values(), *self._keepers]
+            for obj, k in [*bound.values(), *self._optimizers]
             if hasattr(obj, "_nt_saved_names")
         ]
-        for obj, number in keepers:
-            own, node = self._parts(obj, number, bound), self.nodes[number]
-            children = [(own[name], k) for name, k in node.items() if name in own]
+        for obj, number in optimizers:
+            obj_parts, node = self._parts(obj, number, bound), self.nodes[number]
+            children = [(obj_parts[name], k) for name, k in node.items() if name in obj_parts]
             self._walk(children, bound, matches, skipped)
         if required is not None:
             self._check_complete(required, {id(v) for v, _ in matches}, {key for _, key in matches})
-        _assign_values([v for v, _ in matches], [self.left[key] for _, key in matches])
+        _assign_values([v for v, _ in matches], [self.unused[key] for _, key in matches])
         for _, key in matches:
-            self.left.pop(key, None)
+            self.unused.pop(key, None)
         for obj, number in bound.values():
-            self._remember(obj, number)
+            self._store_binding(obj, number)
         for obj, number in bound.values():
             if not isinstance(obj, Variable):
-                if before is not None:
-                    before(obj)
-                if self._lacks(obj, number):
+                if before_listening is not None:
+                    before_listening(obj)
+                if self._awaits_parts(obj, number):
                     wait(obj, self._on_new_parts)
 
     def _walk(
@@ -114,23 +114,23 @@ class Restoration:
             node = self.nodes[number]
             if isinstance(obj, Variable) != isinstance(node, str):
                 raise ValueError(
-                    f"{self.where} has {'a value' if isinstance(node, str) else 'parts'} where the "
-                    f"program has {obj!r}."
+                    f"{self.filename} has {'a value' if isinstance(node, str) else 'parts'} where "
+                    f"the program has {obj!r}."
                 )
             if isinstance(node, str):
-                if node in self.left:
-                    wrong = self._wrong(obj, node)
-                    if wrong is None:
+                if node in self.unused:
+                    error = self._mismatch_error(obj, node)
+                    if error is None:
                         matches.append((obj, node))
                     elif skipped is None:
-                        raise wrong
+                        raise error
                     else:
-                        skipped.append(str(wrong))
+                        skipped.append(str(error))
                 else:  # another variable was restored from it
                     del bound[id(obj)]
                 continue
-            own = self._parts(obj, number, bound)
-            pairs.extend((own[name], k) for name, k in node.items() if name in own)
+            obj_parts = self._parts(obj, number, bound)
+            pairs.extend((obj_parts[name], k) for name, k in node.items() if name in obj_parts)
 
     def _parts(
         self, obj: object, number: int, bound: dict[int, tuple[Any, int]] | None = None
@@ -142,26 +142,26 @@ class Restoration:
             return self._bound.get(variable) if entry is None else entry[1]
 
         if not hasattr(obj, "_nt_saved_names"):
-            return parts(obj, self._without)
+            return parts(obj, self._excluded)
         node, names = self.nodes[number], alternative_names(obj, number_of)
         if names.keys() & node.keys():
             raise UnimplementedError(
-                f"An earlier numtape wrote {self.where}, which does not record the variables of "
+                f"An earlier numtape wrote {self.filename}, which does not record the variables of "
                 f"the optimizer's values."
             )
         stored = dict(name.split(": ", 1) for name in node if ": " in name)
-        for place, by_place, now in (name.partition(": ") for name in names.values()):
-            if by_place and stored.get(place, now) != now:
+        for place, is_by_place, variable_name in (name.partition(": ") for name in names.values()):
+            if is_by_place and stored.get(place, variable_name) != variable_name:
                 raise ValueError(
-                    f"{self.where} has the optimizer's {place!r} for a variable {stored[place]!r}, "
-                    f"but the program's optimizer has {now!r} at this index. Add the variables "
-                    f"that it trains, or their model, to the checkpoint: then their order does "
-                    f"not matter."
+                    f"{self.filename} has the optimizer's {place!r} for a variable "
+                    f"{stored[place]!r}, but the program's optimizer has {variable_name!r} at this "
+                    f"index. Add the variables that it trains, or their model, to the checkpoint: "
+                    f"then their order does not matter."
                 )
-        return named_parts(obj, number_of, self._without)
+        return named_parts(obj, number_of, self._excluded)
 
     def _check_complete(
-        self, required: Iterable[Variable], restored_ids: set[int], taken: set[str]
+        self, required: Iterable[Variable], restored_ids: set[int], used_keys: set[str]
     ) -> None:
         """Check that all required variables are restored and no value is unused."""
         missing = [v.name for v in required if id(v) not in restored_ids]
@@ -173,22 +173,24 @@ class Restoration:
             for k in node.values()
             if isinstance(self.nodes[k], str)
         }
-        left = [
+        unused_keys = [
             key.partition("/.ATTRIBUTES")[0]
-            for key in self.left
-            if key not in taken | optional_keys
+            for key in self.unused
+            if key not in used_keys | optional_keys
         ]
         problem = ""
         if missing:
             problem += f" It has no values for {len(missing)} variables: {missing[:5]}."
-        if left:
-            problem += f" The model has no variables for {len(left)} values: {left[:5]}."
+        if unused_keys:
+            problem += (
+                f" The model has no variables for {len(unused_keys)} values: {unused_keys[:5]}."
+            )
         if problem:
-            raise ValueError(f"{self.where} does not match the model.{problem}")
+            raise ValueError(f"{self.filename} does not match the model.{problem}")
 
-    def _wrong(self, variable: Variable, key: str) -> Exception | None:
+    def _mismatch_error(self, variable: Variable, key: str) -> Exception | None:
         """Return an error if a variable cannot be restored from a key, else None."""
-        array = self.left[key]
+        array = self.unused[key]
         if array.shape != tuple(variable.shape):
             return ValueError(
                 f"Received incompatible tensor with shape {array.shape} when attempting to "
@@ -201,45 +203,46 @@ class Restoration:
             )
         return None
 
-    def _remember(self, obj: object, number: int) -> None:
+    def _store_binding(self, obj: object, number: int) -> None:
         self._bound.put(obj, number)
         if hasattr(obj, "_nt_saved_names"):
-            self._keepers.put(obj, number)
+            self._optimizers.put(obj, number)
 
     def _is_bound(self, obj: object) -> bool:
         return obj in self._bound
 
-    def _lacks(self, obj: object, number: int) -> bool:
-        """Whether values are left for parts that an object does not have yet."""
-        own = self._parts(obj, number)
+    def _awaits_parts(self, obj: object, number: int) -> bool:
+        """Whether unused values belong to parts that an object does not have yet."""
+        obj_parts = self._parts(obj, number)
         return any(
-            name not in own and self._holds(k, set()) for name, k in self.nodes[number].items()
+            name not in obj_parts and self._has_unused(k, set())
+            for name, k in self.nodes[number].items()
         )
 
-    def _holds(self, number: int, visited: set[int]) -> bool:
-        """Whether values are left for a node or its parts."""
+    def _has_unused(self, number: int, visited: set[int]) -> bool:
+        """Whether a node or its parts have unused values."""
         node = self.nodes[number]
         if isinstance(node, str):
-            return node in self.left
+            return node in self.unused
         if number in visited:
             return False
         visited.add(number)
-        return any(self._holds(k, visited) for k in node.values())
+        return any(self._has_unused(k, visited) for k in node.values())
 
     def _on_new_parts(self, obj: object) -> bool:
         """Restore new parts of an object; return whether to keep listening for more."""
         number = self._bound.get(obj)
         if number is None:
             return False
-        own, node = self._parts(obj, number), self.nodes[number]
-        fresh = [
-            (own[name], k)
+        obj_parts, node = self._parts(obj, number), self.nodes[number]
+        new_pairs = [
+            (obj_parts[name], k)
             for name, k in node.items()
-            if name in own and not self._is_bound(own[name])
+            if name in obj_parts and not self._is_bound(obj_parts[name])
         ]
-        if fresh:
-            self._bind(fresh)
-        return self._lacks(obj, number)
+        if new_pairs:
+            self._bind(new_pairs)
+        return self._awaits_parts(obj, number)
 
     def complete(self) -> None:
         """Restore new parts of all bound objects that did not notify of their change."""
@@ -249,7 +252,7 @@ class Restoration:
 
     def unmatched_variables(self, root: Any) -> list[Variable]:
         """Return the variables inside a root that were not restored."""
-        graph = ObjectGraph(root, self._without)
+        graph = ObjectGraph(root, self._excluded)
         return [v for v in graph.variables.values() if not self._is_bound(v)]
 
 
@@ -290,7 +293,7 @@ class CheckpointLoadStatus:
           AssertionError: If a value or a variable is unmatched.
         """
         self._restoration.complete()
-        for key in self._restoration.left:
+        for key in self._restoration.unused:
             raise AssertionError(
                 f"Unresolved object in checkpoint (root).{_with_dots(key)}: the program has no "
                 f"variable for {key!r}"
@@ -329,11 +332,11 @@ class CheckpointLoadStatus:
           AssertionError: If only the root matches.
         """
         self._restoration.complete()
-        own = parts(self._checkpoint)
-        if not any(name in own for name in self._restoration.nodes[0]):
+        root_parts = parts(self._checkpoint)
+        if not any(name in root_parts for name in self._restoration.nodes[0]):
             raise AssertionError(
                 f"Nothing to load. No parts of {self._checkpoint!r} are in "
-                f"{self._restoration.where}."
+                f"{self._restoration.filename}."
             )
         return self
 
@@ -355,10 +358,11 @@ class CheckpointLoadStatus:
 class InitializationOnlyStatus:
     """The status of ``restore(None)``, which restores nothing."""
 
-    def _refuse(self) -> NoReturn:
+    def _raise_no_checkpoint(self) -> NoReturn:
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
-    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _refuse
+    assert_consumed = assert_existing_objects_matched = _raise_no_checkpoint
+    assert_nontrivial_match = _raise_no_checkpoint
 
     def expect_partial(self) -> InitializationOnlyStatus:
         """Do nothing.
@@ -373,4 +377,4 @@ class InitializationOnlyStatus:
 
     def run_restore_ops(self, session: object = None) -> NoReturn:
         """Raise an AssertionError: there is no checkpoint to restore."""
-        self._refuse()
+        self._raise_no_checkpoint()

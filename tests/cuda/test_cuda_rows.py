@@ -49,7 +49,7 @@ def program(dtype, n, loads, *parts):
 def row_kernel(name, dtype, n):
     count = OPERANDS[name]
     made = program(dtype, n, ("each",) * count, (name, tuple(range(count))))
-    return lambda: fusion.function(made), fusion.parameters(made)
+    return lambda: fusion.compile_kernel(made), fusion.parameters(made)
 
 
 @pytest.fixture
@@ -259,9 +259,9 @@ def both(dtype, n):
 def test_several_ops_on_a_row_stay_in_registers(threads, make, dtype, n, most):
     """Operands that several ops share are loaded once."""
     made = make(dtype, n)
-    checked(lambda: fusion.function(made), fusion.parameters(made), most)
+    checked(lambda: fusion.compile_kernel(made), fusion.parameters(made), most)
     pieces = made.tiling.pieces * (2 if dtype == "float64" else 1)
-    moved = memory(fusion.function(made), fusion.parameters(made))
+    moved = memory(fusion.compile_kernel(made), fusion.parameters(made))
     found = {key[:9]: count for key, count in moved.items() if "shared" not in key}
     assert found == {"ld.global": len(made.loads) * pieces, "st.global": len(made.stores) * pieces}
 
@@ -271,11 +271,11 @@ def test_layer_norm_sums_its_gradients_in_registers(threads):
     made = layer_norm("float32", 4096)
     normal, gradient = 7, 1  # whose sums are the gradients of gamma and beta
     made = made._replace(stores=(6, 8), sums=(gradient, normal))
-    checked(lambda: fusion.function(made), fusion.parameters(made), 128)
-    moved = memory(fusion.function(made), fusion.parameters(made))
+    checked(lambda: fusion.compile_kernel(made), fusion.parameters(made), 128)
+    moved = memory(fusion.compile_kernel(made), fusion.parameters(made))
     # Once per row, and once at the end.
     assert moved["st.global.v4.f32"] == made.tiling.pieces * 4
-    assert "normalize_grad(" not in fusion.text_of(made)  # the normalized row is there
+    assert "normalize_grad(" not in fusion.kernel_source(made)  # the normalized row is there
 
 
 def test_every_op_on_rows_is_compiled_here():
@@ -283,7 +283,7 @@ def test_every_op_on_rows_is_compiled_here():
         importlib.import_module(f"numtape.kernels.cuda.{name}") for name in ("rows", "arrays")
     )
     assert set(rows.FUNCTIONS_OF_ROWS) == {*OPERANDS, "normalized_grad"}
-    assert set(OPERANDS) == set(fusion.ROWS) == set(arrays.BY_ROW)
+    assert set(OPERANDS) == set(fusion.ROW_OPS) == set(arrays.BY_ROW)
 
 
 def test_warps_and_threads_are_those_of_kernels(threads):

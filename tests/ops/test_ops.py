@@ -369,7 +369,7 @@ def test_every_op_on_arrays_has_a_launch_or_is_left_to_the_host(tf):
     from numtape.core.cuda.ops.array import MAKERS as LAUNCHES
     from numtape.core.log.op import ARRAY, CODES, REDUCTION
 
-    on_rows = {  # by the names of their kernels: `core.cuda.fusion.ROWS`
+    on_rows = {  # by the names of their kernels: `core.cuda.fusion.ROW_OPS`
         "LogSoftmax",
         "LogSoftmaxGrad",
         "Normalize",

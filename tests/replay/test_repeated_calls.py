@@ -457,7 +457,7 @@ def test_hot_functions_are_compiled(monkeypatch):
             if thread.name == "numtape compiler":
                 thread.join()
     (path,) = paths(function)
-    assert path.recording._prepared.new_program().plan.better is None
+    assert path.recording._prepared.new_program().plan.fused is None
     assert path.recording._prepared._template.plan.done == -1  # it is the better one
     made, left = path.repeated_call, call_words.LEFT
     assert made.holds() and made._words[left] > 1 << 61

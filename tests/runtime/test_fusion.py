@@ -155,8 +155,8 @@ def test_sizes_and_threads(tf, size, monkeypatch):
 def waited(plan):
     """Wait for the loops of a plan that is hot."""
     for _ in range(2000):
-        if plan.better is not None:
-            return plan.better
+        if plan.fused is not None:
+            return plan.fused
         time.sleep(0.01)
     raise AssertionError("no loops came")
 

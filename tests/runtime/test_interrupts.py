@@ -364,7 +364,7 @@ def test_interrupted_sweeps_have_the_memory_that_they_bind():
                 "places": (worker.places, address_of(worker.places)),
             }
             for name, (memory, at) in pairs.items():
-                assert put[slots[f"room.{name}"]] == at
+                assert put[slots[f"memory.{name}"]] == at
                 assert 0 <= at - address_of(memory) < 64
                 assert memory.size >= size
 

@@ -44,7 +44,7 @@ def test_any_plan_gives_the_same_bits(tf, block, monkeypatch):
         known = {}
         chosen = itertools.product([128, 384, 1024], [1, 3], [1, cpu.LARGE])
         for width, threads, large in chosen:
-            monkeypatch.setattr(plans, "WIDEST", width)
+            monkeypatch.setattr(plans, "MAX_BLOCK", width)
             monkeypatch.setattr(settings, "_threads", threads)
             monkeypatch.setattr(cpu, "LARGE", large)
             for pattern, (look, tape, keep) in patterns(program).items():
@@ -308,8 +308,8 @@ def test_parameters_of_kernels_that_are_forgotten_while_a_plan_is_made(tf):
         planner.plan.call = forgetting
         plan = planner.plan_for(log, [y._row], [], False)
         program = plan.arrays["program"]
-        addresses = program[program[:, 0] == plans.CALLED, 2].tolist()
-        kept = {address_of(x) for part in plan.keeps if type(part) is list for x in part}
+        addresses = program[program[:, 0] == plans.CALL_FIXED, 2].tolist()
+        kept = {address_of(x) for part in plan.keep_alive if type(part) is list for x in part}
         assert times and addresses and kept.issuperset(addresses)
 
 
@@ -587,8 +587,8 @@ def test_slots_that_another_plan_moved_are_not_used(tf, monkeypatch):
         first.append(shared())
         assert log.workspace.sweeper is sweeper
         worker = sweeper.workers[0]
-        assert block.set[block.slots["room.scratch"]] == worker.scratch[1]
-        assert block.set[block.slots["room.places"]] == address_of(worker.places)
+        assert block.set[block.slots["memory.scratch"]] == worker.scratch[1]
+        assert block.set[block.slots["memory.places"]] == address_of(worker.places)
     assert len(set(first)) == 1
 
 

@@ -27,13 +27,13 @@ def cpu_alone(tf):
 def following(monkeypatch):
     """The number of groups fused with another one, for each plan."""
     counts = []
-    fill = plans.Plan._fill
+    fill = plans.Plan._assign_kernels
 
     def counted(self, log):
         fill(self, log)
         counts.append(int(np.count_nonzero(self.arrays["groups"][:, plans.G_BLOCKS])))
 
-    monkeypatch.setattr(plans.Plan, "_fill", counted)
+    monkeypatch.setattr(plans.Plan, "_assign_kernels", counted)
     return counts
 
 

@@ -112,7 +112,7 @@ def test_a_program_of_small_vectors_is_one_group(tf, monkeypatch):
     tape.gradient(z, x).numpy()
     kinds = made[-1].arrays["groups"][:, plans.G_KIND].tolist()
     assert kinds == [plans.SMALL]
-    assert not made[-1].by_hand
+    assert not made[-1].numpy_groups
 
 
 @pytest.mark.records
@@ -150,7 +150,7 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
     )
     for y, value in zip(found, expected, strict=True):
         np.testing.assert_array_equal(y, value)
-    assert not program_of(function).plan.by_hand
+    assert not program_of(function).plan.numpy_groups
 
 
 @pytest.mark.numtape_only(reason="numtape's table")
@@ -164,7 +164,7 @@ def test_the_table_of_calls_is_forgotten_with_the_numbers(tf):
 
 @pytest.mark.numtape_only(reason="numtape's table")
 def test_a_full_table_of_calls_is_no_error(tf, monkeypatch):
-    monkeypatch.setattr(CALLS, "MOST", 0)
+    monkeypatch.setattr(CALLS, "MAX_ENTRIES", 0)
     x = tf.constant([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]])
     for k in range(6):
         assert x[0, k : k + 2].numpy().tolist() == [k + 1.0, k + 2.0]

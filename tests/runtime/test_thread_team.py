@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from interruption import interrupted_at_each_line
 from log_queries import fresh_log
-from numtape.kernels.constants import TEAM_HIRED, TEAM_HOME
+from numtape.kernels.constants import TEAM_HIRED, TEAM_LEFT
 from processes import run as run_script
 
 from numtape.core import settings
@@ -79,7 +79,7 @@ def test_who_comes_too_late_is_not_waited_for_at_the_next_sweep(tf, monkeypatch)
         for _ in range(3):
             assert float(tf.reduce_sum(tf.ones(70_000))) == 70_000.0
             words = teams[0]._words
-            assert words[8 * TEAM_HIRED] == words[8 * TEAM_HOME] == 1
+            assert words[8 * TEAM_HIRED] == words[8 * TEAM_LEFT] == 1
 
 
 def test_who_was_hired_when_an_interrupt_came_is_hired_again(tf, monkeypatch):

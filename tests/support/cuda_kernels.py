@@ -208,7 +208,7 @@ def check_summed():
 
     rows, n = 20_000, 1024
     if tf.config.simulated():
-        rows, n, fusion.BUSY, axes.SHORTEST, axes.FEWEST = 9, 68, 2, 4, 4
+        rows, n, fusion.MIN_BLOCKS, axes.SHORTEST, axes.FEWEST = 9, 68, 2, 4, 4
     layer = tf.keras.layers.LayerNormalization(center=False, scale=False)
     arrays = [RANDOM.normal(size=size).astype("float32") for size in ((rows, n), n, n, (rows, n))]
     found = []

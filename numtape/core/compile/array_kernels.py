@@ -118,7 +118,7 @@ def _compile_kernel(
         room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
         jit = importlib.import_module("numtape.kernels.jit")
         function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
-        # Reductions are loops over memory: longer optimization pays.
+        # Reductions are loops over memory, for which more optimization pays off.
         compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
         built: disk.Built = compile_unit(
             symbol, [CompiledFunction(symbol, compile_function(function), [""] * count)]

@@ -37,7 +37,11 @@ _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 _UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
-    "share": {"assist": "cpu.thread_team", "lanes": "cpu.groups", "units": "cpu.groups"},
+    "share": {
+        "assist": "cpu.thread_team",
+        "run_lane_group": "cpu.groups",
+        "run_units": "cpu.groups",
+    },
     "recall": {"recall": "passes.replay_rows", "repeat": "passes.replay_rows"},
     "graft": {"graft": "passes.replay_rows"},
     "plan": {"plan": "passes.plan"},

@@ -14,18 +14,18 @@ from ..values.memory import Array, reserve_zeros, view
 class Lanes:
     """Addresses of lane kernels by op, operand dtype and result dtype; 0 if not compiled yet.
 
-    Like the arrays of other tables, this one never moves, and an address is entered atomically.
+    Like the arrays of other tables, this one never moves, and addresses are stored atomically.
     """
 
-    MOST = 1024  # ops with lane kernels
+    MAX_OPS = 1024  # ops with lane kernels
 
     def __init__(self) -> None:
         self.dtypes = len(DTYPES)
-        self.kernels = reserve_zeros((self.MOST, self.dtypes, self.dtypes), np.int64)
+        self.kernels = reserve_zeros((self.MAX_OPS, self.dtypes, self.dtypes), np.int64)
 
-    def add(self, lane: int, operand: int, result: int, address: int) -> None:
+    def add(self, op_index: int, operand: int, result: int, address: int) -> None:
         """Enter a kernel."""
-        self.kernels[lane, operand, result] = address
+        self.kernels[op_index, operand, result] = address
 
 
 LANES = Lanes()
@@ -43,17 +43,17 @@ class Calls:
     while the table is cleared is lost, and created again when needed.
 
     Attributes:
-      arrays: Arrays that entries refer to by address; plans hold `lists`. Clearing the table
-        replaces this list: an entry that another thread adds meanwhile is in the old one.
+      arrays: Arrays that entries refer to by address; plans hold `referenced_arrays`. Clearing the
+        table replaces this list: an entry that another thread adds meanwhile is in the old one.
     """
 
-    MOST = 1 << 14
+    MAX_ENTRIES = 1 << 14
 
     def __init__(self) -> None:
         self.first = reserve_zeros((CAPACITY,), np.int32)
-        self.entries = reserve_zeros((self.MOST, 8), np.int64)
+        self.entries = reserve_zeros((self.MAX_ENTRIES, 8), np.int64)
         self.arrays: list[Array] = []
-        self._before: list[Array] = []
+        self._arrays_before: list[Array] = []
         self._codes: list[int] = []
         self._numbers = count()  # of entries, which reuse positions cyclically
         self._start = 0  # the first number since the table was cleared
@@ -72,23 +72,23 @@ class Calls:
         """Enter a kernel, or 0 for a row without one. Returns False if the table is full."""
         start = self._start
         number = next(self._numbers)
-        if number - start >= self.MOST:
+        if number - start >= self.MAX_ENTRIES:
             return False
-        place = number % len(self.entries)
+        position = number % len(self.entries)
         if parameters is not None:
             self.arrays.append(parameters)
         specs = [*specs, -1, -1, -1][:4]
-        self.entries[place, 1:] = *specs, kernel, address, units
+        self.entries[position, 1:] = *specs, kernel, address, units
         self._codes.append(code)
         firsts, nexts = self._first_view, self._next_view
         if self._start == start:  # atomic: no calls from here on
-            nexts[place] = firsts[code] - 1
-            firsts[code] = place + 1
+            nexts[position] = firsts[code] - 1
+            firsts[code] = position + 1
         return True
 
-    def lists(self) -> tuple[list[Array], list[Array]]:
+    def referenced_arrays(self) -> tuple[list[Array], list[Array]]:
         """Objects that all current entries refer to by address."""
-        return self._before, self.arrays
+        return self._arrays_before, self.arrays
 
     def clear(self) -> None:
         """Remove all entries."""
@@ -97,14 +97,14 @@ class Calls:
         codes: list[int] = []
         arrays: list[Array] = []
         # atomic: see core.values.intern_table
-        swapped = self._codes
+        old_codes = self._codes
         self._codes = codes
         # end atomic
         self._start = next(self._numbers) + 1
-        for code in swapped:
+        for code in old_codes:
             self.first[code] = 0
         # atomic: see core.values.intern_table
-        self._before = self.arrays
+        self._arrays_before = self.arrays
         self.arrays = arrays
         # end atomic
 

@@ -106,7 +106,7 @@ def has_small_kernels() -> bool:
 
 @cache
 def _module(name: str) -> Any:
-    """SciPy's module, loaded without the package around it, which takes five times as long."""
+    """Load a SciPy module without importing its package, which takes five times as long."""
     full_name = f"scipy.linalg.{name}"
     scipy = importlib.util.find_spec("scipy")  # finds it without importing it
     if full_name not in sys.modules and scipy is not None and scipy.origin is not None:

@@ -65,8 +65,8 @@ class CpuExecutor:
         if plan.views or plan.aliases:
             finish(log, plan)
         POOL.swept()
-        plan.turns = turns = plan.turns + 1
-        try_fast_path = turns >= repeated_evaluation.TURNS and not turns & (turns - 1)
+        plan.python_runs = runs = plan.python_runs + 1
+        try_fast_path = runs >= repeated_evaluation.TURNS and not runs & (runs - 1)
         if try_fast_path and not (retain or plan.work > LONG_WORK):
             repeated_evaluation.prepare(log, work, plan, self, sweeper.HOT)
 
@@ -81,7 +81,7 @@ class CpuExecutor:
         """Return a program that computes rows repeatedly; ``compiled`` now, or when it is hot."""
         plan = Planner(log).plan_for(log, required, [], False) if required else None
         if plan is not None:
-            plan.own()
+            plan.copy_arrays()
             if compiled:
                 plan = fuse.fuse_plan(log, plan)
         return CpuProgram(log, required, plan)
@@ -125,8 +125,8 @@ class CpuProgram:
         plan, log = self.plan, self.log
         if plan is None:
             return
-        if plan.better is not None:
-            plan = self.plan = plan.better
+        if plan.fused is not None:
+            plan = self.plan = plan.fused
         if plan.buffers:
             cell, buffers = self.cell, log.buffers
             for row, spec in plan.buffers:
@@ -140,9 +140,9 @@ class CpuProgram:
         plan = self.plan
         if plan is None:
             return Direct(0, 0, 0, 0, 0, None, ())
-        plan = self.plan = plan.better or plan
+        plan = self.plan = plan.fused or plan
         large = any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers)
-        if large or plan.by_hand or plan.work > LONG_WORK:
+        if large or plan.numpy_groups or plan.work > LONG_WORK:
             return None
         self.sweeper._fit(plan)
         block = self.sweeper.sweep

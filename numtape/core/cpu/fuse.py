@@ -29,8 +29,10 @@ from ..compile.lane_kernels import compile_written, writers
 from ..log.log import Log
 from ..log.op import CODES, ELEMENTWISE
 from ..plan.plan import (
-    CALLED,
-    COPIED,
+    BROADCAST,
+    CALL_FIXED,
+    CALL_VARIADIC,
+    COPY_BYTES,
     COUNT,
     FUSED,
     G_BODY,
@@ -40,11 +42,9 @@ from ..plan.plan import (
     G_ROWS,
     G_ROWS_END,
     G_STRIDE,
-    JOINED,
     LANES_GROUP,
     PLACES,
     SMALL,
-    SPREAD,
     STEP,
     Plan,
 )
@@ -87,8 +87,8 @@ class _Group:
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
         # Loads of broadcast operands of a lane group have their own slots, so they can come first.
-        self.spreads = [step for step in steps if step[0] == SPREAD and not self.scalar]
-        self.steps = [step for step in steps if step[0] != SPREAD or self.scalar]
+        self.spreads = [step for step in steps if step[0] == BROADCAST and not self.scalar]
+        self.steps = [step for step in steps if step[0] != BROADCAST or self.scalar]
         order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS_END]].tolist()
         self.rows = _scalars(self.steps, order) if self.scalar else order
         self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that computes it
@@ -122,7 +122,7 @@ def _scalars(steps: list[list[int]], order: list[int]) -> list[int]:
     scalars, at = [], 0
     for kernel, *_ in steps:
         scalars.append(order[at] if kernel // COUNT == 1 else -1)
-        at += kernel >= COUNT or kernel in (COPIED, CALLED, JOINED)
+        at += kernel >= COUNT or kernel in (COPY_BYTES, CALL_FIXED, CALL_VARIADIC)
     return scalars
 
 
@@ -203,7 +203,7 @@ _compiling = threading.Lock()
 
 
 def later(log: Log, plan: Plan) -> None:
-    """Make ``plan.better`` in another thread, without waiting for it."""
+    """Make ``plan.fused`` in another thread, without waiting for it."""
     plan.done = -1
     rows: Any = _Rows(log)
 
@@ -212,7 +212,7 @@ def later(log: Log, plan: Plan) -> None:
         if threading.main_thread().is_alive():
             with _compiling:
                 better = fuse_plan(rows, plan)
-            plan.better = better if better is not plan else None
+            plan.fused = better if better is not plan else None
 
     try:
         threading.Thread(target=work, name="numtape compiler").start()
@@ -284,7 +284,7 @@ def _write_group(group: _Group, runs: list[InstructionRun]) -> list[list[int]]:
     return instructions
 
 
-_addresses: dict[str, int] = {}  # of loops, because code is never unloaded
+_addresses: dict[str, int] = {}  # of compiled loops, whose code is never unloaded
 
 
 def _compile_loop(loop: object, scalar: bool) -> int:

@@ -51,16 +51,16 @@ _API = {
     "NEXT_ENTRY": "PyDict_Next",
     "CLEAR_DICT": "PyDict_Clear",
     "CLEAR_SET": "PySet_Clear",
-    "HAS": "PySet_Contains",
-    "REFERENT": "PyWeakref_GetObject",
+    "SET_CONTAINS": "PySet_Contains",
+    "GET_REFERENT": "PyWeakref_GetObject",
     "CALL": "PyObject_CallNoArgs",
-    "CALL_WITH": "PyObject_CallOneArg",
-    "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "CALL_ONE_ARG": "PyObject_CallOneArg",
+    "VECTORCALL": "PyObject_Vectorcall",
     "TO_INT": "PyLong_AsSsize_t",
     "FROM_INT": "PyLong_FromSsize_t",
-    "KEEP": "Py_IncRef",
-    "DROP": "Py_DecRef",
-    "CLEAR": "PyErr_Clear",
+    "INCREF": "Py_IncRef",
+    "DECREF": "Py_DecRef",
+    "CLEAR_ERROR": "PyErr_Clear",
 }
 _OF_LOG = (
     "evaluate_fast_paths",
@@ -141,10 +141,10 @@ class _Code:
                 "LIST": list,
                 "LOCAL": local,
                 "LOG_NAME": sys.intern("log"),
-                "LOOKING_NAME": sys.intern("evaluating"),
+                "EVALUATING_NAME": sys.intern("evaluating"),
                 "EMPTY": np.empty,
-                "TEND": POOL.swept,
-                "DROPPED": liveness.release,
+                "TRIM_BUFFERS": POOL.swept,
+                "RELEASE_TENSORS": liveness.release,
                 "ZERO": 0,
                 "LIMIT": SWEEP_ROWS - SLACK,
                 "BYTES_LIMIT": SWEEP_BYTES,
@@ -204,13 +204,13 @@ def describe() -> str:
 _of_types: dict[type, dict[str, Any]] = {}
 
 
-def _names(kind: type) -> dict[str, Any]:
+def _names(cls: type) -> dict[str, Any]:
     """The dictionary of a class itself; ``vars`` returns a proxy."""
-    names = _of_types.get(kind)
+    names = _of_types.get(cls)
     if names is None:
-        (names,) = gc.get_referents(kind.__dict__)
-        assert names is not None and names.keys() == kind.__dict__.keys()
-        _of_types[kind] = names
+        (names,) = gc.get_referents(cls.__dict__)
+        assert names is not None and names.keys() == cls.__dict__.keys()
+        _of_types[cls] = names
     return names
 
 
@@ -245,7 +245,7 @@ def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
 def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
     """Return the data for machine code to run a plan; None if it cannot."""
     compared = getattr(plan, "compared", None)
-    if compared is None or settings.moved or plan.by_hand:
+    if compared is None or settings.moved or plan.numpy_groups:
         return None
     if any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers):
         return None
@@ -320,14 +320,14 @@ class RepeatedEvaluation(KeepAlive):
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
             "OPERANDS_HERE": address_of(extra),
             "WANT": address_of(work.want),
-            "LOW": plan.low,
+            "FIRST_ROW": plan.low,
             "COUNT": len(index),
             "STRUCTURE": address_of(arrays["columns"]),
             "FLAGS": address_of(arrays["flags"]),
             "OPERANDS": address_of(arrays["operands"]),
             "OPERAND_COUNT": plan.operand_count,
             "ORDER": address_of(arrays["order"]),
-            "PLANNED": plan.rows,
+            "ORDER_COUNT": plan.rows,
             "SWEEP": addresses("sweep")["sweep"],
             "BLOCK": block.address,
             "BEGIN": block.address + 8 * slots["begin_group"],
@@ -365,8 +365,8 @@ class RepeatedEvaluation(KeepAlive):
         words = [
             id(generation) + slot_offset(type(generation), "number"),
             self._id(generation.number),
-            id(plan) + slot_offset(Plan, "better"),
-            self._id(plan.better),
+            id(plan) + slot_offset(Plan, "fused"),
+            self._id(plan.fused),
             id(running) + size,
             0,
         ]

@@ -60,7 +60,7 @@ def _draw_in_threads(address: int, out: Array, parameters: Array, units: int, th
         "counter": address_of(counter),
         "chunk": min(units // (CHUNKS * threads), LONG),
     }
-    blocks = [Block("units") for _ in range(threads)]
+    blocks = [Block("run_units") for _ in range(threads)]
     for block in blocks:
         for name, value in arguments.items():
             block.set[block.slots[name]] = value

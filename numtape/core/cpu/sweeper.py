@@ -16,7 +16,6 @@ from ..compile.passes import Block
 from ..log.log import Log
 from ..log.op import CODES
 from ..plan.plan import (
-    FEW,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -28,6 +27,7 @@ from ..plan.plan import (
     LANES_GROUP,
     SHARED,
     SMALL,
+    SMALL_ROW_SIZE,
     WHOLE,
     Plan,
 )
@@ -67,7 +67,7 @@ def _work_of(group: list[int]) -> int:
     if kind == SHARED:
         return 0
     steps = 1 if kind == WHOLE else max(1, group[G_CODE_END] - group[G_BODY])
-    work: int = steps * (FEW if kind == SMALL else group[G_SIZE])
+    work: int = steps * (SMALL_ROW_SIZE if kind == SMALL else group[G_SIZE])
     return work
 
 
@@ -83,34 +83,34 @@ class Worker:
         self.begun = np.zeros(8, np.int64)  # whether it assists now; one cache line
         self.set_for: Any = None  # the plan
 
-    def assist(self, plan: Plan, room: Block, team: int, hiring: int) -> Block:
-        """The control block of `assist`, set up for a plan; ``room`` is the execution's."""
+    def assist(self, plan: Plan, sweep: Block, team: int, hiring: int) -> Block:
+        """The control block of `assist`, set up for a plan that ``sweep`` executes."""
         block = self.assisting
         if block is None:
             block = Block("assist")
             block.take("log", self.columns, extra=self.extra)
             block.take("specs", SPECS)
             block.set[block.slots["cells"]] = self.columns.address
-            block.set[block.slots["room.counter"]] = address_of(self.counter)
+            block.set[block.slots["memory.counter"]] = address_of(self.counter)
             block.point("begun", self.begun, address_of(self.begun))
             self.assisting = block
         self.fit(plan, block)
         for name, array, address in plan.addresses:
             block.point(name, array, address)
-        for name in ("room.partials", "room.arena"):
-            block.set[block.slots[name]] = room.set[room.slots[name]]
+        for name in ("memory.partials", "memory.arena"):
+            block.set[block.slots[name]] = sweep.set[sweep.slots[name]]
         block.set[block.slots["team"]], block.set[block.slots["hiring"]] = team, hiring
         self.begun[0] = 0
         return block
 
     def share(self) -> tuple[Block, Block]:
-        """The control blocks of `lanes` and `units`, made at the first watched group."""
+        """The control blocks of `run_lane_group` and `run_units`, created when first needed."""
         if self.blocks is None:
-            lanes, units = Block("lanes"), Block("units")
+            lanes, units = Block("run_lane_group"), Block("run_units")
             lanes.take("log", self.columns, extra=self.extra)
             lanes.take("specs", SPECS)
             lanes.set[lanes.slots["cells"]] = self.columns.address
-            lanes.set[lanes.slots["room.counter"]] = address_of(self.counter)
+            lanes.set[lanes.slots["memory.counter"]] = address_of(self.counter)
             units.set[units.slots["counter"]] = address_of(self.counter)
             self.blocks = lanes, units
         return self.blocks
@@ -121,8 +121,8 @@ class Worker:
             self.scratch = aligned_buffer(plan.scratch)
         if 8 * plan.body > self.places.size:
             self.places = np.empty(16 * plan.body, np.int64)
-        block.set[block.slots["room.places"]] = address_of(self.places)
-        block.set[block.slots["room.scratch"]] = self.scratch[1]
+        block.set[block.slots["memory.places"]] = address_of(self.places)
+        block.set[block.slots["memory.scratch"]] = self.scratch[1]
 
 
 class Sweeper:
@@ -143,7 +143,7 @@ class Sweeper:
         self.sweep.take("log", columns, extra=log.extra)
         self.sweep.take("specs", SPECS)
         self.sweep.set[self.sweep.slots["cells"]] = columns.address
-        self.sweep.set[self.sweep.slots["room.counter"]] = address_of(self.counter)
+        self.sweep.set[self.sweep.slots["memory.counter"]] = address_of(self.counter)
         self.team: Team | None = None  # made when a group is first shared
         self.running: list[Any] = []  # calls of other threads
         self.abandoned = False  # whether interrupted calls still use it
@@ -173,12 +173,12 @@ class Sweeper:
         that justifies waking other threads.
         """
         sweep, slots = self.sweep, self.sweep.slots
-        call = sweep.call_without_gil if plan.work > LONG_WORK or plan.long else sweep.call
+        call = sweep.call_without_gil if plan.work > LONG_WORK or plan.was_slow else sweep.call
         began = perf_counter_ns() if plan.unsure else 0
         groups = plan.arrays["groups"]
         while (g := call()) < end:
             sweep.set[slots["begin_group"]] = g
-            alone = g in plan.by_hand or _work_of(groups[g].tolist()) >= WATCHED
+            alone = g in plan.numpy_groups or _work_of(groups[g].tolist()) >= WATCHED
             sweep.set[slots["computed"]] = int(alone)
             if alone:
                 with np.errstate(all="ignore"):  # inf and NaN are values like others
@@ -186,7 +186,7 @@ class Sweeper:
             else:  # from here on, other threads share this and later large groups
                 call = partial(self._together, log, plan)
         if plan.unsure:
-            plan.long = perf_counter_ns() - began > LONG_TIME
+            plan.was_slow = perf_counter_ns() - began > LONG_TIME
 
     def _together(self, log: Log, plan: Plan) -> int:
         """Run groups, sharing the large ones with other threads. Returns the group it stops at."""
@@ -236,7 +236,7 @@ class Sweeper:
                 done += work
                 if times is None and done < WATCHED and g + 1 < plan.n_groups:
                     continue
-                if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.by_hand:
+                if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.numpy_groups:
                     put[slots["n_groups"]] = g
                     self._until(log, plan, g)
                     self._place(log, plan, g)
@@ -279,8 +279,8 @@ class Sweeper:
         if plan.partials > self.partials[0].size:
             self.partials = aligned_buffer(plan.partials)
         self.workers[0].fit(plan, sweep)
-        put[slots["room.arena"]] = self.arena[1]
-        put[slots["room.partials"]] = self.partials[1]
+        put[slots["memory.arena"]] = self.arena[1]
+        put[slots["memory.partials"]] = self.partials[1]
         put[slots["n_groups"]] = plan.n_groups
         put[slots["large"]] = LARGE if settings.threads() > 1 else NEVER
         put[slots["watched"]] = WATCHED
@@ -290,7 +290,7 @@ class Sweeper:
 
     def _group(self, log: Log, plan: Plan, g: int) -> None:
         """Compute a group at which machine code stopped: one for NumPy, or a long one."""
-        by_hand = plan.by_hand.get(g)
+        by_hand = plan.numpy_groups.get(g)
         if by_hand is not None:
             row, inputs = by_hand
             op, attributes = CODES.entries[log.columns.code_view[row]]
@@ -352,7 +352,7 @@ class Sweeper:
                 block.point(name, array, address)
             worker.set_for = plan
         put[slots["g"]], put[slots["chunk"]] = g, chunk
-        put[slots["room.partials"]] = self.partials[1]
+        put[slots["memory.partials"]] = self.partials[1]
         return block.call_without_gil
 
     def _units(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...kernels.constants import HIRING, TEAM_HIRED, TEAM_HOME, TEAM_ROUND, TEAM_WORDS, TEAM_YIELD
+from ...kernels.constants import HIRING, TEAM_HIRED, TEAM_LEFT, TEAM_ROUND, TEAM_WORDS, TEAM_YIELD
 from ..settings import after_fork_in_child, inside_another
 from ..values.memory import address_of, aligned_buffer, view
 
@@ -65,7 +65,8 @@ class _Task:
     def finish(self) -> BaseException | None:
         """Wait until the call has ended, or cancel it if it has not started.
 
-        Its memory is in use until then, so interrupts do not end the wait. Returns the last one.
+        Interrupts do not end the wait, because the call uses its memory until it ends. Returns the
+        last interrupt, or None.
         """
         interrupt = None
         while not self.done:
@@ -103,13 +104,13 @@ class Team:
         words = self._words
         begin: int = next(self._hirings) * HIRING
         words[8 * TEAM_ROUND] = begin
-        words[8 * TEAM_HOME], words[8 * TEAM_HIRED] = 0, many
+        words[8 * TEAM_LEFT], words[8 * TEAM_HIRED] = 0, many
         return begin
 
     def dismiss(self) -> None:
         """Make all threads of the team leave."""
         words = self._words
-        words[8 * TEAM_HOME] = words[8 * TEAM_HIRED]
+        words[8 * TEAM_LEFT] = words[8 * TEAM_HIRED]
         words[8 * TEAM_ROUND] = -1
 
 
@@ -318,7 +319,7 @@ class Listening:
 
 
 def largest(arguments: Iterable[Any]) -> float:
-    """The largest number, or count of an array's elements, among arguments."""
+    """Return the largest argument, where an array counts as its number of elements."""
     return max(
         [x.size if isinstance(x, np.ndarray) and x.ndim else x for x in arguments], default=0.0
     )

@@ -364,7 +364,7 @@ def function(text: str, reductions: Sequence[tuple[str, str]], kernels: Sequence
     for name, dtype in reductions:
         scope[f"start_{name}_{dtype}"] = reduce.identity(name, dtype)
         scope[f"combine_{name}_{dtype}"] = reduce.COMBINE[f"{name}_{dtype}"]
-        scope[f"together_{name}_{dtype}"] = reduce.together(name, dtype)
+        scope[f"together_{name}_{dtype}"] = reduce.reduce_block(name, dtype)
     scope |= {f"kernel{k}": target.device(value) for k, value in enumerate(kernels)}
     exec(compile(text, "<group>", "exec"), scope)
     for name, value in list(scope.items()):

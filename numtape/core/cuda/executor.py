@@ -354,7 +354,7 @@ class CudaExecutor:
         """Return a program that computes the requested rows repeatedly."""
         plan: Any = GpuPlanner(log, True).plan_for(log, required, [], False) if required else None
         if plan is not None:
-            plan.own()
+            plan.copy_arrays()
         deferred = bool(checks) and not looked and self._defer_checks(plan, required, checks)
         if plan is not None:
             plan.launches = chain_launches(plan.launches)

@@ -2,7 +2,7 @@
 
 A thread holds its part of a row in registers from the first load to the last store, so that ops
 pass values in registers and shared operands are loaded once. `Fuser` finds the groups of a plan
-to fuse; `text_of` generates the source of a `FusedProgram`.
+to fuse; `kernel_source` generates the source of a `FusedProgram`.
 
 Here a row op works on the rows of an array, along the last axis; other "rows" are rows of the log.
 """
@@ -24,11 +24,18 @@ from .ops.row_tiling import PART, RegisterTiling, register_tiling
 
 # The kernels of row ops, as in kernels/cuda/rows.py and, for rows too long for registers, in
 # kernels/cuda/arrays.py (tests compare).
-ROWS = ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "normalize", "normalize_grad")
-MOST = 640  # most bytes that a thread holds of all values that a kernel loads and computes
-SUMMED = 768  # the same for kernels with sums of columns
-BUSY = 256  # blocks of rows that keep a GPU busy
-AHEAD = 32  # how many groups after the first one are considered for fusion
+ROW_OPS = (
+    "softmax",
+    "log_softmax",
+    "softmax_grad",
+    "log_softmax_grad",
+    "normalize",
+    "normalize_grad",
+)
+MAX_BYTES = 640  # bytes of registers per thread for the values that a kernel loads and computes
+MAX_BYTES_WITH_SUMS = 768  # the same for kernels with sums of columns
+MIN_BLOCKS = 256  # the fewest blocks of rows that keep a GPU busy
+LOOKAHEAD = 32  # the number of groups after the first one that are considered for fusion
 
 
 class FusedPart(NamedTuple):
@@ -70,7 +77,7 @@ class FusedProgram(NamedTuple):
     sums: tuple[int, ...] = ()
 
 
-def text_of(program: FusedProgram) -> str:
+def kernel_source(program: FusedProgram) -> str:
     """The text of ``kernel(units, n, *loads, *stores, *sums)`` and of the bodies it calls."""
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
@@ -81,39 +88,39 @@ def text_of(program: FusedProgram) -> str:
     pointers = [*(f"p{k}" for k in range(len(loads))), *(f"out{v}" for v in program.stores)]
     pointers += [f"sums{v}" for v in program.sums]
     lines = [f"def kernel(units, n, {', '.join(pointers)}):"]
-    in_registers = [k for k, how in enumerate(loads) if how != "one"]
+    in_registers = [k for k, layout in enumerate(loads) if layout != "one"]
     in_registers += [value for part in program.parts for value in part.results]
     lines += [f"    h{value} = cuda.local.array(SIZE, {dtype})" for value in in_registers]
-    lines += [f"    v{k} = p{k}[0]" for k, how in enumerate(loads) if how == "one"]
+    lines += [f"    v{k} = p{k}[0]" for k, layout in enumerate(loads) if layout == "one"]
     lines.append("    lane, at, count = place(units, n)")
     if not program.sums:
-        return bodies + "\n".join([*lines, *_of_a_row(program)]) + "\n"
+        return bodies + "\n".join([*lines, *_row_lines(program)]) + "\n"
     for x in program.sums:
         lines += [
             f"    s{x} = cuda.local.array(SIZE, {dtype})",
             "    for k in range(SIZE):",
             f"        s{x}[k] = {dtype}(0)",
         ]
-    lines += ["    while at < units * n:", *(f"    {line}" for line in _of_a_row(program))]
+    lines += ["    while at < units * n:", *(f"    {line}" for line in _row_lines(program))]
     lines.append("        at += cuda.gridDim.x * n")
     lines += [f"    keep(s{x}, sums{x}, cuda.blockIdx.x * n, n, lane)" for x in program.sums]
     return bodies + "\n".join(lines) + "\n"
 
 
-def _of_a_row(program: FusedProgram) -> list[str]:
+def _row_lines(program: FusedProgram) -> list[str]:
     """The lines that process one row."""
     loads = program.loads
-    lines = [f"    {_load_text(program, k)}" for k, how in enumerate(loads) if how == "each"]
+    lines = [f"    {_load_line(program, k)}" for k, layout in enumerate(loads) if layout == "each"]
     for k in range(len(loads)):
         lines += _column_sum_lines(program, k)
-    there = {k for k, how in enumerate(loads) if how != "row"}
+    loaded = {k for k, layout in enumerate(loads) if layout != "row"}
     for number, part in enumerate(program.parts):
         # A row shared by all rows is cached: load it late, to save registers.
-        late = [k for k in part.operands if k < len(loads) and k not in there]
-        lines += [f"    {_load_text(program, k)}" for k in late]
-        there.update(late)
+        late = [k for k in part.operands if k < len(loads) and k not in loaded]
+        lines += [f"    {_load_line(program, k)}" for k in late]
+        loaded.update(late)
         if part.op:
-            lines.append(f"    {_apply_text(program, number)}")
+            lines.append(f"    {_row_op_line(program, number)}")
         else:
             args = ", ".join(
                 f"v{x}" if x < len(loads) and loads[x] == "one" else f"h{x}[k]"
@@ -129,19 +136,23 @@ def _of_a_row(program: FusedProgram) -> list[str]:
     return lines
 
 
-def _apply_text(program: FusedProgram, number: int) -> str:
+def _row_op_line(program: FusedProgram, number: int) -> str:
     """The line that applies a row op. `normalize_grad` reuses the result of `normalize`."""
     part = program.parts[number]
-    name, operands, last = part.op, part.operands, repr(part.epsilon)
+    name, operands, last_argument = part.op, part.operands, repr(part.epsilon)
     if name == "normalize_grad":
         for other in program.parts[:number]:
-            normalized = other.op, other.operands, other.epsilon
-            if normalized == ("normalize", part.operands[:1], part.epsilon):
-                (normal,) = other.results
-                name, operands, last = "normalized_grad", (normal, operands[1]), f"scale{normal}"
-    names = ", ".join(f"h{value}" for value in (*part.results, *operands))
-    left = f"scale{part.results[0]} = " if name == "normalize" else ""
-    return f"{left}{name}({names}, count, n, lane, {last})"
+            signature = other.op, other.operands, other.epsilon
+            if signature == ("normalize", part.operands[:1], part.epsilon):
+                (normalized_value,) = other.results
+                name, operands, last_argument = (
+                    "normalized_grad",
+                    (normalized_value, operands[1]),
+                    f"scale{normalized_value}",
+                )
+    arguments = ", ".join(f"h{value}" for value in (*part.results, *operands))
+    assignment = f"scale{part.results[0]} = " if name == "normalize" else ""
+    return f"{assignment}{name}({arguments}, count, n, lane, {last_argument})"
 
 
 def _column_sum_lines(program: FusedProgram, x: int) -> list[str]:
@@ -151,22 +162,22 @@ def _column_sum_lines(program: FusedProgram, x: int) -> list[str]:
     return ["    for k in range(SIZE):", f"        s{x}[k] = {program.dtype}(s{x}[k] + h{x}[k])"]
 
 
-def _load_text(program: FusedProgram, k: int) -> str:
+def _load_line(program: FusedProgram, k: int) -> str:
     begin = "at" if program.loads[k] == "each" else "0"
     return f"fetch(h{k}, p{k}, {begin}, count, lane, {program.dtype}(0))"
 
 
-def function(program: FusedProgram) -> Any:
+def compile_kernel(program: FusedProgram) -> Any:
     """Compile a program's text and return the function ``kernel``."""
     target, scalar, rows, tilings = (
         importlib.import_module(f"numtape.kernels.cuda.{name}")
         for name in ("target", "scalar", "rows", "tiling")
     )
-    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), text_of(program)
+    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), kernel_source(program)
     scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": tiling.size}
     scope |= target.KINDS | scalar.FUNCTIONS
-    scope |= {"place": tilings.placing(tiling), "fetch": tilings.fetching(dtype, tiling)}
-    scope["keep"] = tilings.keeping(tiling)
+    scope |= {"place": tilings.make_place(tiling), "fetch": tilings.make_fetch(dtype, tiling)}
+    scope["keep"] = tilings.make_store(tiling)
     for name, make in rows.FUNCTIONS_OF_ROWS.items():
         if f"{name}(" in text:
             scope[name] = make(dtype, tiling)
@@ -189,14 +200,16 @@ def launch_of(
     program: FusedProgram, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
     """The launch for ``units`` rows of ``n``; ``places`` has the loads, stores and sums."""
-    text = f"{text_of(program)}# {program.tiling}\n"
+    text = f"{kernel_source(program)}# {program.tiling}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    compiled: CudaKernel = kernel(lambda: function(program), parameters(program), symbol, text)
+    compiled: CudaKernel = kernel(
+        lambda: compile_kernel(program), parameters(program), symbol, text
+    )
     count = blocks or program.tiling.blocks(units)
     return Launch(compiled, count, threads(), (units, n), tuple(places))
 
 
-def single(
+def launch_of_row_op(
     name: str, out: Spec, count: int, epsilon: float, places: Sequence[int]
 ) -> Launch | None:
     """The launch of a row op by itself, with ``count`` operands; None if its rows are too long."""
@@ -229,21 +242,21 @@ class FusedGroup(NamedTuple):
     sums: tuple[int, ...]
     numbers: tuple[int, ...]
 
-    def launches(self, number: Callable[[int], int], room: Room) -> list[Launch]:
+    def launches(self, place_of: Callable[[int], int], room: Room) -> list[Launch]:
         """The launch of the kernel, and those that finish its sums.
 
-        ``number`` maps a row to its place number.
+        ``place_of`` maps a row to its place number.
         """
         n = self.spec.shape[-1]
         units, dtype = self.spec.size // n, self.spec.dtype.name
         cut = cut_of((1, units, n))
         partials = [room(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
-        places = [*(number(row) for row in (*self.loads, *self.stores)), *partials]
+        places = [*(place_of(row) for row in (*self.loads, *self.stores)), *partials]
         count = cut.stretches if self.sums else None
         launches = [launch_of(self.program, units, n, places, count)]
         for row, partial in zip(self.sums, partials, strict=True):
             sizes = 1, cut.stretches, n
-            launches += along("sum", dtype, dtype, sizes, (number(row), partial), room)
+            launches += along("sum", dtype, dtype, sizes, (place_of(row), partial), room)
         return launches
 
 
@@ -266,13 +279,13 @@ class Fuser:
         taken: set[int] = set()
         for first in range(len(self._groups)):
             if first not in taken:
-                joined = self._from(first, taken)
-                if joined is not None:
-                    fused[joined.numbers[0]] = joined
-                    taken.update(joined.numbers)
+                fused_group = self._fuse_from(first, taken)
+                if fused_group is not None:
+                    fused[fused_group.numbers[0]] = fused_group
+                    taken.update(fused_group.numbers)
         return fused
 
-    def _from(self, first: int, taken: set[int]) -> FusedGroup | None:
+    def _fuse_from(self, first: int, taken: set[int]) -> FusedGroup | None:
         """Fuse a group with later ones that do not depend on unfused groups in between."""
         spec = self._spec(first)
         if spec is None or not self._fits(first, spec, first, {first}):
@@ -283,38 +296,42 @@ class Fuser:
             return None
         numbers: list[int] = []
         best: list[int] = []
-        for k in range(first, min(first + AHEAD, len(self._groups))):
+        for k in range(first, min(first + LOOKAHEAD, len(self._groups))):
             if k not in taken and self._fits(k, spec, first, {*numbers, k}):
-                if tiling.size * size * self._register_count([*numbers, k]) > MOST:
+                if tiling.size * size * self._register_count([*numbers, k]) > MAX_BYTES:
                     break
                 numbers.append(k)
                 if self._groups[k].kind == WHOLE or best:
                     best = list(numbers)
         if len(best) < 2:
             return None
-        return self._fuse_groups(spec, tiling, best, self._columns(spec, tiling, best, taken))
+        return self._fuse_groups(spec, tiling, best, self._column_sums(spec, tiling, best, taken))
 
-    def _columns(
+    def _column_sums(
         self, spec: Spec, tiling: RegisterTiling, numbers: Sequence[int], taken: set[int]
     ) -> list[int]:
         """Return the groups that sum the columns of a value that the kernel has in registers."""
-        n, part = spec.shape[-1], tiling.size * spec.dtype.size
+        n, value_bytes = spec.shape[-1], tiling.size * spec.dtype.size
         stretches = cut_of((1, spec.size // n, n)).stretches
-        if tiling.threads != threads() or part > PART or stretches < BUSY:
+        if tiling.threads != threads() or value_bytes > PART or stretches < MIN_BLOCKS:
             return []
-        there = {x for x in self._loads(numbers) if self._lies(x, spec) == "each"}
-        there.update(row for k in numbers for row in self._groups[k].members)
-        columns: list[int] = []
-        for k in range(numbers[0], min(numbers[0] + AHEAD, len(self._groups))):
+        in_registers = {x for x in self._loads(numbers) if self._layout(x, spec) == "each"}
+        in_registers.update(row for k in numbers for row in self._groups[k].members)
+        column_sums: list[int] = []
+        for k in range(numbers[0], min(numbers[0] + LOOKAHEAD, len(self._groups))):
             kind, (row, *_) = self._groups[k]
             op, attributes = self._rows.op(row)
             if k in taken or k in numbers or kind != WHOLE or op.name != "Sum":
                 continue
-            size = part * (self._register_count(numbers) + len(columns) + 1)
+            size = value_bytes * (self._register_count(numbers) + len(column_sums) + 1)
             all_but_last = tuple(attributes["axes"]) == tuple(range(len(spec.shape) - 1))
-            if all_but_last and self._rows.operands(row)[0] in there and size <= SUMMED:
-                columns.append(k)
-        return columns
+            if (
+                all_but_last
+                and self._rows.operands(row)[0] in in_registers
+                and size <= MAX_BYTES_WITH_SUMS
+            ):
+                column_sums.append(k)
+        return column_sums
 
     def _spec(self, k: int) -> Spec | None:
         """The spec of a group, or None if a fused kernel cannot compute it."""
@@ -324,11 +341,13 @@ class Fuser:
         if spec.size <= 1 or not spec.shape or spec.dtype.name not in ("float32", "float64"):
             return None
         if kind == WHOLE:
-            return spec if self._op(members[0]) else None
-        plain = kind == LANES_GROUP and len(members) <= LONGEST
-        return spec if plain and all(rows.kind(row) != REDUCTION for row in members) else None
+            return spec if self._row_op(members[0]) else None
+        is_elementwise = kind == LANES_GROUP and len(members) <= LONGEST
+        return (
+            spec if is_elementwise and all(rows.kind(row) != REDUCTION for row in members) else None
+        )
 
-    def _op(self, row: int) -> str:
+    def _row_op(self, row: int) -> str:
         """The kernel name of a row op, or "" for other ops."""
         op, attributes = self._rows.op(row)
         if op.native is None or op.on_host or op.name == "MatMul":
@@ -337,34 +356,38 @@ class Fuser:
         if any(spec.wide for spec in specs):
             return ""
         native = op.native(*specs, **attributes)
-        return native.kernel if native is not None and native.kernel in ROWS else ""
+        return native.kernel if native is not None and native.kernel in ROW_OPS else ""
 
     def _fits(self, k: int, spec: Spec, first: int, inside: set[int]) -> bool:
         """Whether a group has this spec and reads only groups before ``first`` or in ``inside``."""
-        there = self._spec(k)
-        if there is None or there.shape != spec.shape or there.dtype is not spec.dtype:
+        group_spec = self._spec(k)
+        if (
+            group_spec is None
+            or group_spec.shape != spec.shape
+            or group_spec.dtype is not spec.dtype
+        ):
             return False
-        for row in self._escaping(k):
+        for row in self._outputs(k):
             if self._rows.spec(row).dtype is not spec.dtype:
                 return False
         return all(
             self._rows.spec(x).dtype is spec.dtype
-            and self._lies(x, spec)
+            and self._layout(x, spec)
             and ((group := self._group_of.get(x, -1)) < first or group in inside)
-            for x in self._outside(k)
+            for x in self._external_operands(k)
         )
 
-    def _lies(self, x: int, spec: Spec) -> str:
+    def _layout(self, x: int, spec: Spec) -> str:
         """The layout of a load (see `FusedProgram`), or "" if it has none of these layouts."""
-        own = self._rows.spec(x)
-        if own.size == 1:
+        load_spec = self._rows.spec(x)
+        if load_spec.size == 1:
             return "one"
-        if tuple(own.shape) == tuple(spec.shape):
+        if tuple(load_spec.shape) == tuple(spec.shape):
             return "each"
         n = spec.shape[-1]
-        return "row" if own.size == n == own.shape[-1] else ""
+        return "row" if load_spec.size == n == load_spec.shape[-1] else ""
 
-    def _outside(self, k: int) -> list[int]:
+    def _external_operands(self, k: int) -> list[int]:
         """The rows outside a group that it reads."""
         members = self._groups[k].members
         inside = set(members)
@@ -372,7 +395,7 @@ class Fuser:
             dict.fromkeys(x for row in members for x in self._rows.operands(row) if x not in inside)
         )
 
-    def _escaping(self, k: int, inside: Sequence[int] = ()) -> list[int]:
+    def _outputs(self, k: int, inside: Sequence[int] = ()) -> list[int]:
         """Rows of a group that are needed, or read by groups other than it and ``inside``."""
         others = {k, *inside}
         return [
@@ -384,25 +407,28 @@ class Fuser:
     def _loads(self, numbers: Sequence[int]) -> list[int]:
         return list(
             dict.fromkeys(
-                x for k in numbers for x in self._outside(k) if self._group_of.get(x) not in numbers
+                x
+                for k in numbers
+                for x in self._external_operands(k)
+                if self._group_of.get(x) not in numbers
             )
         )
 
     def _register_count(self, numbers: Sequence[int]) -> int:
         """An upper bound of the values that a kernel of these groups holds in registers."""
         loads = [x for x in self._loads(numbers) if self._rows.spec(x).size != 1]
-        return len(loads) + sum(len(self._escaping(k)) for k in numbers)
+        return len(loads) + sum(len(self._outputs(k)) for k in numbers)
 
     def _fuse_groups(
         self, spec: Spec, tiling: RegisterTiling, numbers: Sequence[int], columns: Sequence[int]
     ) -> FusedGroup:
-        rows, everything = self._rows, (*numbers, *columns)
+        rows, all_numbers = self._rows, (*numbers, *columns)
         loads = self._loads(numbers)
         value = {row: k for k, row in enumerate(loads)}
         parts = []
         for k in numbers:
-            members, results = self._groups[k].members, self._escaping(k)
-            operands = self._outside(k)
+            members, results = self._groups[k].members, self._outputs(k)
+            operands = self._external_operands(k)
             for row in results:
                 value[row] = len(value)
             numbered = tuple(value[x] for x in operands), tuple(value[x] for x in results)
@@ -410,24 +436,28 @@ class Fuser:
                 (row,) = members
                 arguments = tuple(value[x] for x in rows.operands(row))
                 epsilon = float(rows.op(row)[1].get("epsilon", 0.0))
-                parts.append(FusedPart(self._op(row), "", arguments, (value[row],), epsilon))
+                parts.append(FusedPart(self._row_op(row), "", arguments, (value[row],), epsilon))
             else:
                 parts.append(
-                    FusedPart("", self._body(spec, members, operands, results), *numbered, 0.0)
+                    FusedPart(
+                        "", self._body_source(spec, members, operands, results), *numbered, 0.0
+                    )
                 )
-        stores = [row for k in numbers for row in self._escaping(k, everything)]
+        stores = [row for k in numbers for row in self._outputs(k, all_numbers)]
         sums = [self._groups[k].members[0] for k in columns]
         program = FusedProgram(
             spec.dtype.name,
             tiling,
-            tuple(self._lies(x, spec) for x in loads),
+            tuple(self._layout(x, spec) for x in loads),
             tuple(parts),
             tuple(value[row] for row in stores),
             tuple(value[rows.operands(row)[0]] for row in sums),
         )
-        return FusedGroup(program, spec, tuple(loads), tuple(stores), tuple(sums), everything)
+        return FusedGroup(program, spec, tuple(loads), tuple(stores), tuple(sums), all_numbers)
 
-    def _body(self, spec: Spec, members: list[int], operands: list[int], results: list[int]) -> str:
+    def _body_source(
+        self, spec: Spec, members: list[int], operands: list[int], results: list[int]
+    ) -> str:
         """The text of the elementwise function of a group; the same as in an unfused kernel."""
         rows = self._rows
         value = {row: k for k, row in enumerate((*operands, *members))}

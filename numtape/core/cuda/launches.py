@@ -318,7 +318,8 @@ def launch_together(loops: Sequence[tuple[KernelLoop, list[int]]]) -> list[Launc
 
 
 CHAIN, ARGUMENTS = 16, 256  # most launches, and most arguments, of a chain
-BLOCKS = 4  # most blocks of a chained launch: one block does their work faster than a launch takes
+# Larger launches are not chained, because one block would take longer for them than a launch takes.
+MAX_CHAINED_BLOCKS = 4
 
 
 def chain_launches(launches: Sequence[Any]) -> list[Any]:
@@ -343,7 +344,7 @@ def chain_launches(launches: Sequence[Any]) -> list[Any]:
 
 def _short(launch: Launch) -> bool:
     """Whether a launch is small enough for a chain."""
-    source, most = launch.kernel.source, BLOCKS if launch.kernel.has_same_bits else 1
+    source, most = launch.kernel.source, MAX_CHAINED_BLOCKS if launch.kernel.has_same_bits else 1
     # A chain needs the shared memory of all its kernels together.
     large = "shared.array" in source.text or source.name.startswith("scatter")
     return not large and launch.threads == threads() and launch.blocks <= most

@@ -86,9 +86,9 @@ class GpuPlan(Plan):
         self._replayed = work.replayed
         super().__init__(log, work)
 
-    def _fill(self, log: Log) -> None:
+    def _assign_kernels(self, log: Log) -> None:
         """Make the launches."""
-        self.by_hand, self.tried, self.views = {}, set(), []
+        self.numpy_groups, self.kernel_first, self.views = {}, set(), []
         self.launches: list[Launch] = []
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
@@ -367,7 +367,7 @@ class GpuPlanner(Planner):
         self.replayed = replayed
         super().__init__(log)
 
-    def need(self, log: Log, row: int) -> None:
+    def add_lane_kernel(self, log: Log, row: int) -> None:
         """Register a row's op and dtypes as a lane: any elementwise row can be part of a group."""
         op, _ = CODES.entries[log.code[row]]
         operand = (log.a, log.b, log.c)[op.arity - 1][row]

@@ -129,9 +129,9 @@ class AdjointCache:
         watched: list[int],
         templates: TemplateTable | list[object],
     ) -> None:
-        """Store the rows that were appended after the first ``n`` rows, if those came before.
+        """Store the rows appended after the first ``n`` rows, if those ``n`` rows were seen before.
 
-        The variadic ones among the first ``n`` rows have ``extra_n`` operands.
+        ``extra_n`` is the number of operands of variadic rows among the first ``n`` rows.
         """
         if not self.entries.fits(log.n):
             return

@@ -32,7 +32,7 @@ from ..values.tensor import Tensor
 from .reachability import operands
 
 Attributes = dict[str, Any]
-# One tensor for all lanes, or a list with one for each if the rank limit leaves no axis for them.
+# One tensor with an axis of lanes, or a list of one tensor per lane if the rank limit is reached.
 Lanes = Tensor | list[Tensor]
 # rule(op, attributes, operands, which of them have lanes, the spec of one lane's result, n)
 Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | None]

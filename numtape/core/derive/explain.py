@@ -293,7 +293,7 @@ class RowSnapshot:
 class Unconnected:
     """Sources whose gradient was None, and the rows that explain it.
 
-    Targets and sources are referred to weakly, so their values do not live longer.
+    Targets and sources are held by weak references, so that their values can be freed.
     """
 
     def __init__(

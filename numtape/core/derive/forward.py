@@ -95,24 +95,24 @@ class TangentPass:
             for first, end in zip(ranges[::2], ranges[1::2], strict=True):
                 for row in range(max(first, self.position), end):
                     if row not in self.tangents:
-                        self._step(log, row)
+                        self._append_tangent(log, row)
             self.position = log.n
         finally:
             log.busy = busy
         if log.n > start:
-            self._hide(log, start)
+            self._hide_from_inner_tapes(log, start)
 
-    def _hide(self, log: Log, start: int) -> None:
+    def _hide_from_inner_tapes(self, log: Log, start: int) -> None:
         """Exclude the tangents from tapes that were entered inside this one's block."""
         tapes = [tape for ref in log.tapes if (tape := ref()) is not None]
         index = tapes.index(self.tape)
         for k, tape in enumerate(tapes):
             if tape is not self.tape and tape.recording:
-                inner = tape.ranges[-2] - self.tape.ranges[-2] or k - index
-                if inner > 0:
+                depth = tape.ranges[-2] - self.tape.ranges[-2] or k - index
+                if depth > 0:
                     tape.ranges[-1:] = [start, log.n, -1]
 
-    def _step(self, log: Log, row: int) -> None:
+    def _append_tangent(self, log: Log, row: int) -> None:
         code = log.code[row]
         kind = CODES.kind[code]
         if kind == LEAF:
@@ -123,12 +123,12 @@ class TangentPass:
                 log.reserve(1)
                 self.tangents[row] = log.row_of(tangent, None, "jvp")[0]
             return
-        reads = operands(log, row)
+        operand_rows = operands(log, row)
         tangents = self.tangents
         gradient = CODES.gradient[code]
         if gradient == CALL:  # a result of a custom-gradient function, or its link
-            reads = reads if kind == ELEMENTWISE else []
-            for x in reads:
+            operand_rows = operand_rows if kind == ELEMENTWISE else []
+            for x in operand_rows:
                 if x in tangents:
                     tangents[row] = tangents[x]
                 elif x in self.missing:
@@ -136,8 +136,8 @@ class TangentPass:
                 else:
                     self._tangents_by_gradient(log, row)
             return
-        active = tuple([x in tangents for x in reads])
-        missing_op = next((self.missing[x] for x in reads if x in self.missing), "")
+        active = tuple([x in tangents for x in operand_rows])
+        missing_op = next((self.missing[x] for x in operand_rows if x in self.missing), "")
         out = SPECS.specs[log.spec[row]]
         if not (missing_op or any(active)) or gradient in (STOP, CUT) or not out.inexact:
             return
@@ -146,9 +146,9 @@ class TangentPass:
             return
         op, attributes = CODES.entries[code]
         if op is CONCAT:
-            tangents[row] = self._concat(log, reads, attributes)
+            tangents[row] = self._append_concat(log, operand_rows, attributes)
             return
-        specs = tuple([SPECS.specs[log.spec[x]] for x in reads])
+        specs = tuple([SPECS.specs[log.spec[x]] for x in operand_rows])
         key = CODES[code], out, specs, active
         template = _templates.get(key)
         if template is None:
@@ -156,7 +156,7 @@ class TangentPass:
         if isinstance(template, str):
             self.missing[row] = template
         elif template.result != NOTHING:
-            tangents[row] = self._append_template(log, template, row, reads)
+            tangents[row] = self._append_template(log, template, row, operand_rows)
 
     def _tangents_by_gradient(self, log: Log, row: int) -> None:
         """Compute the tangents of a custom function's results from its gradient function.
@@ -194,9 +194,9 @@ class TangentPass:
             if tangent is not None and log.a[output] not in tangents:
                 tangents[output] = tangent[0]
 
-    def _concat(self, log: Log, reads: list[int], attributes: dict[str, Any]) -> int:
+    def _append_concat(self, log: Log, operand_rows: list[int], attributes: dict[str, Any]) -> int:
         parts = []
-        for x in reads:
+        for x in operand_rows:
             spec, tangent = SPECS.specs[log.spec[x]], self.tangents.get(x)
             parts.append(
                 zeros(spec.shape, spec.dtype) if tangent is None else log.tensor(tangent, spec)
@@ -205,7 +205,7 @@ class TangentPass:
         return row
 
     def _append_template(
-        self, log: Log, template: TangentTemplate, row: int, reads: list[int]
+        self, log: Log, template: TangentTemplate, row: int, operand_rows: list[int]
     ) -> int:
         """Append a template's rows. Return the tangent's row."""
         tangents = self.tangents
@@ -220,7 +220,7 @@ class TangentPass:
             if ref == NOTHING:
                 return 0
             j, tangent = divmod(OPERAND - ref, 2)
-            return tangents[reads[j]] if tangent else reads[j]
+            return tangents[operand_rows[j]] if tangent else operand_rows[j]
 
         for code, x, y, z, spec in template.rows:
             if code == LEAF_CODE:
@@ -283,9 +283,9 @@ def _build_template(
     rows: list[tuple[int, int, int, int, int]] = []
     if _reads_adjoint(rule_log, tangent[0], first_row):  # linear in it all the same: at zero, then
         scalar = intern((), out.dtype)
-        zero = BROADCAST.with_attributes({"shape": tuple(out.shape)})
+        zeros_op = BROADCAST.with_attributes({"shape": tuple(out.shape)})
         rows.append((LEAF_CODE, 0, NOTHING, NOTHING, scalar.id))
-        rows.append((zero.id, 0, NOTHING, NOTHING, out.id))
+        rows.append((zeros_op.id, 0, NOTHING, NOTHING, out.id))
         references[0] = 1
     for row in _needed_rows(rule_log, tangent[0], first_row):
         references[row], code, spec = len(rows), rule_log.code[row], rule_log.spec[row]
@@ -329,7 +329,7 @@ def _run_rule(
     """
     assert op.vjp is not None
     rule_log = RuleLog(256 + 2 * len(specs))
-    thread_names, outer, outer_rule = vars(local), local.log, local.rule
+    thread_attributes, outer, outer_rule = vars(local), local.log, local.rule
     try:
         local.rule = Rule(rule_log, outer, _run_rule.__code__, getattr(op.vjp, "__globals__", {}))
         del local.log
@@ -350,12 +350,12 @@ def _run_rule(
                 seeds[row] = add(seeds[row], tangent) if row in seeds else tangent
         targets = [(row, seed._row) for row, seed in seeds.items()]
     except Exception:
-        if "log" in thread_names:
+        if "log" in thread_attributes:
             return None
         raise
     finally:
         # atomic: an interrupt in between would leave the thread without its own log
-        is_disturbed = "log" in thread_names
+        is_disturbed = "log" in thread_attributes
         local.log, local.rule = outer, outer_rule
         # end atomic
     return None if is_disturbed else (rule_log, targets)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 _API = {
     "MAKE_TUPLE": "PyTuple_New",
-    "COPY": "PyList_GetSlice",
-    "APPEND": "PyList_Append",
-    "ADD": "PySet_Add",
+    "GET_SLICE": "PyList_GetSlice",
+    "LIST_APPEND": "PyList_Append",
+    "SET_ADD": "PySet_Add",
     "SET_ENTRY": "PyDict_SetItem",
-    "CUT": "PyList_SetSlice",
+    "SET_SLICE": "PyList_SetSlice",
 }
 _OBJECTS = {"VARIABLE": Variable, "INT": int}
 _SLOTS: dict[str, tuple[type, str]] = {
@@ -213,7 +213,7 @@ class RepeatedGradient(KeepAlive):
         watched = tape.variable_flags[1]
         self._numbers = {
             "GENERATION": id(generation) + slot_offset(type(generation), "number"),
-            "FREED": self._id(generation.number),
+            "EXPECTED_GENERATION": self._id(generation.number),
             "COLUMNS": id(columns),
             "EXTRA": id(extra),
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
@@ -226,10 +226,10 @@ class RepeatedGradient(KeepAlive):
             "APPENDED": self._array(columns_of(log, rows, n)),
             "CELLS": self._array(columns.cell[rows:n].copy()),
             "STATES": self._array(states),
-            "MORE": self._array(operands_of(log, operands, more)),
-            "MORE_COUNT": more - operands,
-            "AFTER": self._id(n),
-            "AFTER_OPERANDS": self._id(more),
+            "ADDED_OPERANDS": self._array(operands_of(log, operands, more)),
+            "ADDED_OPERAND_COUNT": more - operands,
+            "N_AFTER": self._id(n),
+            "EXTRA_N_AFTER": self._id(more),
             "THREAD": tape.thread,
             "ACCESSED": id(tape.watch_accessed),
             "BOUNDS": self._table(tape.ranges),

@@ -94,7 +94,8 @@ class Tape:
             log = local.log
         is_new = self.log is None
         self.log = log
-        # Before the list is read: a finalizer may run here and evaluate, which replaces the list.
+        # Created before the list is read: a finalizer may run here, and an evaluation in it
+        # replaces the list.
         reference = weakref.ref(self)
         with log.lock:  # an evaluation in another thread may be iterating over the tapes
             tapes = log.tapes

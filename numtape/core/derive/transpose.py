@@ -345,7 +345,7 @@ def _flag_rows(
     follow, slots = work.follow, work.follow.slots
     work.positions.fill(tape_state["positions"])
     follow.set[slots["tape.events"]] = work.events.fill(tape_state["events"])
-    follow.set[slots["tape.stretches"]] = work.ranges.fill(tape_state["ranges"]) // 2
+    follow.set[slots["tape.range_count"]] = work.ranges.fill(tape_state["ranges"]) // 2
     follow.set[slots["source_count"]] = work.sources.fill([row for row, _ in locations if row >= 0])
     follow.set[slots["n"]] = n
     return follow.call()

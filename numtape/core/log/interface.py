@@ -94,7 +94,7 @@ class LogInterface:
             )
 
     def may_need_gradients(self) -> bool:
-        """Return whether a tape may ask for derivatives of rows that are recorded at this point."""
+        """Return whether a tape may need derivatives of the rows recorded now."""
         return self.is_recorded()
 
     def has_values(self) -> bool:
@@ -102,7 +102,7 @@ class LogInterface:
         return True
 
     def is_recorded(self) -> bool:
-        """Return whether a tape records here."""
+        """Return whether a tape is recording."""
         raise NotImplementedError
 
     def segment(

@@ -506,7 +506,7 @@ class Log(LogInterface):
         self.full_rescan_at = 0
         self.lazy_rescan_at = 0
         if self.workspace is not None:
-            self.workspace.forget(self.n)
+            self.workspace.clear_wants(self.n)
         dropped = self.tensors
         self.tensors = self.new_list()  # a new list: interrupted recorders start again
         liveness.release(dropped)

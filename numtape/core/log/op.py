@@ -190,7 +190,7 @@ def defop(
     gradient: int | None = None,
     on_host: bool = False,
     elementwise: bool = False,
-    of_complex: str = "",
+    complex_vjp: str = "",
     complex_body: str = "",
 ) -> Op:
     """Define an op and add it to the table.
@@ -198,24 +198,24 @@ def defop(
     Without a ``vjp`` the op has no gradient registered, unless ``gradient=STOP`` says that
     nothing flows through it.
 
-    ``of_complex`` says whether the op takes complex numbers, and what its ``vjp`` computes then:
+    ``complex_vjp`` says whether the op takes complex numbers, and what its ``vjp`` computes then:
 
     - "": it does not take them, unless its dtype rule does.
     - "analytic": it is an analytic function with real coefficients, or linear with real
       coefficients. The adjoint is the real rule at the conjugates of operands and result, which
       `core.derive.transpose` passes to it.
-    - "other": the adjoint is what ``vjp`` says.
+    - "explicit": ``vjp`` computes the adjoint as written.
 
     ``complex_body`` is the body for complex operands, if it differs.
     """
-    of_complex = of_complex or getattr(spec, "of_complex", "")
+    complex_vjp = complex_vjp or getattr(spec, "complex_vjp", "")
     if gradient is None:
         gradient = RULE if vjp is not None else MISSING
     op = Op(
         name,
         kind,
         arity,
-        _refuse_complex(spec, bool(of_complex)),
+        _refuse_complex(spec, bool(complex_vjp)),
         body,
         compute,
         native,
@@ -223,7 +223,7 @@ def defop(
         gradient,
         on_host,
         elementwise or kind == ELEMENTWISE,
-        of_complex == "analytic",
+        complex_vjp == "analytic",
         complex_body,
         len(CODES.ops),
     )

@@ -207,7 +207,8 @@ def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tenso
     return dispatch
 
 
-# Functions that machine code can replace. `core.native` sets `offer_to_native` to get later ones.
+# Functions that machine code can replace. `core.native` replaces `offer_to_native` to receive
+# functions that are added later.
 PATCHABLE: WeakRefs[Any] = WeakRefs()
 offer_to_native: Callable[[Any], None] = PATCHABLE.add
 _NEEDS_STUB = sys.version_info < (3, 12) and settings.record() != "python"

@@ -57,7 +57,7 @@ class LogByCaller:
 
     def __get__(self, thread: ThreadState, kind: type | None = None) -> Any:
         rule: Rule | None = thread.rule
-        if rule is None:  # a finalizer interrupts the creation of the thread's log, and sets it
+        if rule is None:  # a finalizer that runs during `make_log` may set the log first
             return vars(thread).setdefault("log", thread.make_log())
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code is not rule.runner:

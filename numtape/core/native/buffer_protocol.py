@@ -89,14 +89,14 @@ def _code() -> int:
     return result[SYMBOLS[0]]
 
 
-def _slot(kind: type) -> Any:
+def _slot(cls: type) -> Any:
     """Return the slot of a class, as a word that can be set.
 
     Raises:
       UnsupportedLayout: If it is not at the expected position.
     """
-    address, size = word_at(id(kind) + AS_BUFFER), cast(int, type.__basicsize__)
-    if not id(kind) < address < id(kind) + size:
+    address, size = word_at(id(cls) + AS_BUFFER), cast(int, type.__basicsize__)
+    if not id(cls) < address < id(cls) + size:
         raise UnsupportedLayout("the buffer slots of a type are not at the expected position")
     return ctypes.c_size_t.from_address(address)
 
@@ -121,10 +121,10 @@ def _exported(value: Tensor, flags: int, /) -> memoryview[Any]:
     return memoryview(array_of(value))  # type: ignore[arg-type]
 
 
-def _fill(kind: type, address: int) -> None:
+def _fill(cls: type, address: int) -> None:
     """Fill the slot of a class and its subclasses."""
-    _slot(kind).value = address
-    derived: list[type] = type.__subclasses__(kind)
+    _slot(cls).value = address
+    derived: list[type] = type.__subclasses__(cls)
     for subclass in derived:
         _fill(subclass, address)
 

@@ -141,12 +141,12 @@ def offset_of_word(owner: object, size: int, word: int, name: str) -> int:
     return offsets[0]
 
 
-def slot_offset(kind: type, name: str) -> int:
+def slot_offset(cls: type, name: str) -> int:
     """Return the byte offset of a slot in objects of one of numtape's classes."""
-    holder: Any = object.__new__(kind)
+    holder: Any = object.__new__(cls)
     marker = object()
     setattr(holder, name, marker)
-    return offset_of_word(holder, kind.__basicsize__, id(marker), f"{kind.__name__}.{name}")
+    return offset_of_word(holder, cls.__basicsize__, id(marker), f"{cls.__name__}.{name}")
 
 
 def _slot_offsets() -> dict[str, int]:

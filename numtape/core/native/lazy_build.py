@@ -71,36 +71,36 @@ class LazyBuild(Generic[T]):
       never: Whether there will be no further attempts.
     """
 
-    def __init__(self, otherwise: str, make: Callable[..., T]) -> None:
-        self._otherwise, self._make = otherwise, make
+    def __init__(self, failure_message: str, make: Callable[..., T]) -> None:
+        self._failure_message, self._make = failure_message, make
         self.value: T | None = None
-        self.reason, self.never = "it is not in use yet", False
-        self._failures = self._wait = 0
+        self.reason, self.gave_up = "it is not in use yet", False
+        self._failures = self._calls_to_skip = 0
 
     def get(self, *arguments: Any, now: bool = False) -> T | str:
         """Return the object, built by ``make(*arguments)`` if needed, or why it cannot be built.
 
         With ``now`` an attempt is made even if the last one was recent.
         """
-        if self.value is None and not self.never:
-            if self._wait and not now:
-                self._wait -= 1
+        if self.value is None and not self.gave_up:
+            if self._calls_to_skip and not now:
+                self._calls_to_skip -= 1
             elif is_stack_low():
                 self.reason = "there is not enough of the stack left"
             else:
-                self._try(arguments)
+                self._attempt(arguments)
         return self.reason if self.value is None else self.value
 
-    def _try(self, arguments: tuple[Any, ...]) -> None:
+    def _attempt(self, arguments: tuple[Any, ...]) -> None:
         try:
             self.value = self._make(*arguments)
         except UnsupportedLayout as error:
-            self.reason, self.never = str(error), True
+            self.reason, self.gave_up = str(error), True
         except Exception as error:
             if raised_by_signal_handler(error):
                 raise
             self.reason = str(error) or type(error).__name__
             self._failures += 1
-            self._wait = (1 << min(self._failures, 40)) - 1
+            self._calls_to_skip = (1 << min(self._failures, 40)) - 1
         if self.value is None:
-            _messages.info("%s: %s.", self._otherwise, self.reason)
+            _messages.info("%s: %s.", self._failure_message, self.reason)

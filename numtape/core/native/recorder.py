@@ -624,9 +624,9 @@ class _Writer(Writer):
     # Recording.
 
     def operand(self) -> Any:
-        """Write ``operand(log, value, at)``: the spec of an operand that has a row.
+        """Emit ``operand(log, value, at)``, which returns the spec of an operand that has a row.
 
-        It stores the row at ``at``, and returns `NO` or `NUMBER` for other operands.
+        It stores the row at address ``at``. For other operands it returns `NO` or `NUMBER`.
         """
         function = self.function("operand", 3, internal=True)
         log, value, at = function.args

@@ -205,7 +205,7 @@ SOLVE = defop(
     compute=_solve,
     vjp=_solve_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 

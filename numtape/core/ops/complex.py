@@ -66,7 +66,7 @@ _join: Recorder = binary(
         2,
         _complex_spec,
         body="x + 1j * y",
-        of_complex="other",
+        complex_vjp="explicit",
         vjp=lambda g, z, x, y: (_real(g), _imag(g)),
     )
 )
@@ -162,8 +162,8 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     x = _to_numeric_tensor("input", input)
     if x.dtype.is_complex:
         return _angle(x)
-    turned = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_like_op(x))
-    return stop_gradient(turned)
+    angles = select(less(x, 0), np.pi if x._spec.is_float else 3, zeros_like_op(x))
+    return stop_gradient(angles)
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
@@ -183,8 +183,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.conj([1.0 + 2.0j]).numpy()
       array([1.-2.j])
     """
-    result = _to_numeric_tensor("x", x)
-    return conjugate(result) if result.dtype.is_complex else result
+    numbers = _to_numeric_tensor("x", x)
+    return conjugate(numbers) if numbers.dtype.is_complex else numbers
 
 
 def _to_numeric_tensor(argument: str, value: TensorLike) -> Tensor:

@@ -42,47 +42,47 @@ Ints = tuple[int, ...]
 class Geometry(NamedTuple):
     """The geometry of a convolution: which input, filter and output elements meet.
 
-    Output o and filter element t meet input ``o * stride + t * dilation - before``, where
-    ``before`` is the number of zeros before the input.
+    Output o and filter element t meet input ``o * stride + t * dilation - padding_before``, where
+    ``padding_before`` is the number of zeros before the input.
     """
 
-    inner: Ints  # spatial sizes of the input
-    outer: Ints  # spatial sizes of the output
+    input_sizes: Ints  # spatial sizes of the input
+    output_sizes: Ints  # spatial sizes of the output
     kernel: Ints  # spatial sizes of the filter
     strides: Ints
     dilations: Ints
-    before: Ints
+    padding_before: Ints
     groups: int
 
     def parameters(self) -> Ints:
         """Return all fields but the groups, padded to three spatial axes."""
         parts = (
-            (self.inner, 1),
-            (self.outer, 1),
+            (self.input_sizes, 1),
+            (self.output_sizes, 1),
             (self.kernel, 1),
             (self.strides, 1),
             (self.dilations, 1),
-            (self.before, 0),
+            (self.padding_before, 0),
         )
         return tuple(x for part, fill in parts for x in (*(fill,) * (3 - len(part)), *part))
 
     def multiplication_count(self, n: int, channels: int, features: int) -> int:
         """Return the number of multiplications."""
-        each = channels * features // max(1, self.groups)
-        return n * math.prod(self.outer) * math.prod(self.kernel) * each
+        features_per_group = channels * features // max(1, self.groups)
+        return n * math.prod(self.output_sizes) * math.prod(self.kernel) * features_per_group
 
 
 def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[slice, ...]]]:
     """Yield each filter element with slices of the inputs and outputs that it connects."""
-    for tap in itertools.product(*map(range, geometry.kernel)):
+    for position in itertools.product(*map(range, geometry.kernel)):
         inputs, outputs = [], []
         for t, n, m, stride, dilation, before in zip(
-            tap,
-            geometry.inner,
-            geometry.outer,
+            position,
+            geometry.input_sizes,
+            geometry.output_sizes,
             geometry.strides,
             geometry.dilations,
-            geometry.before,
+            geometry.padding_before,
             strict=True,
         ):
             at = t * dilation - before  # the input element that output 0 meets
@@ -93,7 +93,7 @@ def taps(geometry: Geometry) -> Iterator[tuple[Ints, tuple[slice, ...], tuple[sl
             outputs.append(slice(first, last + 1))
             inputs.append(slice(at + first * stride, at + last * stride + 1, stride))
         else:
-            yield tap, tuple(inputs), tuple(outputs)
+            yield position, tuple(inputs), tuple(outputs)
 
 
 def _split_groups(x: Array, groups: int) -> Array:
@@ -149,10 +149,10 @@ def _make_native(name: str) -> Any:
                 rows = units * channels // groups
                 units = groups * -(-rows // CONV_ROWS) * -(-(features // groups) // CONV_COLUMNS)
         else:
-            phases = geometry.strides if name == "by_input" else (1,) * len(geometry.inner)
-            sizes = geometry.inner if name == "by_input" else geometry.outer
-            most = n * math.prod(-(-s // p) for s, p in zip(sizes, phases, strict=True))
-            units = math.prod(phases) * -(-most // CONV_PIXELS)
+            phases = geometry.strides if name == "by_input" else (1,) * len(geometry.input_sizes)
+            sizes = geometry.input_sizes if name == "by_input" else geometry.output_sizes
+            pixels = n * math.prod(-(-s // p) for s, p in zip(sizes, phases, strict=True))
+            units = math.prod(phases) * -(-pixels // CONV_PIXELS)
         work = max(1, geometry.multiplication_count(n, channels, features) // 6)
         sizes = channels // groups, features // groups
         sizes = sizes[::-1] if name == "by_input" else sizes
@@ -164,11 +164,11 @@ def _make_native(name: str) -> Any:
 
 def _spec(op: Op, x: Spec, w: Spec, geometry: Geometry) -> Spec:
     rules.floating(op, x.with_scalar(), w.with_scalar())
-    return intern((x.shape[0], *geometry.outer, w.shape[-1]), x.dtype)
+    return intern((x.shape[0], *geometry.output_sizes, w.shape[-1]), x.dtype)
 
 
 def _input_spec(op: Op, g: Spec, v: Spec, geometry: Geometry) -> Spec:
-    return intern((g.shape[0], *geometry.inner, v.shape[-1]), g.dtype)
+    return intern((g.shape[0], *geometry.input_sizes, v.shape[-1]), g.dtype)
 
 
 def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
@@ -178,18 +178,18 @@ def _filter_spec(op: Op, x: Spec, g: Spec, geometry: Geometry) -> Spec:
 
 def swap_channels(w: Tensor, groups: int) -> Tensor:
     """Return a filter with input and output channels swapped in each group."""
-    *kernel, few, many = tuple(w.shape)
+    *kernel, inputs, features = tuple(w.shape)
     rank = len(kernel)
-    each = many // groups
+    outputs = features // groups
     if groups == 1:
-        if few == 1 or each == 1:
-            return movement.reshape_if_needed(w, (*kernel, many, few))
+        if inputs == 1 or outputs == 1:
+            return movement.reshape_if_needed(w, (*kernel, features, inputs))
         return movement.transpose_if_needed(w, (*range(rank), rank + 1, rank))
-    if few == 1 and each == 1:
+    if inputs == 1 and outputs == 1:
         return w
-    separate = movement.reshape_if_needed(w, (*kernel, few, groups, each))
-    separate = movement.transpose_if_needed(separate, (*range(rank), rank + 2, rank + 1, rank))
-    return movement.reshape_if_needed(separate, (*kernel, each, groups * few))
+    split = movement.reshape_if_needed(w, (*kernel, inputs, groups, outputs))
+    split = movement.transpose_if_needed(split, (*range(rank), rank + 2, rank + 1, rank))
+    return movement.reshape_if_needed(split, (*kernel, outputs, groups * inputs))
 
 
 def conv(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
@@ -264,7 +264,9 @@ def channels_first(data_format: str | None, rank: int, op: str) -> bool:
     return data_format in CHANNELS_FIRST[rank]
 
 
-def parse_sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tuple[int, ...]:
+def parse_sizes(
+    value: IntsLike | None, rank: int, is_channels_first: bool, what: str
+) -> tuple[int, ...]:
     """Parse an argument with a number for all axes, each spatial axis or each axis.
 
     The result has the batch first, then the spatial axes, and the channels last.
@@ -280,7 +282,7 @@ def parse_sizes(value: IntsLike | None, rank: int, first: bool, what: str) -> tu
         return (1, *map(_to_int32, values), 1)
     if len(values) == rank + 2:
         sizes = tuple(map(_to_int32, values))
-        return (sizes[0], *sizes[2:], sizes[1]) if first else sizes
+        return (sizes[0], *sizes[2:], sizes[1]) if is_channels_first else sizes
     raise ValueError(
         f"{what} should be of length 1, {rank} or {rank + 2}. Received: {what}={repr_of(value)} of "
         f"length {len(values)}"
@@ -308,7 +310,7 @@ def spatial_sizes(values: tuple[int, ...], op: str, what: str) -> Ints:
 
 
 def parse_padding(
-    padding: PaddingLike, rank: int, first: bool, op: str
+    padding: PaddingLike, rank: int, is_channels_first: bool, op: str
 ) -> tuple[tuple[int, int], ...] | None:
     """Return explicit paddings of the spatial axes; None for "SAME" and "VALID"."""
     if isinstance(padding, str | bytes):
@@ -336,7 +338,7 @@ def parse_padding(
             f"{repr_of(padding)} of size {len(pairs)}"
         )
     require(min(map(min, pairs)) >= 0, op, "All elements of padding must be nonnegative")
-    if first:
+    if is_channels_first:
         pairs.append(pairs.pop(1))
     require(
         not any((*pairs[0], *pairs[-1])),
@@ -347,7 +349,7 @@ def parse_padding(
 
 
 def make_geometry(
-    inner: Ints,
+    input_sizes: Ints,
     kernel: Ints,
     strides: Ints,
     dilations: Ints,
@@ -361,34 +363,40 @@ def make_geometry(
     Raises:
       InvalidArgumentError: If the window is larger than the padded input.
     """
-    outer, before = [], []
-    for axis, (n, k, s, d) in enumerate(zip(inner, kernel, strides, dilations, strict=True)):
-        width = (k - 1) * d + 1
+    output_sizes, padding_before = [], []
+    for axis, (n, k, s, d) in enumerate(zip(input_sizes, kernel, strides, dilations, strict=True)):
+        window = (k - 1) * d + 1
         if pairs is None and padding == "SAME":
-            count = -(-n // s)
-            start = max((count - 1) * s + width - n, 0) // 2
+            output_size = -(-n // s)
+            start = max((output_size - 1) * s + window - n, 0) // 2
         else:
             start, end = (0, 0) if pairs is None else pairs[axis]
-            count = math.trunc((n + start + end - width + s) / s)
+            output_size = math.trunc((n + start + end - window + s) / s)
             require(
-                count >= 0,
+                output_size >= 0,
                 op,
-                f"Computed output size would be negative: {count} [input_size: "
-                f"{n + start + end}, effective_filter_size: {width}, stride: {s}]",
+                f"Computed output size would be negative: {output_size} [input_size: "
+                f"{n + start + end}, effective_filter_size: {window}, stride: {s}]",
             )
-        outer.append(count)
-        before.append(start)
-    return Geometry(inner, tuple(outer), kernel, strides, dilations, tuple(before), groups)
+        output_sizes.append(output_size)
+        padding_before.append(start)
+    return Geometry(
+        input_sizes, tuple(output_sizes), kernel, strides, dilations, tuple(padding_before), groups
+    )
 
 
-def to_channels_last(x: Tensor, first: bool) -> Tensor:
-    """Move the channels to the last axis if they are ``first``."""
-    return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if first else x
+def to_channels_last(x: Tensor, is_channels_first: bool) -> Tensor:
+    """Move the channels to the last axis if they are ``is_channels_first``."""
+    return movement.transpose_if_needed(x, (0, *range(2, x.ndim), 1)) if is_channels_first else x
 
 
-def restore_channels(y: Tensor, first: bool) -> Tensor:
+def restore_channels(y: Tensor, is_channels_first: bool) -> Tensor:
     """Undo `to_channels_last`."""
-    return movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1))) if first else y
+    return (
+        movement.transpose_if_needed(y, (0, y.ndim - 1, *range(1, y.ndim - 1)))
+        if is_channels_first
+        else y
+    )
 
 
 def _to_operands(x: TensorLike, w: TensorLike, op: str) -> tuple[Tensor, Tensor]:
@@ -411,9 +419,9 @@ def _check_ranks(x: Tensor, w: Tensor, rank: int, op: str) -> None:
 
 def convolve(x: Tensor, w: Tensor, geometry: Geometry) -> Tensor:
     """Record a convolution; a pointwise convolution is one matrix product."""
-    once = (1,) * len(geometry.kernel)
-    plain = geometry.kernel == geometry.strides == once and geometry.groups == 1
-    if plain and geometry.inner == geometry.outer:
+    ones = (1,) * len(geometry.kernel)
+    is_pointwise = geometry.kernel == geometry.strides == ones and geometry.groups == 1
+    if is_pointwise and geometry.input_sizes == geometry.output_sizes:
         rows = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), x.shape[-1]))
         result = matrix_products.matmul(rows, movement.reshape_if_needed(w, tuple(w.shape[-2:])))
         return movement.reshape_if_needed(result, (*x.shape[:-1], w.shape[-1]))
@@ -431,33 +439,39 @@ def _convolution(
     op: str,
 ) -> Tensor:
     """Compute a convolution with a known number of spatial axes."""
-    first = channels_first(data_format, rank, op)
+    is_channels_first = channels_first(data_format, rank, op)
     _check_ranks(x, w, rank, op)
-    steps = spatial_sizes(parse_sizes(strides, rank, first, "strides"), op, "strides")
-    rates = spatial_sizes(parse_sizes(dilations, rank, first, "dilations"), op, "dilations")
-    pairs = parse_padding(padding, rank, first, op)
-    lead = tuple(x.shape[: x.ndim - rank - 1])
-    if len(lead) > 1:
-        x = movement.reshape_if_needed(x, (math.prod(lead), *x.shape[len(lead) :]))
-    x = to_channels_last(x, first)
-    channels, few, features = int(x.shape[-1]), int(w.shape[-2]), int(w.shape[-1])
-    require(few > 0, op, f"filter depth must be strictly positive, got {few}")
-    require(
-        channels % few == 0 and channels > 0,
-        op,
-        f"input depth must be evenly divisible by filter depth: {channels} vs {few}",
+    steps = spatial_sizes(parse_sizes(strides, rank, is_channels_first, "strides"), op, "strides")
+    rates = spatial_sizes(
+        parse_sizes(dilations, rank, is_channels_first, "dilations"), op, "dilations"
     )
-    groups = channels // few
+    pairs = parse_padding(padding, rank, is_channels_first, op)
+    batch_shape = tuple(x.shape[: x.ndim - rank - 1])
+    if len(batch_shape) > 1:
+        x = movement.reshape_if_needed(x, (math.prod(batch_shape), *x.shape[len(batch_shape) :]))
+    x = to_channels_last(x, is_channels_first)
+    channels, filter_channels, features = int(x.shape[-1]), int(w.shape[-2]), int(w.shape[-1])
+    require(
+        filter_channels > 0, op, f"filter depth must be strictly positive, got {filter_channels}"
+    )
+    require(
+        channels % filter_channels == 0 and channels > 0,
+        op,
+        f"input depth must be evenly divisible by filter depth: {channels} vs {filter_channels}",
+    )
+    groups = channels // filter_channels
     require(
         features % groups == 0,
         op,
         f"output depth must be evenly divisible by number of groups: {features} vs {groups}",
     )
-    value = make_geometry(
+    geometry = make_geometry(
         tuple(x.shape[1:-1]), tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
     )
-    y = restore_channels(convolve(x, w, value), first)
-    return movement.reshape_if_needed(y, (*lead, *y.shape[1:])) if len(lead) > 1 else y
+    y = restore_channels(convolve(x, w, geometry), is_channels_first)
+    return (
+        movement.reshape_if_needed(y, (*batch_shape, *y.shape[1:])) if len(batch_shape) > 1 else y
+    )
 
 
 def conv1d(
@@ -545,7 +559,7 @@ def conv2d(
     return _convolution(x, w, 2, strides, padding, data_format, dilations, "Conv2D")
 
 
-def _check_five(value: IntsLike | None, what: str, op: str) -> Any:
+def _check_five_sizes(value: IntsLike | None, what: str, op: str) -> Any:
     """Check that strides are a list of five numbers; None becomes 1."""
     if value is None:
         return 1
@@ -589,12 +603,12 @@ def conv3d(
       >>> tf.nn.conv3d(x, tf.ones((2, 2, 2, 3, 1)), [1, 1, 1, 1, 1], "VALID").numpy().ravel()
       array([24.], dtype=float32)
     """
-    strides = _check_five(1 if strides is None else strides, "strides", "conv3d")
+    strides = _check_five_sizes(1 if strides is None else strides, "strides", "conv3d")
     if not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
     x, w = _to_operands(input, filters, "Conv3D")
     require(x.ndim == 5, "Conv3D", f"input must be 5-dimensional: {x.shape.as_list()}")
-    dilations = _check_five(dilations, "dilations", "conv3d")
+    dilations = _check_five_sizes(dilations, "dilations", "conv3d")
     return _convolution(x, w, 3, strides, padding, data_format, dilations, "Conv3D")
 
 
@@ -636,9 +650,9 @@ def convolution(
             "`input` must have one to three spatial dimensions, and as many as `filters`. "
             f"Received: input.shape={x.shape}, filters.shape={w.shape}"
         )
-    first = channels_first(data_format, rank, "Convolution")
-    steps = parse_sizes(strides, rank, first, "strides")
-    rates = parse_sizes(dilations, rank, first, "dilations")
+    is_channels_first = channels_first(data_format, rank, "Convolution")
+    steps = parse_sizes(strides, rank, is_channels_first, "strides")
+    rates = parse_sizes(dilations, rank, is_channels_first, "dilations")
     check_steps_and_rates(steps, rates)
     return _convolution(x, w, rank, steps[1:-1], padding, data_format, rates[1:-1], "Convolution")
 
@@ -721,11 +735,11 @@ def depthwise_conv2d(
             f"{repr_of(strides)}."
         )
     x, w = _to_operands(input, filter, op)
-    first = channels_first(data_format, 2, op)
+    is_channels_first = channels_first(data_format, 2, op)
     require(x.ndim == 4, op, f"input must be 4-dimensional: {x.shape.as_list()}")
     _check_ranks(x, w, 2, op)
-    channels, each = int(w.shape[2]), int(w.shape[3])
-    depth = int(x.shape[1 if first else 3])
+    channels, multiplier = int(w.shape[2]), int(w.shape[3])
+    depth = int(x.shape[1 if is_channels_first else 3])
     require(
         channels == depth and depth > 0,
         op,
@@ -735,7 +749,7 @@ def depthwise_conv2d(
         raise InvalidArgumentError(
             f"Sliding window strides field must specify 4 dimensions [Op:{op}]"
         )
-    w = movement.reshape_if_needed(w, (*w.shape[:2], 1, channels * each))
+    w = movement.reshape_if_needed(w, (*w.shape[:2], 1, channels * multiplier))
     return _convolution(x, w, 2, strides, padding, data_format, dilations, op)
 
 
@@ -780,7 +794,7 @@ def separable_conv2d(
     return conv2d(result, w, 1, "VALID", data_format or "NHWC")
 
 
-def _transpose_matrix(
+def _transposed_convolution(
     input: TensorLike,
     filters: TensorLike,
     output_shape: ShapeLike,
@@ -792,34 +806,36 @@ def _transpose_matrix(
     op: str,
 ) -> Tensor:
     w, g = as_tensors((filters, input), op)  # if both are arrays, the dtype of the filters is used
-    first = channels_first(data_format, rank, op)
+    is_channels_first = channels_first(data_format, rank, op)
     if g.dtype is not w.dtype:
         raise mismatch_error(op, 2, w.dtype, g.dtype)
     for x, what in ((g, "out_backprop"), (w, "filter")):
         require(
             x.ndim == rank + 2, op, f"{what} must be {rank + 2}-dimensional: {x.shape.as_list()}"
         )
-    steps = spatial_sizes(parse_sizes(strides, rank, first, "strides"), op, "strides")
-    rates = spatial_sizes(parse_sizes(dilations, rank, first, "dilations"), op, "dilations")
-    pairs = parse_padding(padding, rank, first, op)
+    steps = spatial_sizes(parse_sizes(strides, rank, is_channels_first, "strides"), op, "strides")
+    rates = spatial_sizes(
+        parse_sizes(dilations, rank, is_channels_first, "dilations"), op, "dilations"
+    )
+    pairs = parse_padding(padding, rank, is_channels_first, op)
     shape = movement.to_shape(output_shape)
-    g = to_channels_last(g, first)
-    few, features = int(w.shape[-2]), int(w.shape[-1])
+    g = to_channels_last(g, is_channels_first)
+    filter_channels, features = int(w.shape[-2]), int(w.shape[-1])
     if len(shape) == rank:
-        shape = (int(g.shape[0]), *shape, few)
+        shape = (int(g.shape[0]), *shape, filter_channels)
     elif len(shape) == rank + 2:
-        shape = (shape[0], *shape[2:], shape[1]) if first else shape
+        shape = (shape[0], *shape[2:], shape[1]) if is_channels_first else shape
     else:
         raise ValueError(
             f"`output_shape` must be of length {rank} or {rank + 2}, got {repr_of(output_shape)}"
         )
     channels = shape[-1]
     require(
-        few > 0 and channels > 0 and channels % few == 0,
+        filter_channels > 0 and channels > 0 and channels % filter_channels == 0,
         op,
-        f"input depth must be evenly divisible by filter depth: {channels} vs {few}",
+        f"input depth must be evenly divisible by filter depth: {channels} vs {filter_channels}",
     )
-    groups = channels // few
+    groups = channels // filter_channels
     require(
         features == g.shape[-1] and features % groups == 0,
         op,
@@ -831,17 +847,21 @@ def _transpose_matrix(
         op,
         f"input and out_backprop must have the same batch size: {shape[0]} vs {g.shape[0]}",
     )
-    inner = shape[1:-1]
-    result = make_geometry(inner, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op)
+    input_sizes = shape[1:-1]
+    geometry = make_geometry(
+        input_sizes, tuple(w.shape[:-2]), steps, rates, padding, pairs, groups, op
+    )
     require(
-        result.outer == tuple(g.shape[1:-1]),
+        geometry.output_sizes == tuple(g.shape[1:-1]),
         op,
         f"Size of out_backprop doesn't match computed: actual = {tuple(g.shape[1:-1])}, computed = "
-        f"{result.outer}, output_shape: {shape}",
+        f"{geometry.output_sizes}, output_shape: {shape}",
     )
-    if not math.prod(result.outer):
-        return restore_channels(movement.broadcast_to(as_tensor(0, g._spec), shape), first)
-    return restore_channels(conv_input(g, swap_channels(w, groups), result), first)
+    if not math.prod(geometry.output_sizes):
+        return restore_channels(
+            movement.broadcast_to(as_tensor(0, g._spec), shape), is_channels_first
+        )
+    return restore_channels(conv_input(g, swap_channels(w, groups), geometry), is_channels_first)
 
 
 def conv1d_transpose(
@@ -880,7 +900,7 @@ def conv1d_transpose(
       array([ 1., 10.,  2., 20.], dtype=float32)
     """
     op = "Conv1DTranspose"
-    return _transpose_matrix(
+    return _transposed_convolution(
         input, filters, output_shape, 1, strides, padding, data_format, dilations, op
     )
 
@@ -920,7 +940,7 @@ def conv2d_transpose(
       >>> tf.nn.conv2d_transpose(tf.ones((1, 5, 5, 4)), w, (1, 10, 10, 2), 2).shape
       TensorShape([1, 10, 10, 2])
     """
-    return _transpose_matrix(
+    return _transposed_convolution(
         input,
         filters,
         output_shape,
@@ -967,7 +987,7 @@ def conv3d_transpose(
       >>> tf.nn.conv3d_transpose(x, w, (1, 2, 2, 2, 1), 2).numpy().ravel()
       array([2., 2., 2., 2., 2., 2., 2., 2.], dtype=float32)
     """
-    return _transpose_matrix(
+    return _transposed_convolution(
         input,
         filters,
         output_shape,
@@ -1019,7 +1039,7 @@ def conv_transpose(
             f"output_shape must be of length 3, 4 or 5. Received: output_shape="
             f"{repr_of(output_shape)} of length {rank + 2}"
         )
-    return _transpose_matrix(
+    return _transposed_convolution(
         input,
         filters,
         output_shape,
@@ -1067,6 +1087,6 @@ def atrous_conv2d_transpose(
     """
     if to_integer(rate, "Conv2DBackpropInput") < 1:
         raise ValueError(f"`rate` cannot be less than one. Received: rate={rate}")
-    return _transpose_matrix(
+    return _transposed_convolution(
         value, filters, output_shape, 2, 1, padding, "NHWC", rate, "Conv2DBackpropInput"
     )

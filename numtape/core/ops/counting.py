@@ -51,12 +51,12 @@ def _bincount(out: Array, x: Array, *weights: Array, size: int, binary: bool, ou
     array = np.zeros((math.prod(x.shape[:-1]), size), out.dtype)
     rows = np.broadcast_to(np.arange(len(array))[:, None], (len(array), x.shape[-1]))
     at = x.reshape(rows.shape)
-    here = at < size
-    place = rows[here], at[here]
+    is_counted = at < size
+    place = rows[is_counted], at[is_counted]
     if binary:
         array[place] = 1
     else:
-        np.add.at(array, place, weights[0].reshape(rows.shape)[here] if weights else 1)
+        np.add.at(array, place, weights[0].reshape(rows.shape)[is_counted] if weights else 1)
     out[...] = array.reshape(out.shape)
 
 

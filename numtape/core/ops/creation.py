@@ -324,13 +324,13 @@ def eye(
     rows = movement.to_ints(num_rows)
     columns = rows if num_columns is None else movement.to_ints(num_columns)
     requested = as_dtype(dtype)
-    good = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
-    require(good, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
+    is_valid = all(isinstance(size, int) and size >= 0 for size in (rows, columns))
+    require(is_valid, "Eye", f"Sizes must be numbers >= 0, got {rows} and {columns}")
     intern((rows, columns), requested)  # raises an error if it is too large
     matrix = np.eye(rows, columns, dtype=requested.numpy_dtype)
     if batch_shape is not None:
-        lead = movement.to_shape(batch_shape)
-        matrix = np.broadcast_to(matrix, (*lead, *matrix.shape)).copy()
+        batch_dims = movement.to_shape(batch_shape)
+        matrix = np.broadcast_to(matrix, (*batch_dims, *matrix.shape)).copy()
     return from_owned_array(matrix)
 
 
@@ -525,8 +525,8 @@ def linspace(
     first = as_tensor(start)
     last = to_tensor(stop, first.dtype)
     count = movement.to_ints(num)
-    good = isinstance(count, int) and count >= 0
-    require(good, "LinSpace", f"Requires num >= 0: {dtypes.repr_of(num)}")
+    is_valid = isinstance(count, int) and count >= 0
+    require(is_valid, "LinSpace", f"Requires num >= 0: {dtypes.repr_of(num)}")
     intern((count,), dtypes.float64)  # raises an error if there are too many numbers
     shape = broadcast("LinSpace", first._spec, last._spec)
     first, last = (

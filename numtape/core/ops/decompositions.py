@@ -105,7 +105,7 @@ def _qr_tall(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
 
 
 QR = defop(
-    "Qr", ARRAY, 1, _qr_spec, compute=lapack.qr, vjp=_qr_vjp, on_host=True, of_complex="other"
+    "Qr", ARRAY, 1, _qr_spec, compute=lapack.qr, vjp=_qr_vjp, on_host=True, complex_vjp="explicit"
 )
 
 
@@ -241,7 +241,7 @@ SVD = defop(
     native=_svd_native,
     vjp=_svd_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -320,7 +320,7 @@ EIGH = defop(
     compute=lapack.eigh,
     vjp=_eigh_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -436,7 +436,7 @@ def _eig_vjp(g: Tensor, y: Tensor, a: Tensor, vectors: bool) -> tuple[Tensor]:
 
 
 EIG = defop(
-    "Eig", ARRAY, 1, _eig_spec, compute=_eig, vjp=_eig_vjp, on_host=True, of_complex="other"
+    "Eig", ARRAY, 1, _eig_spec, compute=_eig, vjp=_eig_vjp, on_host=True, complex_vjp="explicit"
 )
 
 
@@ -519,7 +519,7 @@ def _logm(out: Array, a: Array) -> None:
 
 
 LOGM = defop(
-    "MatrixLogarithm", ARRAY, 1, _log_spec, compute=_logm, on_host=True, of_complex="other"
+    "MatrixLogarithm", ARRAY, 1, _log_spec, compute=_logm, on_host=True, complex_vjp="explicit"
 )
 
 

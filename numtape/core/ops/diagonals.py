@@ -70,7 +70,7 @@ BAND: Op = defop(
     compute=_band,
     on_host=True,
     vjp=lambda g, y, x, lower, upper: (record(BAND, (g,), lower=lower, upper=upper),),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -109,7 +109,7 @@ FROM_LOWER: Op = defop(
     1,
     _square_spec,
     compute=_from_lower,
-    of_complex="other",
+    complex_vjp="explicit",
     on_host=True,
     vjp=lambda g, y, x: (record(LOWER_SUMS, (g,)),),
 )
@@ -119,7 +119,7 @@ LOWER_SUMS: Op = defop(
     1,
     _square_spec,
     compute=_lower_sums,
-    of_complex="other",
+    complex_vjp="explicit",
     on_host=True,
     vjp=lambda g, y, x: (record(FROM_LOWER, (g,)),),
 )
@@ -232,7 +232,7 @@ def _band_layout(rows: int, columns: int, low: int, high: int, align: str) -> tu
     """
     longest = min(rows + min(high, 0), columns - max(low, 0))
     place = np.zeros((high - low + 1, longest), np.int64)
-    there = np.zeros((high - low + 1, longest), bool)
+    is_inside = np.zeros((high - low + 1, longest), bool)
     above, below = (part == "LEFT" for part in align.split("_"))
     for j, k in enumerate(range(high, low - 1, -1)):
         i0, j0 = max(-k, 0), max(k, 0)
@@ -242,8 +242,8 @@ def _band_layout(rows: int, columns: int, low: int, high: int, align: str) -> tu
         start = 0 if left else longest - count
         at = np.arange(count)
         place[j, start : start + count] = (i0 + at) * columns + j0 + at
-        there[j, start : start + count] = True
-    return place, there
+        is_inside[j, start : start + count] = True
+    return place, is_inside
 
 
 def _parse_band(k: IntsLike, op: str) -> tuple[int, int]:
@@ -322,32 +322,34 @@ def diag_part(
     require(x.ndim >= 2, op, f"input must be at least 2-dim, received shape: {list(x.shape)}")
     low, high = _parse_band(k, op)
     align = _check_align(align, op)
-    *lead, rows, columns = x.shape
+    *batch_shape, rows, columns = x.shape
     _check_band(op, low, high, rows, columns)
     if low == high == 0:
         return diagonal(x)
-    place, there = _band_layout(rows, columns, low, high, align)
-    result = _take(reshape(x, (*lead, rows * columns)), place)
-    if not there.all():
+    place, is_inside = _band_layout(rows, columns, low, high, align)
+    result = _take(reshape(x, (*batch_shape, rows * columns)), place)
+    if not is_inside.all():
         filler = as_tensor(padding_value, x._spec, op)
-        result = elementwise.select(there, result, elementwise.stop_gradient(filler))
+        result = elementwise.select(is_inside, result, elementwise.stop_gradient(filler))
     return movement.squeeze(result, -2) if low == high else result
 
 
 def diagonal(x: Tensor) -> Tensor:
     """Return the main diagonals of matrices."""
-    *lead, rows, columns = x.shape
+    *batch_shape, rows, columns = x.shape
     n = min(rows, columns)
-    flat = reshape(x, (*lead, rows * columns))
+    flat = reshape(x, (*batch_shape, rows * columns))
     end = (n - 1) * (columns + 1) + 1 if n else 0
-    return slicing.strided_slice(flat, (*((0, dim, 1) for dim in lead), (0, end, columns + 1)))
+    return slicing.strided_slice(
+        flat, (*((0, dim, 1) for dim in batch_shape), (0, end, columns + 1))
+    )
 
 
 def diagonal_matrix(x: Tensor) -> Tensor:
     """Return square matrices with these main diagonals and zeros elsewhere."""
-    *lead, n = x.shape
-    cut = (*((0, dim, 1) for dim in lead), (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
-    return reshape(slice_into_zeros(x, (*lead, n * n), cut), (*lead, n, n))
+    *batch_shape, n = x.shape
+    cut = (*((0, dim, 1) for dim in batch_shape), (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
+    return reshape(slice_into_zeros(x, (*batch_shape, n * n), cut), (*batch_shape, n, n))
 
 
 def diag(
@@ -397,7 +399,7 @@ def diag(
             f"The number of diagonals provided in the input does not match the lower_diag_index "
             f"and upper_diag_index range: {list(x.shape)}, {low} to {high}",
         )
-    lead = x.shape[: -1 if number == 1 else -2]
+    batch_shape = x.shape[: -1 if number == 1 else -2]
     longest = x.shape[-1]
     rows, columns = to_integer(num_rows, op), to_integer(num_cols, op)
     least = longest - min(high, 0), longest + max(low, 0)
@@ -414,15 +416,16 @@ def diag(
     )
     if number == 1 and not high and rows == columns and _is_zero(padding_value):
         return diagonal_matrix(x)
-    place, there = _band_layout(rows, columns, low, high, align)
+    place, is_inside = _band_layout(rows, columns, low, high, align)
     source = np.full(rows * columns, place.size, np.int64)
-    source[place[there]] = np.flatnonzero(there)
+    source[place[is_inside]] = np.flatnonzero(is_inside)
     filler = elementwise.stop_gradient(as_tensor(padding_value, x._spec, op))
     require(filler.ndim == 0, op, "padding_value must be a scalar")
     flat = joining.concat(
-        [reshape(x, (*lead, place.size)), movement.broadcast_to(filler, (*lead, 1))], -1
+        [reshape(x, (*batch_shape, place.size)), movement.broadcast_to(filler, (*batch_shape, 1))],
+        -1,
     )
-    return reshape(_take(flat, source), (*lead, rows, columns))
+    return reshape(_take(flat, source), (*batch_shape, rows, columns))
 
 
 def _is_zero(value: object) -> bool:
@@ -463,10 +466,10 @@ def set_diag(
     require(values.dtype is x.dtype, op, f"dtypes differ: {x.dtype.name}, {values.dtype.name}")
     low, high = _parse_band(k, op)
     align = _check_align(align, op)
-    *lead, rows, columns = x.shape
+    *batch_shape, rows, columns = x.shape
     _check_band(op, low, high, rows, columns)
-    place, there = _band_layout(rows, columns, low, high, align)
-    shape = (*lead, *(place.shape if low != high else place.shape[1:]))
+    place, is_inside = _band_layout(rows, columns, low, high, align)
+    shape = (*batch_shape, *(place.shape if low != high else place.shape[1:]))
     require(
         tuple(values.shape) == shape,
         op,
@@ -475,9 +478,10 @@ def set_diag(
         f"got {list(values.shape)}",
     )
     source = np.arange(rows * columns, dtype=np.int64)
-    source[place[there]] = rows * columns + np.flatnonzero(there)
+    source[place[is_inside]] = rows * columns + np.flatnonzero(is_inside)
     flat = joining.concat(
-        [reshape(x, (*lead, rows * columns)), reshape(values, (*lead, place.size))], -1
+        [reshape(x, (*batch_shape, rows * columns)), reshape(values, (*batch_shape, place.size))],
+        -1,
     )
     return reshape(_take(flat, source), tuple(x.shape))
 

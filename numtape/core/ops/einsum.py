@@ -242,22 +242,22 @@ def _contract_pair(
     columns.sort(key=lb.index)
     summed.sort(key=la.index if math.prod(a.shape) >= math.prod(b.shape) else lb.index)
     size = dict(zip((*la, *lb), (*a.shape, *b.shape), strict=True))
-    lead = tuple(size[label] for label in batch)
+    batch_shape = tuple(size[label] for label in batch)
     m, k, n = (math.prod(size[label] for label in group) for group in (rows, summed, columns))
     ta, tb = (*batch, *summed, *rows) == la and bool(rows), (*batch, *columns, *summed) == lb
     a_order = (*batch, *summed, *rows) if ta else (*batch, *rows, *summed)
     b_order = (*batch, *columns, *summed) if tb else (*batch, *summed, *columns)
     a = movement.transpose_if_needed(a, tuple(la.index(label) for label in a_order))
     b = movement.transpose_if_needed(b, tuple(lb.index(label) for label in b_order))
-    a = movement.reshape_if_needed(a, (*lead, k, m) if ta else (*lead, m, k))
-    b = movement.reshape_if_needed(b, (*lead, n, k) if tb else (*lead, k, n))
+    a = movement.reshape_if_needed(a, (*batch_shape, k, m) if ta else (*batch_shape, m, k))
+    b = movement.reshape_if_needed(b, (*batch_shape, n, k) if tb else (*batch_shape, k, n))
     # Multiply the transposes if the result has the columns before the rows.
     free_labels = [label for label in output if label in rows or label in columns]
     if free_labels and free_labels == [*columns, *rows] and rows and columns:
         product, rows, columns = matrix_products.matmul(b, a, not tb, not ta), columns, rows
     else:
         product = matrix_products.matmul(a, b, ta, tb)
-    shape = (*lead, *(size[label] for label in rows), *(size[label] for label in columns))
+    shape = (*batch_shape, *(size[label] for label in rows), *(size[label] for label in columns))
     return movement.reshape_if_needed(product, shape), (*batch, *rows, *columns)
 
 

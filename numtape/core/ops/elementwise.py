@@ -129,7 +129,7 @@ squared_difference = binary_op(
     "(x - y) * (x - y)",
     lambda g, z, x, y: (_real_part(g) * (2.0 * (x - y)), _real_part(g) * (2.0 * (y - x))),
     rules.number,
-    of_complex="other",
+    complex_vjp="explicit",
     complex_body="absolute(x - y) * absolute(x - y)",
     doc="""
     ``(x - y) * (x - y)``, elementwise; of complex numbers, the square of ``abs(x - y)``.
@@ -225,7 +225,7 @@ sign: Recorder = unary_op(
     "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))",
     lambda g, y, x: (_sign_vjp(g, y, x),),
     rules.number,
-    of_complex="other",
+    complex_vjp="explicit",
     complex_body="unit(x)",
     doc="""
     The sign of each element as -1, 0 or 1, with derivative 0; ``x / abs(x)`` for complex numbers.
@@ -648,7 +648,7 @@ SELECT = defop(
     _select_spec,
     body="select(x, y, z)",
     vjp=lambda g, o, c, x, y: (None, select(c, g, 0.0), select(c, 0.0, g)),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -699,10 +699,12 @@ def _cast_vjp(g: Tensor, y: Tensor, x: Tensor, dtype: str) -> tuple[Tensor | Non
     return (cast(g, x.dtype) if x._spec.inexact else None,)
 
 
-CAST = defop("Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, of_complex="other")
+CAST = defop(
+    "Cast", ELEMENTWISE, 1, _cast_spec, body="cast(x)", vjp=_cast_vjp, complex_vjp="explicit"
+)
 RuleLog.to_complex = CAST.code({"dtype": "complex128"})
 CAST_TO_BOOL = defop(
-    "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, of_complex="other"
+    "Cast", ELEMENTWISE, 1, _cast_spec, body="x != 0", gradient=STOP, complex_vjp="explicit"
 )
 _CASTS = {x: unary(CAST_TO_BOOL if x.is_bool else CAST, dtype=x.name) for x in dtypes.ALL}
 

@@ -112,7 +112,7 @@ _FFT = defop(
     _complex_spec,
     compute=_make_compute("fftn"),
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
     vjp=lambda g, y, x, axes: (record(_IFFT, (g,), axes=axes) * _transform_size(x.shape, axes),),
 )
 _IFFT: Op = defop(
@@ -122,7 +122,7 @@ _IFFT: Op = defop(
     _complex_spec,
     compute=_make_compute("ifftn"),
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
     vjp=lambda g, y, x, axes: (
         record(_FFT, (g,), axes=axes) * (1.0 / max(1.0, _transform_size(x.shape, axes))),
     ),
@@ -135,7 +135,7 @@ _RFFT: Op = defop(
     compute=_make_compute("rfftn"),
     vjp=_rfft_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 _IRFFT = defop(
     "IRFFT",
@@ -145,21 +145,21 @@ _IRFFT = defop(
     compute=_make_compute("irfftn"),
     vjp=_irfft_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
 def _fit_lengths(x: Tensor, lengths: tuple[int, ...]) -> Tensor:
     """Truncate or zero-pad the last axes to ``lengths``."""
-    lead = x.ndim - len(lengths)
-    sizes = tuple(x.shape[lead:])
+    batch_rank = x.ndim - len(lengths)
+    sizes = tuple(x.shape[batch_rank:])
     if sizes == lengths:
         return x
     if any(size > length for size, length in zip(sizes, lengths, strict=True)):
         slices = [(0, min(pair), 1) for pair in zip(sizes, lengths, strict=True)]
-        x = strided_slice(x, (*((0, dim, 1) for dim in x.shape[:lead]), *slices))
+        x = strided_slice(x, (*((0, dim, 1) for dim in x.shape[:batch_rank]), *slices))
     padding = [[0, max(0, n - size)] for size, n in zip(sizes, lengths, strict=True)]
-    return pad(x, [*[[0, 0]] * lead, *padding]) if any(after for _, after in padding) else x
+    return pad(x, [*[[0, 0]] * batch_rank, *padding]) if any(after for _, after in padding) else x
 
 
 def _as_complex_tensor(value: TensorLike) -> Tensor:

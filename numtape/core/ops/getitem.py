@@ -22,7 +22,7 @@ from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import boolean_mask
 from .movement import store_plan
-from .slicing import SLICE, Cut, SliceView, plan_slice, slice_into_zeros, to_numpy_slices
+from .slicing import SLICE, Ranges, SliceView, plan_slice, slice_into_zeros, to_numpy_slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ def replace_slice(x: Variable, key: Key, value: Tensor) -> Tensor:
     return elementwise.select(mask, slice_into_zeros(value, tuple(x.shape), ranges), x)
 
 
-def _parse_key(x_shape: TensorShape, key: Key) -> tuple[Cut, tuple[int, ...]]:
+def _parse_key(x_shape: TensorShape, key: Key) -> tuple[Ranges, tuple[int, ...]]:
     """Return the range of each axis that a key selects, as range() arguments, and the shape."""
     rank = len(x_shape)
     keys = (

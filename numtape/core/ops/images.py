@@ -370,32 +370,34 @@ def resize(
     if (height, width) == old_size:
         return x
     dtype, channels = x.dtype.as_numpy_dtype, int(x.shape[-1])
-    lead = tuple(x.shape[:-3])
+    batch_shape = tuple(x.shape[:-3])
     y = matrix_products.matmul(
         _interpolation_matrix(old_size[0], height, dtype),
-        movement.reshape_if_needed(x, (*lead, old_size[0], old_size[1] * channels)),
+        movement.reshape_if_needed(x, (*batch_shape, old_size[0], old_size[1] * channels)),
     )
-    y = movement.reshape_if_needed(y, (*lead, height, old_size[1], channels))
+    y = movement.reshape_if_needed(y, (*batch_shape, height, old_size[1], channels))
     return matrix_products.matmul(_interpolation_matrix(old_size[1], width, dtype), y)
 
 
 Array = np.ndarray[Any, Any]
 
 
-def _spec(op: Op, images: Spec, factor: Spec) -> Spec:
+def _adjust_contrast_spec(op: Op, images: Spec, factor: Spec) -> Spec:
     floating(op, images)
     require(images.rank >= 3, op, f"input must be at least 3-D, got shape {images.shape}")
     require(factor.size == 1, op, f"contrast_factor must be scalar, got shape {factor.shape}")
     return images
 
 
-def _compute(out: Array, images: Array, factor: Array) -> None:
+def _adjust_contrast(out: Array, images: Array, factor: Array) -> None:
     mean = images.mean((-3, -2), keepdims=True)
     np.copyto(out, (images - mean) * factor.reshape(()) + mean)
 
 
 # As in TensorFlow, no gradient is registered.
-ADJUST_CONTRAST = defop("AdjustContrastv2", ARRAY, 2, _spec, compute=_compute)
+ADJUST_CONTRAST = defop(
+    "AdjustContrastv2", ARRAY, 2, _adjust_contrast_spec, compute=_adjust_contrast
+)
 
 
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:

@@ -98,13 +98,13 @@ def update_batched_rows(x: Variable, indices: TensorLike, updates: TensorLike) -
     op = "BatchScatterUpdate"
     index = as_tensor(indices)
     require(index.ndim > 0, op, "indices must have at least one axis")
-    lead = tuple(index.shape[:-1])
-    if tuple(x.shape[: len(lead)]) != lead:
+    batch_shape = tuple(index.shape[:-1])
+    if tuple(x.shape[: len(batch_shape)]) != batch_shape:
         raise ValueError(
             f"The initial dimensions of the variable, {x.shape}, do not match those of the "
             f"indices, {index.shape}."
         )
-    batch_ids = [np.broadcast_to(grid[..., None], index.shape) for grid in np.indices(lead)]
+    batch_ids = [np.broadcast_to(grid[..., None], index.shape) for grid in np.indices(batch_shape)]
     row_ids = elementwise.cast(index, dtypes.int64)
     tuples = stack([*(as_tensor(np.ascontiguousarray(grid)) for grid in batch_ids), row_ids], -1)
     return update_nd(x, tuples, updates, "update")

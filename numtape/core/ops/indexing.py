@@ -58,7 +58,7 @@ GATHER = defop(
     compute=_gather,
     native=_gather_native,
     vjp=_gather_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -92,7 +92,7 @@ SCATTER_ADD = defop(
     compute=_scatter,
     native=_scatter_native,
     vjp=lambda g, y, x, indices, axis, size: (record(GATHER, (g, indices), axis=axis), None),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -215,7 +215,7 @@ FOLD = defop(
     ),
     compute=_fold,
     vjp=lambda g, y, x, origin, size, axis: (record(UNFOLD, (g,), origin=origin, axis=axis),),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 UNFOLD: Op = defop(
     "MirrorPadGradGrad",
@@ -226,7 +226,7 @@ UNFOLD: Op = defop(
     ),
     compute=lambda out, g, origin, axis: np.copyto(out, np.take(g, origin, axis)),
     vjp=lambda g, y, x, origin, axis: (fold_slices(g, origin, x.shape[axis], axis),),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -253,7 +253,7 @@ _record_pick = binary(
             out, np.take_along_axis(x, i[..., None].astype(np.intp), -1)[..., 0]
         ),
         vjp=lambda g, y, x, i: (record(PLACE, (g, i), size=x.shape[-1]), None),
-        of_complex="analytic",
+        complex_vjp="analytic",
     )
 )
 
@@ -271,7 +271,7 @@ PLACE: Op = defop(
     compute=_place,
     native=_rows_native("place"),
     vjp=lambda g, y, x, i, size: (_record_pick(g, i), None),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

@@ -18,7 +18,7 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from .elementwise import cast
 from .movement import broadcast_to, identity, reshape, resolve_axis, to_shape
-from .slicing import Cut, strided_slice, unstack
+from .slicing import Ranges, strided_slice, unstack
 
 if TYPE_CHECKING:
     from ..values.annotations import IntLike, NumberLike, ShapeLike, TensorLike
@@ -68,7 +68,7 @@ CONCAT = defop(
     vjp=_concat_vjp,
     native=_concat_native,
     compute=lambda out, *xs, axis: np.concatenate(xs, axis, out=out),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -98,7 +98,7 @@ PACK = defop(
     vjp=_pack_vjp,
     native=_concat_native,
     compute=lambda out, *xs, axis: np.stack(xs, axis, out=out),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -271,5 +271,5 @@ def tile(input: TensorLike, multiples: ShapeLike, name: str | None = None) -> Te
     return x
 
 
-def _empty_range(x: Tensor, axis: int) -> Cut:
+def _empty_range(x: Tensor, axis: int) -> Ranges:
     return tuple((0, 0 if k == axis else dim, 1) for k, dim in enumerate(x.shape))

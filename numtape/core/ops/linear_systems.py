@@ -89,14 +89,14 @@ def broadcast_batches(a: Tensor, b: Tensor, op: str) -> tuple[Tensor, Tensor]:
     if a.shape[:-2] == b.shape[:-2]:
         return a, b
     try:
-        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        batch_shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise InvalidArgumentError(
             f"Incompatible batch dimensions: {list(a.shape)} vs. {list(b.shape)} [Op:{op}]"
         ) from None
     return (
-        movement.broadcast_to(a, (*lead, *a.shape[-2:])),
-        movement.broadcast_to(b, (*lead, *b.shape[-2:])),
+        movement.broadcast_to(a, (*batch_shape, *a.shape[-2:])),
+        movement.broadcast_to(b, (*batch_shape, *b.shape[-2:])),
     )
 
 
@@ -126,7 +126,7 @@ TRIANGULAR = defop(
     vjp=_triangular_vjp,
     native=_triangular_native,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -343,16 +343,16 @@ CHOLESKY = defop(
     native=_cholesky_native,
     vjp=_cholesky_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
 def _cholesky_grad_vjp(w: Tensor, r: Tensor, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Return the adjoints for ``r = inv(y.T) @ s @ inv(y)``, with ``s`` made from ``y.T @ g``."""
     middle = solve_triangular(y, adjoint_of(solve_triangular(y, adjoint_of(w))))
-    sums = record(LOWER_SUMS, (0.5 * middle,))
-    both = adjoint_of(solve_triangular(y, w + adjoint_of(w)))
-    return matmul(y, sums), matmul(g, sums, adjoint_b=True) - matmul(r, both)
+    lower_sums = record(LOWER_SUMS, (0.5 * middle,))
+    symmetric = adjoint_of(solve_triangular(y, w + adjoint_of(w)))
+    return matmul(y, lower_sums), matmul(g, lower_sums, adjoint_b=True) - matmul(r, symmetric)
 
 
 def _cholesky_grad_native(out: Spec, g: Spec, y: Spec) -> Native | None:

@@ -58,11 +58,11 @@ def _log_softmax_grad(out: Array, y: Array, g: Array) -> None:
     power = np.exp(y)
     np.subtract(g, power * g.sum(-1, keepdims=True), out=out)
     if y.shape[-1]:  # see kernels/cpu/arrays.py
-        place = y.argmax(-1)[..., None]
-        here = np.arange(y.shape[-1]) == place
-        others = np.where(here, 0, g).sum(-1, keepdims=True, dtype=g.dtype)
-        rest = np.where(here, 0, power).sum(-1, keepdims=True, dtype=g.dtype)
-        near = here & (np.take_along_axis(power, place, -1) > 0.5)
+        largest = y.argmax(-1)[..., None]
+        is_largest = np.arange(y.shape[-1]) == largest
+        others = np.where(is_largest, 0, g).sum(-1, keepdims=True, dtype=g.dtype)
+        rest = np.where(is_largest, 0, power).sum(-1, keepdims=True, dtype=g.dtype)
+        near = is_largest & (np.take_along_axis(power, largest, -1) > 0.5)
         np.copyto(out, g * rest - power * others, where=near)
 
 

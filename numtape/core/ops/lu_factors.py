@@ -37,10 +37,10 @@ def check_square_inexact(op: Op | str, x: Spec) -> None:
 
 def unpack(packed: Tensor, begin: int, shape: tuple[int, ...]) -> Tensor:
     """Return one of the matrices that are packed along the last axis."""
-    lead = packed.shape[:-1]
+    batch_shape = packed.shape[:-1]
     count = int(np.prod(shape, dtype=np.int64))
-    ranges = (*((0, dim, 1) for dim in lead), (begin, begin + count, 1))
-    return movement.reshape_if_needed(slicing.strided_slice(packed, ranges), (*lead, *shape))
+    ranges = (*((0, dim, 1) for dim in batch_shape), (begin, begin + count, 1))
+    return movement.reshape_if_needed(slicing.strided_slice(packed, ranges), (*batch_shape, *shape))
 
 
 # The factors of a matrix. No gradient flows through them: the ops that use them also take the
@@ -68,15 +68,15 @@ FACTOR = defop(
     native=_factor_native,
     gradient=STOP,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
-LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, of_complex="other")
+LU = defop("Lu", ARRAY, 1, _lu_spec, compute=lapack.lu, on_host=True, complex_vjp="explicit")
 
 
 def _pivots(packed: Tensor) -> Tensor:
     n = _matrix_size(packed)
-    lead = tuple((0, dim, 1) for dim in packed.shape[:-1])
-    ranges = (*lead, (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
+    batch_ranges = tuple((0, dim, 1) for dim in packed.shape[:-1])
+    ranges = (*batch_ranges, (0, (n - 1) * (n + 1) + 1 if n else 0, n + 1))
     return slicing.strided_slice(packed, ranges)
 
 
@@ -122,7 +122,7 @@ PERMUTATION = defop(
     lambda op, x, output: intern(tuple(x.shape), as_dtype(output)),
     compute=lambda out, x, output: _permutation(out, x),
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -193,7 +193,7 @@ SOLVE = defop(
     vjp=_solve_vjp,
     native=_solve_native,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
     compute=lambda out, a, factor, b, adjoint: lapack.lu_solve(out, factor, b, adjoint),
 )
 
@@ -222,7 +222,7 @@ INVERSE = defop(
     vjp=_inverse_vjp,
     native=_inverse_native,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -273,7 +273,7 @@ DET = defop(
     compute=_det,
     vjp=_det_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 LOG_DET = defop(
     "LogMatrixDeterminant",
@@ -283,7 +283,7 @@ LOG_DET = defop(
     compute=_log_det,
     vjp=_log_det_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 

@@ -52,14 +52,14 @@ def _expm_vjp(g: Tensor, y: Tensor, a: Tensor) -> tuple[Tensor]:
     """
     n = a.shape[-1]
     ah, block_shape = adjoint_of(a), (*a.shape[:-2], 2 * n, 2 * n)
-    lead = tuple((0, dim, 1) for dim in a.shape[:-2])
+    batch_ranges = tuple((0, dim, 1) for dim in a.shape[:-2])
     low, high = (0, n, 1), (n, 2 * n, 1)
 
     def block(x: Tensor, rows: tuple[int, int, int], columns: tuple[int, int, int]) -> Tensor:
-        return slice_into_zeros(x, block_shape, (*lead, rows, columns))
+        return slice_into_zeros(x, block_shape, (*batch_ranges, rows, columns))
 
     block_matrix = block(ah, low, low) + block(g, low, high) + block(ah, high, high)
-    return (slicing.strided_slice(record(EXPM, (block_matrix,)), (*lead, low, high)),)
+    return (slicing.strided_slice(record(EXPM, (block_matrix,)), (*batch_ranges, low, high)),)
 
 
 EXPM: Op = defop(
@@ -70,7 +70,7 @@ EXPM: Op = defop(
     compute=_expm,
     vjp=_expm_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -130,7 +130,7 @@ SYLVESTER: Op = defop(
     compute=_sylvester,
     vjp=_sylvester_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 
@@ -158,7 +158,7 @@ SQRTM = defop(
     compute=_sqrtm,
     vjp=_sqrtm_vjp,
     on_host=True,
-    of_complex="other",
+    complex_vjp="explicit",
 )
 
 

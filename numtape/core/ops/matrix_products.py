@@ -64,7 +64,7 @@ def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
         f"transpose_a={ta}, transpose_b={tb}",
     )
     try:
-        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        batch_shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         require(
             False,
@@ -72,7 +72,7 @@ def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
             f"In[0] and In[1] must have compatible batch dimensions: {a.shape.as_list()}"
             f" vs. {b.shape.as_list()}",
         )
-    return intern((*lead, m, n), a.dtype)
+    return intern((*batch_shape, m, n), a.dtype)
 
 
 def _matmul(out: Array, a: Array, b: Array, ta: bool, tb: bool) -> None:
@@ -99,10 +99,10 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     if not out.is_float or not a.size or max(*a.shape, *b.shape) > _MAX_INT32:
         return None
     function = blas.address("sgemm" if out.dtype is float32 else "dgemm")
-    lead = out.shape[:-2]
+    batch_shape = out.shape[:-2]
     steps = []
     for x in (a, b, out):
-        if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != lead:
+        if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != batch_shape:
             return None
         is_shared = math.prod(x.shape[:-2]) == 1
         steps.append(0 if is_shared else math.prod(x.shape[-2:]) * x.dtype.size)
@@ -111,7 +111,7 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
     m, n = out.shape[-2:]
     k = a.shape[-2 if ta else -1]
     one_bits = int(np.ones(1, out.dtype.numpy_dtype).view(f"int{8 * out.dtype.size}")[0])
-    batches = math.prod(lead)
+    batches = math.prod(batch_shape)
     transpose_first = tb and not ta and _should_transpose_first(m, n, k, out.dtype)
     transpose_flags = ord("T" if tb else "N"), ord("T" if ta else "N")
     scalars = (*transpose_flags, n, m, k, one_bits, b.shape[-1], a.shape[-1], 0, n)
@@ -183,7 +183,7 @@ MATMUL = defop(
     compute=_matmul,
     native=_matmul_native,
     vjp=_matmul_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

@@ -113,7 +113,7 @@ def _dilate(
     windows = make_geometry(image_size, kernel, steps, rates, padding, None, 1, op)
     pad_widths = []
     for n, o, k, s, d, before in zip(
-        image_size, windows.outer, kernel, steps, rates, windows.before, strict=True
+        image_size, windows.output_sizes, kernel, steps, rates, windows.padding_before, strict=True
     ):
         pad_widths.append([before, max((o - 1) * s + (k - 1) * d + 1 - before - n, 0)])
     if any(map(any, pad_widths)):
@@ -121,7 +121,7 @@ def _dilate(
             floats = elementwise.cast(x, "float64"), elementwise.cast(f, "float64")
             return elementwise.cast(_dilate(*floats, strides, padding, dilations, op), x.dtype)
         x = pad(x, [[0, 0], *pad_widths, [0, 0]], constant_values=-math.inf)
-    (rows, columns), batch, channels = windows.outer, x.shape[0], x.shape[3]
+    (rows, columns), batch, channels = windows.output_sizes, x.shape[0], x.shape[3]
     result: Tensor | None = None
     for i, j in itertools.product(*map(range, kernel)):
         patches = strided_slice(

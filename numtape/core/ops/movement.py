@@ -107,7 +107,7 @@ RESHAPE = defop(
     1,
     _reshape_spec,
     vjp=lambda g, y, x, shape: (reshape(g, tuple(x.shape)),),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -310,7 +310,7 @@ TRANSPOSE = defop(
     vjp=_transpose_vjp,
     native=_transpose_native,
     compute=lambda out, x, perm: np.copyto(out, x.transpose(perm)),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -389,7 +389,7 @@ BROADCAST = defop(
     _broadcast_spec,
     body="x",
     vjp=lambda g, y, x, shape: (g,),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

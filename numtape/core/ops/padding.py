@@ -67,7 +67,7 @@ PAD = defop(
     compute=_pad,
     native=_pad_native,
     vjp=_pad_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -89,7 +89,7 @@ PAD_VALUE = defop(
     _pad_value_spec,
     compute=_pad_value,
     vjp=lambda g, y, x, value, paddings: (*_pad_vjp(g, y, x, paddings, "constant"), None),
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -128,9 +128,9 @@ def pad(
     """
     x = as_tensor(tensor)
     result = np.asarray(to_ints(paddings))
-    good = not result.size or (result.dtype.kind in "iu" and result.min() >= 0)
+    is_valid = not result.size or (result.dtype.kind in "iu" and result.min() >= 0)
     require(
-        good and (result.shape == (x.ndim, 2) or len(result.ravel()) == x.ndim == 0),
+        is_valid and (result.shape == (x.ndim, 2) or len(result.ravel()) == x.ndim == 0),
         PAD,
         f"paddings must be {x.ndim} pairs of non-negative ints, got {repr_of(paddings)}",
     )
@@ -142,8 +142,8 @@ def pad(
     if not pairs:
         return identity(x)
     for dim, width in zip(x.shape, pairs, strict=True):
-        most = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
-        require(max(width) <= most, PAD, f"{mode} padding of {width} is too wide for {dim}")
+        max_width = {"reflect": dim - 1, "symmetric": dim}.get(chosen, max(width))
+        require(max(width) <= max_width, PAD, f"{mode} padding of {width} is too wide for {dim}")
     if not pairs:  # a scalar, which has no axis to pad
         return identity(x)
     if chosen == "constant" and (type(constant_values) is not int or constant_values != 0):

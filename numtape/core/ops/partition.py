@@ -161,8 +161,8 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
         raise dtypes.mismatch_error(op, 1, result.dtype, sizes.dtype)
     values, shape = result._array(), tuple(sizes._array().tolist())
     require(min(shape, default=1) > 0, op, f"Input dims {list(shape)} cannot be of 0 or less")
-    good = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))
-    require(bool(good), op, f"index is out of bound as with dims {list(shape)}")
+    is_valid = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))
+    require(bool(is_valid), op, f"index is out of bound as with dims {list(shape)}")
     return from_owned_array(np.array(np.unravel_index(values, shape), result.dtype.numpy_dtype))
 
 
@@ -199,7 +199,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     require(result.ndim == 1, op, "invert_permutation expects a 1D vector.")
     values = result._array()
     count = values.size
-    good = not count or (values.min() >= 0 and values.max() < count)
-    require(bool(good), op, f"{values.tolist()} is not between 0 and {count}")
+    is_valid = not count or (values.min() >= 0 and values.max() < count)
+    require(bool(is_valid), op, f"{values.tolist()} is not between 0 and {count}")
     require(np.unique(values).size == count, op, f"{values.tolist()} has a duplicate")
     return from_owned_array(np.argsort(values).astype(result.dtype.numpy_dtype))

@@ -236,10 +236,12 @@ def binomial(source: Philox, counts: Array, probs: Array, shape: tuple[int, ...]
     """Draw binomial numbers from NumPy's generator, seeded by four words."""
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(source.words(4))))
     n, p = np.broadcast_arrays(counts, probs)
-    good = (n >= 0) & (p >= 0) & (p <= 1) & np.isfinite(n)
-    drawn = generator.binomial(np.where(good, n, 0).astype(np.int64), np.where(good, p, 0), shape)
+    is_valid = (n >= 0) & (p >= 0) & (p <= 1) & np.isfinite(n)
+    drawn = generator.binomial(
+        np.where(is_valid, n, 0).astype(np.int64), np.where(is_valid, p, 0), shape
+    )
     result = drawn.astype(np.float64)
-    result[np.broadcast_to(~good, shape)] = np.nan
+    result[np.broadcast_to(~is_valid, shape)] = np.nan
     return result
 
 

@@ -42,7 +42,7 @@ Array = np.ndarray[Any, Any]
 
 def _reduce_windows(op: Op, x: Spec, *_: Spec, geometry: Geometry) -> Spec:
     rules.number(op, x)
-    return intern((x.shape[0], *geometry.outer, x.shape[-1]), x.dtype)
+    return intern((x.shape[0], *geometry.output_sizes, x.shape[-1]), x.dtype)
 
 
 def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
@@ -51,21 +51,25 @@ def _average_spec(op: Op, x: Spec, geometry: Geometry) -> Spec:
 
 
 def _input_spec(op: Op, g: Spec, geometry: Geometry) -> Spec:
-    return intern((g.shape[0], *geometry.inner, g.shape[-1]), g.dtype)
+    return intern((g.shape[0], *geometry.input_sizes, g.shape[-1]), g.dtype)
 
 
 def _find_largest(x: Array, geometry: Geometry) -> tuple[Array, Array]:
     """Return the largest element of each window and the index of its pixel in the image."""
-    shape = (len(x), *geometry.outer, x.shape[-1])
-    best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
-    pixels = np.arange(math.prod(geometry.inner)).reshape(*geometry.inner, 1)
+    shape = (len(x), *geometry.output_sizes, x.shape[-1])
+    largest, argmax = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
+    pixels = np.arange(math.prod(geometry.input_sizes)).reshape(*geometry.input_sizes, 1)
     for _, inputs, outputs in taps(geometry):
-        here, there = x[:, *inputs], (slice(None), *outputs)
-        now = best[there]
-        better = (here > now) | (where[there] < 0) | ((now != now) & (here == here))
-        best[there] = np.where(better, here, now)
-        where[there] = np.where(better, pixels[inputs], where[there])
-    return best, where
+        candidates, windows = x[:, *inputs], (slice(None), *outputs)
+        current = largest[windows]
+        is_larger = (
+            (candidates > current)
+            | (argmax[windows] < 0)
+            | ((current != current) & (candidates == candidates))
+        )
+        largest[windows] = np.where(is_larger, candidates, current)
+        argmax[windows] = np.where(is_larger, pixels[inputs], argmax[windows])
+    return largest, argmax
 
 
 def _max(out: Array, x: Array, geometry: Geometry) -> None:
@@ -73,30 +77,34 @@ def _max(out: Array, x: Array, geometry: Geometry) -> None:
 
 
 def _max_grad(out: Array, x: Array, g: Array, geometry: Geometry) -> None:
-    flat = np.zeros((len(x), math.prod(geometry.inner), x.shape[-1]), x.dtype)
-    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
+    flat = np.zeros((len(x), math.prod(geometry.input_sizes), x.shape[-1]), x.dtype)
+    argmax = _find_largest(x, geometry)[1].reshape(
+        len(x), math.prod(geometry.output_sizes), x.shape[-1]
+    )
     n, _, c = np.ogrid[: len(x), :1, : x.shape[-1]]
-    np.add.at(flat, (n, where, c), g.reshape(where.shape))
+    np.add.at(flat, (n, argmax, c), g.reshape(argmax.shape))
     out[...] = flat.reshape(out.shape)
 
 
 def _max_take(out: Array, x: Array, h: Array, geometry: Geometry) -> None:
-    where = _find_largest(x, geometry)[1].reshape(len(x), math.prod(geometry.outer), x.shape[-1])
-    flat = h.reshape(len(x), math.prod(geometry.inner), x.shape[-1])
-    out[...] = np.take_along_axis(flat, where, 1).reshape(out.shape)
+    argmax = _find_largest(x, geometry)[1].reshape(
+        len(x), math.prod(geometry.output_sizes), x.shape[-1]
+    )
+    flat = h.reshape(len(x), math.prod(geometry.input_sizes), x.shape[-1])
+    out[...] = np.take_along_axis(flat, argmax, 1).reshape(out.shape)
 
 
 def _argmax(out: Array, x: Array, geometry: Geometry, batched: bool) -> None:
-    where = _find_largest(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
+    indices = _find_largest(x, geometry)[1] * x.shape[-1] + np.arange(x.shape[-1])
     if batched:
         step = math.prod(x.shape[1:])
-        where += (np.arange(len(x)) * step).reshape(-1, *[1] * (x.ndim - 1))
-    out[...] = where
+        indices += (np.arange(len(x)) * step).reshape(-1, *[1] * (x.ndim - 1))
+    out[...] = indices
 
 
 def _window_counts(geometry: Geometry) -> Array:
     """Return the number of elements of each window, without padding."""
-    array = np.zeros((*geometry.outer, 1), np.int64)
+    array = np.zeros((*geometry.output_sizes, 1), np.int64)
     for _, _, outputs in taps(geometry):
         array[outputs] += 1
     return array
@@ -121,7 +129,7 @@ def _make_native(name: str, backward: bool) -> Any:
         if not out.is_float or not x.size:
             return None
         n = out.shape[0]
-        count = math.prod(geometry.outer)
+        count = math.prod(geometry.output_sizes)
         units = n if backward else -(-n * count // CONV_PIXELS)
         work = 2 * n * out.shape[-1] * count * math.prod(geometry.kernel)
         parameters = (n, 1, out.shape[-1], out.shape[-1], *geometry.parameters())
@@ -212,7 +220,7 @@ def parse_windows(
     ksize: IntsLike,
     strides: IntsLike,
     padding: PaddingLike,
-    first: bool,
+    is_channels_first: bool,
     op: str,
     dilations: IntsLike = 1,
 ) -> tuple[Tensor, Geometry]:
@@ -220,23 +228,23 @@ def parse_windows(
     require(
         x.ndim == rank + 2, op, f"tensor_in must be {rank + 2}-dimensional: {x.shape.as_list()}"
     )
-    kernel = convolutions.parse_sizes(ksize, rank, first, "ksize")
-    steps = convolutions.parse_sizes(strides, rank, first, "strides")
+    kernel = convolutions.parse_sizes(ksize, rank, is_channels_first, "ksize")
+    steps = convolutions.parse_sizes(strides, rank, is_channels_first, "strides")
     require(min(kernel) > 0, op, f"Sliding window ksize must be positive, got {repr_of(ksize)}")
     if kernel[0] != 1 or steps[0] != 1:
         raise UnimplementedError(f"Pooling is not yet supported on the batch dimension. [Op:{op}]")
-    x = to_channels_last(x, first)
+    x = to_channels_last(x, is_channels_first)
     if kernel[-1] != 1 and op == "MaxPool" and max(kernel[:-1]) == max(steps[:-1]) == 1:
         depth, channels = kernel[-1], int(x.shape[-1])
         if steps[-1] == depth and channels % depth == 0:  # windows over the channels
             x = movement.reshape_if_needed(x, (math.prod(x.shape[:-1]), channels, 1))
-            result = convolutions.make_geometry(
+            geometry = convolutions.make_geometry(
                 (channels,), (depth,), (depth,), (1,), "VALID", None, 1, op
             )
-            return x, result
+            return x, geometry
     if kernel[-1] != 1:
         raise UnimplementedError(f"Non-spatial pooling is not yet supported. [Op:{op}]")
-    pairs = parse_padding(padding, rank, first, op)
+    pairs = parse_padding(padding, rank, is_channels_first, op)
     for k, (before, after) in zip(kernel[1:-1], pairs or (), strict=False):
         require(
             max(before, after) < k,
@@ -244,9 +252,9 @@ def parse_windows(
             f"Padding {max(before, after)} needs to be smaller than the window size {k}",
         )
     rates = spatial_sizes(
-        convolutions.parse_sizes(dilations, rank, first, "dilations"), op, "dilations"
+        convolutions.parse_sizes(dilations, rank, is_channels_first, "dilations"), op, "dilations"
     )
-    result = convolutions.make_geometry(
+    geometry = convolutions.make_geometry(
         tuple(x.shape[1:-1]),
         kernel[1:-1],
         spatial_sizes(steps, op, "strides"),
@@ -256,18 +264,18 @@ def parse_windows(
         1,
         op,
     )
-    for size, count in zip(result.inner, result.outer, strict=True):
+    for size, count in zip(geometry.input_sizes, geometry.output_sizes, strict=True):
         require(
             count > 0 or size == 0 or op != "MaxPool",
             op,
             f"Computed output size would be zero: a window of size {kernel[1:-1]} does not fit "
             f"into an input of shape {x.shape}",
         )
-    return x, result
+    return x, geometry
 
 
 def _pool(
-    kind: str,
+    op: str,
     input: TensorLike,
     rank: int | None,
     ksize: IntsLike,
@@ -284,15 +292,17 @@ def _pool(
                 f"`input.shape.rank` must be 3, 4 or 5. Received: input.shape={x.shape} of rank "
                 f"{x.ndim}."
             )
-    if kind == "AvgPool" and not isinstance(padding, str):
+    if op == "AvgPool" and not isinstance(padding, str):
         raise TypeError(f"Expected string for argument 'padding' not {repr_of(padding)}.")
-    first = channels_first(data_format, rank, kind)
-    before = to_channels_last(x, first)
-    operand, value = parse_windows(x, rank, ksize, strides, padding, first, kind, dilations)
-    y = (record_max_pool if kind == "MaxPool" else record_average)(operand, value)
-    if operand.ndim != before.ndim:
-        y = movement.reshape_if_needed(y, (*before.shape[:-1], value.outer[0]))
-    return restore_channels(y, first)
+    is_channels_first = channels_first(data_format, rank, op)
+    channels_last = to_channels_last(x, is_channels_first)
+    operand, geometry = parse_windows(
+        x, rank, ksize, strides, padding, is_channels_first, op, dilations
+    )
+    y = (record_max_pool if op == "MaxPool" else record_average)(operand, geometry)
+    if operand.ndim != channels_last.ndim:
+        y = movement.reshape_if_needed(y, (*channels_last.shape[:-1], geometry.output_sizes[0]))
+    return restore_channels(y, is_channels_first)
 
 
 def max_pool(
@@ -701,8 +711,8 @@ def max_pool_with_argmax(
             f"{repr_of(data_format)}"
         )
     op = "MaxPoolWithArgmax"
-    x, value = parse_windows(as_tensor(input), 2, ksize, strides, padding, False, op)
-    places = record_argmax(elementwise.stop_gradient(x), value, bool(include_batch_in_index))
+    x, geometry = parse_windows(as_tensor(input), 2, ksize, strides, padding, False, op)
+    indices = record_argmax(elementwise.stop_gradient(x), geometry, bool(include_batch_in_index))
     return MaxPoolWithArgmax(
-        record_max_pool(x, value), elementwise.cast(places, as_dtype(output_dtype))
+        record_max_pool(x, geometry), elementwise.cast(indices, as_dtype(output_dtype))
     )

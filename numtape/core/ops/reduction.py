@@ -18,7 +18,7 @@ from ..values.spec import Spec, axes_of, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, joining, movement
 from .complex import conj, real
-from .rules import of_complex
+from .rules import complex_vjp
 from .slicing import strided_slice
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _reduce_values(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     return intern(shape, x.dtype)
 
 
-@of_complex("analytic")
+@complex_vjp("analytic")
 def _numeric(op: Op, x: Spec, axes: Axes, keepdims: bool) -> Spec:
     if x.dtype.is_bool:
         raise InvalidArgumentError(f"{op.name} of a bool tensor: `cast` it first [Op:{op.name}]")
@@ -100,10 +100,10 @@ def _make_native(name: str) -> Any:
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, axes: Axes, keepdims: bool) -> tuple[Tensor]:
     """Return the adjoint of ``x``, which the extreme elements share evenly."""
-    here = x == movement.reshape_if_needed(y, _keep_axes(x, axes))
-    number = reduce_sum(elementwise.cast(here, x.dtype), axes, True)
+    is_extreme = x == movement.reshape_if_needed(y, _keep_axes(x, axes))
+    number = reduce_sum(elementwise.cast(is_extreme, x.dtype), axes, True)
     share = movement.reshape_if_needed(g, _keep_axes(x, axes)) / number
-    return (elementwise.select(here, share, share * 0),)
+    return (elementwise.select(is_extreme, share, share * 0),)
 
 
 def _make_compute(ufunc: np.ufunc, start: str | None = None) -> Any:

@@ -23,17 +23,17 @@ def refuse_dtype(op: Op, dtype: DType, allowed: str) -> None:
     )
 
 
-def of_complex(kind: str) -> Callable[[Rule], Rule]:
+def complex_vjp(kind: str) -> Callable[[Rule], Rule]:
     """Return a decorator that sets how a rule treats complex numbers; see `defop`."""
 
     def mark(rule: Rule) -> Rule:
-        rule.of_complex = kind  # type: ignore[attr-defined]
+        rule.complex_vjp = kind  # type: ignore[attr-defined]
         return rule
 
     return mark
 
 
-@of_complex("analytic")
+@complex_vjp("analytic")
 def same_dtype(op: Op, *specs: Spec, **_: object) -> Spec:
     """Accept any dtype, the same for all operands, which broadcast."""
     first = specs[0]
@@ -57,7 +57,7 @@ def real(op: Op, *specs: Spec, **_: object) -> Spec:
     return same_dtype(op, *specs)
 
 
-@of_complex("analytic")
+@complex_vjp("analytic")
 def number(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same_dtype`, for every dtype but bool; the function is analytic."""
     if specs[0].dtype.is_bool:
@@ -77,7 +77,7 @@ def floating(op: Op, *specs: Spec, **_: object) -> Spec:
     return same_dtype(op, *specs)
 
 
-@of_complex("analytic")
+@complex_vjp("analytic")
 def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same_dtype`, for floats and complex numbers; the function is analytic."""
     if not specs[0].inexact:
@@ -85,7 +85,7 @@ def analytic(op: Op, *specs: Spec, **_: object) -> Spec:
     return same_dtype(op, *specs)
 
 
-@of_complex("other")
+@complex_vjp("explicit")
 def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `same_dtype`, for complex numbers; the op's rule handles their adjoints."""
     if not specs[0].dtype.is_complex:
@@ -93,7 +93,7 @@ def complex_only(op: Op, *specs: Spec, **_: object) -> Spec:
     return same_dtype(op, *specs)
 
 
-@of_complex("other")
+@complex_vjp("explicit")
 def part(op: Op, *specs: Spec, **_: object) -> Spec:
     """Accept a complex operand; the result has the dtype of its parts."""
     return intern(tuple(complex_only(op, *specs).shape), specs[0].dtype.real_dtype)
@@ -113,13 +113,13 @@ def boolean(op: Op, *specs: Spec, **_: object) -> Spec:
     return same_dtype(op, *specs)
 
 
-@of_complex("other")
+@complex_vjp("explicit")
 def magnitude(op: Op, *specs: Spec, **_: object) -> Spec:
     """Like `number`; the result for complex numbers is real."""
     return intern(tuple(number(op, *specs).shape), specs[0].dtype.real_dtype)
 
 
-@of_complex("analytic")
+@complex_vjp("analytic")
 def compare(op: Op, *specs: Spec, **_: object) -> Spec:
     """Accept operands like `same_dtype`; the result is bool."""
     return intern(tuple(same_dtype(op, *specs).shape), bool_)

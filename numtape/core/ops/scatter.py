@@ -106,12 +106,12 @@ def gather_nd(
     """
     ignore = ignores_bad_indices(bad_indices_policy, "GatherNd")
     x, value = as_tensor(params), to_index_tuples(indices, "GatherNd")
-    lead = movement.to_ints(batch_dims)
-    if not isinstance(lead, int) or not 0 <= lead < value.ndim:
+    batch_axes = movement.to_ints(batch_dims)
+    if not isinstance(batch_axes, int) or not 0 <= batch_axes < value.ndim:
         raise ValueError(f"batch_dims = {batch_dims!r} must be in [0, {value.ndim}).")
     require(x.ndim > 0, "GatherNd", "params must be at least a vector")
-    if lead:
-        value = _prepend_batch_indices(x, value, lead)
+    if batch_axes:
+        value = _prepend_batch_indices(x, value, batch_axes)
     depth = value.shape[-1]
     require(
         depth <= x.ndim,
@@ -135,16 +135,18 @@ def gather_nd(
     taken = movement.reshape(record(GATHER, (flat, at), axis=0), shape)
     if inside is None:
         return taken
-    here = movement.reshape(inside, (*value.shape[:-1], *(1 for _ in rest)))
-    return elementwise.select(here, taken, elementwise.cast(0, taken.dtype))
+    is_inside = movement.reshape(inside, (*value.shape[:-1], *(1 for _ in rest)))
+    return elementwise.select(is_inside, taken, elementwise.cast(0, taken.dtype))
 
 
-def _prepend_batch_indices(x: Tensor, indices: Tensor, lead: int) -> Tensor:
+def _prepend_batch_indices(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
     """Prepend the batch indices to tuples of indices."""
     shape = tuple(indices.shape)
-    message = f"params {x.shape} and indices {indices.shape} must agree in the first {lead} axes"
-    require(shape[:lead] == tuple(x.shape[:lead]), "GatherNd", message)
-    numbers = np.moveaxis(np.indices(shape[:-1])[:lead], 0, -1)
+    message = (
+        f"params {x.shape} and indices {indices.shape} must agree in the first {batch_dims} axes"
+    )
+    require(shape[:batch_dims] == tuple(x.shape[:batch_dims]), "GatherNd", message)
+    numbers = np.moveaxis(np.indices(shape[:-1])[:batch_dims], 0, -1)
     return concat([as_tensor(numbers), elementwise.cast(indices, dtypes.int64)], -1)
 
 
@@ -159,10 +161,10 @@ def ignores_bad_indices(policy: str, op: str) -> bool:
 
 def clip_indices(indices: Tensor, sizes: Shape) -> tuple[Tensor, Tensor]:
     """Clip indices to their range; also return which tuples were in range."""
-    wide, most = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
-    good = elementwise.maximum(elementwise.minimum(wide, most), np.int64(0))
-    in_range = elementwise.cast(comparison.equal(good, wide), dtypes.int32)
-    return good, comparison.equal(reduce_sum(in_range, -1), len(sizes))
+    wide_indices, largest = elementwise.cast(indices, dtypes.int64), np.array(sizes, np.int64) - 1
+    clipped = elementwise.maximum(elementwise.minimum(wide_indices, largest), np.int64(0))
+    in_range = elementwise.cast(comparison.equal(clipped, wide_indices), dtypes.int32)
+    return clipped, comparison.equal(reduce_sum(in_range, -1), len(sizes))
 
 
 Array = np.ndarray[Any, Any]
@@ -312,7 +314,7 @@ UPDATE = defop(
     compute=_update,
     vjp=_update_vjp,
     on_host=True,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 

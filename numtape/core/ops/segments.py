@@ -33,8 +33,8 @@ def _segment_spec(op: Op, x: Spec, ids: Spec, size: int, empty: float = 1) -> Sp
 def _make_compute(ufunc: np.ufunc) -> Any:
     def compute(out: Array, x: Array, ids: Array, size: int, empty: float = 1) -> None:
         out[...] = empty  # half floats are computed in float32, so `empty` is passed in
-        here = ids >= 0
-        ufunc.at(out, ids[here], x[here])
+        has_id = ids >= 0
+        ufunc.at(out, ids[has_id], x[has_id])
 
     return compute
 
@@ -51,10 +51,10 @@ def _has_id(ids: Tensor, like: Tensor) -> Tensor:
 
 def _extreme_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int, empty: float) -> Any:
     """Return the adjoint of ``x``, which the extreme elements share evenly, as for `reduce_max`."""
-    here = comparison.logical_and(x == _take_by_id(y, ids), _has_id(ids, x))
-    number = _sum(elementwise.cast(here, x.dtype), ids, size)
+    is_extreme = comparison.logical_and(x == _take_by_id(y, ids), _has_id(ids, x))
+    number = _sum(elementwise.cast(is_extreme, x.dtype), ids, size)
     share = elementwise.real_divide_no_nan(g, number)
-    return elementwise.select(here, _take_by_id(share, ids), 0.0), None
+    return elementwise.select(is_extreme, _take_by_id(share, ids), 0.0), None
 
 
 def _prod_vjp(g: Tensor, y: Tensor, x: Tensor, ids: Tensor, size: int) -> Any:
@@ -95,7 +95,7 @@ PROD: Op = defop(
     _segment_spec,
     vjp=_prod_vjp,
     on_host=True,
-    of_complex="analytic",
+    complex_vjp="analytic",
     compute=_make_compute(np.multiply),
 )
 

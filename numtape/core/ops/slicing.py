@@ -9,7 +9,7 @@ import numpy as np
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, OpCode, defop
 from ..log.record import append, record, require
-from ..plan.plan import FEW
+from ..plan.plan import SMALL_ROW_SIZE
 from ..values.dtypes import int64
 from ..values.hints import suggest_keywords
 from ..values.intern_table import clearable_cache
@@ -36,12 +36,12 @@ Array = np.ndarray[Any, Any]
 # element is an operand, because programs use many different ones; counts and steps, which mostly
 # repeat, are attributes.
 
-Cut = tuple[tuple[int, int, int], ...]
+Ranges = tuple[tuple[int, int, int], ...]
 Ints = tuple[int, ...]
 NUMBER = intern((), int64)
 
 
-def to_numpy_slices(cut: Cut) -> tuple[slice, ...]:
+def to_numpy_slices(cut: Ranges) -> tuple[slice, ...]:
     """Convert to an index of NumPy."""
     # An end before 0 means "through the first element", which a slice spells None.
     return tuple(
@@ -52,7 +52,7 @@ def to_numpy_slices(cut: Cut) -> tuple[slice, ...]:
     )
 
 
-def _flat_begin(cut: Cut, shape: Ints) -> int:
+def _flat_begin(cut: Ranges, shape: Ints) -> int:
     """Return the flat index of the first element of a slice."""
     place = 0
     for (start, _, _), dim in zip(cut, shape, strict=True):
@@ -60,11 +60,11 @@ def _flat_begin(cut: Cut, shape: Ints) -> int:
     return 0 if any(not len(range(*part)) for part in cut) else place
 
 
-def _record_begin(cut: Cut, shape: Ints) -> Tensor:
+def _record_begin(cut: Ranges, shape: Ints) -> Tensor:
     return as_tensor(_flat_begin(cut, shape), NUMBER)
 
 
-def _slice_steps(cut: Cut) -> Ints:
+def _slice_steps(cut: Ranges) -> Ints:
     return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
@@ -121,7 +121,7 @@ SLICE = defop(
     compute=_slice,
     native=_slice_native,
     vjp=_slice_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -145,7 +145,7 @@ SLICE_INTO_ZEROS = defop(
     compute=_into_zeros,
     native=_zeros_native,
     vjp=_into_zeros_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
@@ -206,7 +206,7 @@ SMALL_SLICE = defop(
     compute=_small,
     native=_small_native,
     vjp=_small_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 SMALL_INTO_ZEROS = defop(
     "SmallSliceGrad",
@@ -216,11 +216,11 @@ SMALL_INTO_ZEROS = defop(
     compute=_small_zeros,
     native=_small_zeros_native,
     vjp=_small_zeros_vjp,
-    of_complex="analytic",
+    complex_vjp="analytic",
 )
 
 
-def slice_attributes(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
+def slice_attributes(x: Spec, cut: Ranges, shape: Ints) -> dict[str, Any]:
     """Return the attributes of a slice."""
     counts = tuple(len(range(*part)) for part in cut)
     return {
@@ -231,7 +231,7 @@ def slice_attributes(x: Spec, cut: Cut, shape: Ints) -> dict[str, Any]:
     }
 
 
-def slice_into_zeros(g: Tensor, shape: Ints, cut: Cut) -> Tensor:
+def slice_into_zeros(g: Tensor, shape: Ints, cut: Ranges) -> Tensor:
     """Return zeros of ``shape`` with ``g`` in place of the elements of a slice."""
     return record(
         SLICE_INTO_ZEROS, (g, _record_begin(cut, shape)), shape=shape, steps=_slice_steps(cut)
@@ -360,13 +360,13 @@ class SliceView(NamedTuple):
 _plans: dict[Any, SliceView] = clearable_cache()
 
 
-def plan_slice(x: Spec, cut: Cut, shape: Ints) -> SliceView | None:
+def plan_slice(x: Spec, cut: Ranges, shape: Ints) -> SliceView | None:
     """Return the plan for recording a slice; None if the slice is the whole tensor."""
     key = x, cut, shape
     way = _plans.get(key)
     if way is None and any(part != (0, dim, 1) for part, dim in zip(cut, x.shape, strict=True)):
         attributes = slice_attributes(x, cut, shape)
-        if x.size <= FEW:
+        if x.size <= SMALL_ROW_SIZE:
             code = SMALL_SLICE.with_attributes(attributes)
             way = SliceView(code, intern(shape, x.dtype), SMALL_SLICE, None, None)
         else:
@@ -388,7 +388,7 @@ def record_slice(x: Tensor | Variable, way: SliceView) -> Tensor:
     return result if reshaped is None else append(*reshaped, result, RESHAPE)
 
 
-def strided_slice(x: Any, cut: Cut, shape: Ints | None = None) -> Tensor:
+def strided_slice(x: Any, cut: Ranges, shape: Ints | None = None) -> Tensor:
     """Return the elements range(start, end, step) of each axis, reshaped to ``shape`` if given.
 
     If the result equals ``x``, it is ``x`` itself, a tensor or a variable.

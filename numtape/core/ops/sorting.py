@@ -57,8 +57,8 @@ def _along_last(x: Tensor, indices: Tensor) -> Tensor:
     """``x[..., indices[..., j]]``: one gather from all rows laid end to end."""
     if x.ndim == 1:  # the reshape makes the gradient dense
         return record(GATHER, (movement.reshape(x, (-1,)), indices), axis=0)
-    lead, n = tuple(x.shape[:-1]), x.shape[-1]
-    starts = np.arange(math.prod(lead), dtype=np.int64).reshape(*lead, 1) * n
+    batch_shape, n = tuple(x.shape[:-1]), x.shape[-1]
+    starts = np.arange(math.prod(batch_shape), dtype=np.int64).reshape(*batch_shape, 1) * n
     at = elementwise.cast(indices, dtypes.int64) + starts
     return record(GATHER, (movement.reshape(x, (-1,)), at), axis=0)
 

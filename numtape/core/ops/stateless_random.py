@@ -132,9 +132,9 @@ def _gamma_vjp(
     g: Tensor, y: Tensor, state: Tensor, alpha: Tensor, shape: tuple[int, ...], dtype: str
 ) -> tuple[None, Tensor]:
     """Return the adjoint by implicit differentiation (Figurnov, Mohamed and Mnih, 2018)."""
-    lead = y.ndim - alpha.ndim
+    extra_rank = y.ndim - alpha.ndim
     each = g * record(GAMMA_SLOPE, (movement.broadcast_to(alpha, shape), y))
-    return None, reduce_sum(each, tuple(range(lead)))
+    return None, reduce_sum(each, tuple(range(extra_rank)))
 
 
 GAMMA = defop(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels.passes.layout import (
+    BROADCAST as BROADCAST,
     C_ALIASES as C_ALIASES,
     C_ALLOC as C_ALLOC,
     C_ARENA as C_ARENA,
@@ -20,10 +21,10 @@ from ...kernels.passes.layout import (
     C_ROWS as C_ROWS,
     C_SCRATCH as C_SCRATCH,
     C_WORK as C_WORK,
-    CALLED as CALLED,
-    COPIED as COPIED,
+    CALL_FIXED as CALL_FIXED,
+    CALL_VARIADIC as CALL_VARIADIC,
+    COPY_BYTES as COPY_BYTES,
     COUNT as COUNT,
-    FEW as FEW,
     FUSED as FUSED,
     G_BLOCKS as G_BLOCKS,
     G_BODY as G_BODY,
@@ -37,18 +38,17 @@ from ...kernels.passes.layout import (
     G_STRIDE as G_STRIDE,
     G_WIDTH as G_WIDTH,
     GROUP as GROUP,
-    JOINED as JOINED,
     KEPT as KEPT,
     LANES as _LANES,
     NO_CALL as NO_CALL,
     NO_KERNEL as NO_KERNEL,
+    OPTIONAL as OPTIONAL,
     PLACES as PLACES,
     SHARED as SHARED,
     SMALL as SMALL,
-    SPREAD as SPREAD,
+    SMALL_ROW_SIZE as SMALL_ROW_SIZE,
     STEP as STEP,
     WANTED as WANTED,
-    WELCOME as WELCOME,
     WHOLE as WHOLE,
 )
 from ..compile.array_kernels import call_of, reduction_kernel
@@ -63,7 +63,7 @@ from ..values.spec import SPECS, Spec
 from .structure_cache import StructureCache, columns_of, operands_of
 
 LANES_GROUP = _LANES
-WIDEST = 512  # elements of a block: wider ones leave L1 and gain nothing
+MAX_BLOCK = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 
 class Plan:
@@ -77,16 +77,16 @@ class Plan:
       scratch, partials, arena, body: Sizes that executing it needs: bytes, and instructions.
       work: The approximate number of elements it computes.
       buffers: Rows that need a separate buffer, and their specs.
-      by_hand: For each group that NumPy computes, or may have to, the row and its operands.
-      tried: The groups in ``by_hand`` that a kernel tries first.
+      numpy_groups: For each group that NumPy computes, or may have to, the row and its operands.
+      kernel_first: The groups in ``numpy_groups`` that a kernel tries first.
       unsure: Whether a kernel may leave a group to Python, which takes an unknown time.
-      long: Whether the last execution of an unsure plan took long; True before the first one.
+      was_slow: Whether the last run of an unsure plan took long; True before the first one.
       views: (row, original, spec, kept): rows that share the buffer of another row, reshaped.
       aliases: (row, original): rows that are equal to others.
       done: The total ``work`` of its executions; negative when it is no longer counted.
-      turns: The number of evaluations for which Python executed it.
-      better: The same plan with fused loops, when it exists.
-      keeps: Objects that it refers to by address.
+      python_runs: The number of evaluations for which Python executed it.
+      fused: The same plan with fused loops, when it exists.
+      keep_alive: Objects that it refers to by address.
     """
 
     __slots__ = (
@@ -94,104 +94,104 @@ class Plan:
         "aliases",
         "arena",
         "arrays",
-        "better",
         "body",
         "buffers",
-        "by_hand",
         "compared",
         "done",
-        "keeps",
-        "long",
+        "fused",
+        "keep_alive",
+        "kernel_first",
         "low",
         "n_groups",
+        "numpy_groups",
         "operand_count",
         "partials",
+        "python_runs",
         "rows",
         "scratch",
-        "tried",
-        "turns",
         "unsure",
         "views",
+        "was_slow",
         "work",
     )
 
-    def __init__(self, log: Log, work: Planner) -> None:
-        report = work.cursor.tolist()
+    def __init__(self, log: Log, planner: Planner) -> None:
+        report = planner.cursor.tolist()
         rows, n_groups, instructions = report[C_ROWS], report[C_GROUPS], report[C_INSTRUCTIONS]
         self.rows, self.n_groups = rows, n_groups
-        self.done, self.turns = -1, 0
-        self.unsure = self.long = False
-        self.better: Plan | None = None
-        self.keeps: list[Any] = [*work.parameters]
+        self.done, self.python_runs = -1, 0
+        self.unsure = self.was_slow = False
+        self.fused: Plan | None = None
+        self.keep_alive: list[Any] = [*planner.parameters]
         self.low = report[C_LOW]
         self.operand_count = log.extra_n
         self.arena, self.scratch = report[C_ARENA], report[C_SCRATCH]
         self.partials, self.body, self.work = report[C_PARTIALS], report[C_BODY], report[C_WORK]
         specs, spec_of = SPECS.specs, log.spec
         self.buffers = [
-            (row, specs[spec_of[row]]) for row in work.alloc[: report[C_ALLOC]].tolist()
+            (row, specs[spec_of[row]]) for row in planner.alloc[: report[C_ALLOC]].tolist()
         ]
-        aliases = work.aliases[: report[C_ALIASES]].tolist()
-        self.aliases = [(row, int(work.canon[row])) for row in aliases]
-        groups, program = work.groups[:n_groups], work.program[:instructions]
+        aliases = planner.aliases[: report[C_ALIASES]].tolist()
+        self.aliases = [(row, int(planner.canon[row])) for row in aliases]
+        groups, program = planner.groups[:n_groups], planner.program[:instructions]
         self.arrays: dict[str, Array] = {
-            "order": work.order[:rows],
-            "storage": work.storage[:rows],
-            "offset": work.offset[:rows],
+            "order": planner.order[:rows],
+            "storage": planner.storage[:rows],
+            "offset": planner.offset[:rows],
             "groups": groups,
             "program": program,
         }
-        self._fill(log)
-        self._locate()
+        self._assign_kernels(log)
+        self._update_addresses()
 
-    def _fill(self, log: Log) -> None:
+    def _assign_kernels(self, log: Log) -> None:
         """Assign kernels, or NumPy, to the groups that are not lane groups."""
-        specs, spec_of, work = SPECS.specs, log.spec, self.arrays
-        groups, program = work["groups"], work["program"]
-        self.by_hand: dict[int, tuple[int, list[int]]] = {}
-        self.tried: set[int] = set()
+        specs, spec_of, arrays = SPECS.specs, log.spec, self.arrays
+        groups, program = arrays["groups"], arrays["program"]
+        self.numpy_groups: dict[int, tuple[int, list[int]]] = {}
+        self.kernel_first: set[int] = set()
         self.views: list[tuple[int, int, Spec, bool]] = []
         for g in np.flatnonzero(groups[:, G_KIND] >= WHOLE).tolist():
             kind, begin, _, code, end, *_ = groups[g].tolist()
-            row = int(work["order"][begin])
+            row = int(arrays["order"][begin])
             inputs = program[code:end, 1].tolist()
             spec = specs[spec_of[row]]
             if kind == SHARED:
                 if not spec.single:
-                    is_kept = bool(work["storage"][begin] == KEPT)
+                    is_kept = bool(arrays["storage"][begin] == KEPT)
                     self.views.append((row, inputs[0], spec, is_kept))
                 continue
-            call, follows = None, 0
-            this = log.code[row]
+            call, unit_blocks = None, 0
+            op_code = log.code[row]
             if inputs:
-                call = call_of(CODES[this], spec, [specs[spec_of[x]] for x in inputs])
-            if call is not None and CODES.arity[this] == VARIADIC and not call.unsure:
+                call = call_of(CODES[op_code], spec, [specs[spec_of[x]] for x in inputs])
+            if call is not None and CODES.arity[op_code] == VARIADIC and not call.unsure:
                 call = None  # such kernels exist only for small rows
             if call is None or call.unsure:
-                self.by_hand[g] = row, inputs
+                self.numpy_groups[g] = row, inputs
             if call is None:
                 self.work += spec.size
             else:
                 program[code, 0], groups[g, G_PARAMETERS] = call.kernel, call.address
                 groups[g, G_WIDTH], groups[g, G_SIZE] = call.units, call.work
                 self.unsure |= call.unsure
-                self.long |= call.unsure
-                self.tried |= {g} if call.unsure else set()
-                self.keeps.append(call.parameters)
+                self.was_slow |= call.unsure
+                self.kernel_first |= {g} if call.unsure else set()
+                self.keep_alive.append(call.parameters)
                 if groups[g, G_BLOCKS] and call.units > 1 and not call.unsure:
-                    blocks, rest = divmod(call.part, int(groups[g + 1, G_WIDTH]))
-                    follows = 0 if rest else blocks
+                    blocks, remainder = divmod(call.part, int(groups[g + 1, G_WIDTH]))
+                    unit_blocks = 0 if remainder else blocks
                 self.work += call.work
-            groups[g, G_BLOCKS] = follows  # how many blocks each unit completes
+            groups[g, G_BLOCKS] = unit_blocks  # how many blocks each unit completes
 
-    def _locate(self) -> None:
+    def _update_addresses(self) -> None:
         self.addresses = [(f"plan.{name}", x, address_of(x)) for name, x in self.arrays.items()]
 
-    def own(self) -> None:
+    def copy_arrays(self) -> None:
         """Copy the arrays, which belong to the planner, because the plan will run again."""
         self.done = 0
         self.arrays = {name: array.copy() for name, array in self.arrays.items()}
-        self._locate()
+        self._update_addresses()
 
     def with_program(self, groups: Array, program: Array, scratch: int, body: int) -> Plan:
         """A copy of the plan with other instructions."""
@@ -201,12 +201,12 @@ class Plan:
         loops = np.flatnonzero(program[:, 0] == FUSED)
         program[loops, 4] = address_of(program) + program.itemsize * STEP * (loops + 1)
         plan.done = -1
-        plan._locate()
+        plan._update_addresses()
         return plan
 
-    def belong(self, count: int, structure: dict[str, Array]) -> None:
+    def store_structure(self, count: int, structure: dict[str, Array]) -> None:
         """Store the structure of the log, for `recall`."""
-        self.own()
+        self.copy_arrays()
         self.compared = pack_arguments(
             "recall",
             low=self.low,
@@ -233,7 +233,7 @@ class Planner:
     """
 
     lanes = LANES
-    few = FEW
+    few = SMALL_ROW_SIZE
     follow = True
     plan_type: type[Plan] = Plan
 
@@ -280,19 +280,19 @@ class Planner:
         self.plan.take("calls", CALLS)
         self.plan.take("work", self, **scratch)
         self.plan.take("out", self)
-        self.parameters = CALLS.lists()
+        self.parameters = CALLS.referenced_arrays()
         self.plans: StructureCache[Plan] = StructureCache()  # by the range of requested rows
 
-    def forget(self, rows: int) -> None:
+    def clear_wants(self, rows: int) -> None:
         """Clear the flags of rows after the log was rewound."""
         self.want[:rows] = 0
 
-    def need(self, log: Log, row: int) -> None:
+    def add_lane_kernel(self, log: Log, row: int) -> None:
         """Enter the lane kernel that a row needs in the table."""
         op, _ = CODES.entries[log.code[row]]
         (reduction_kernel if op.kind == REDUCTION else lane_kernel)(log, row)
 
-    def ask(self, log: Log, row: int) -> bool:
+    def add_call_kernel(self, log: Log, row: int) -> bool:
         """Enter the whole-array kernel of a small row in the table. False if the table is full."""
         code, specs = CODES[log.code[row]], SPECS.specs
         arity = CODES.entries[code.id][0].arity
@@ -317,7 +317,7 @@ class Planner:
         key = min(required), max(required), retain
         try:
             for row in optional:
-                want[row] = WELCOME
+                want[row] = OPTIONAL
             for row in required:
                 want[row] = WANTED
             return self._recall(log, key) or self._make_plan(log, key)
@@ -338,7 +338,7 @@ class Planner:
         for plan in candidates:
             recall.give(plan.compared)
             if recall.call():
-                return plan.better or plan
+                return plan.fused or plan
         return None
 
     def _make_plan(self, log: Log, key: tuple[int, int, bool]) -> Plan | None:
@@ -350,25 +350,26 @@ class Planner:
             block.set[slots["asked.bottom"]] = bottom
             block.set[slots["asked.top"]] = top
             block.set[slots["asked.retain"]] = retain
-            block.set[slots["asked.widest"]] = WIDEST
+            block.set[slots["asked.widest"]] = MAX_BLOCK
             block.set[slots["asked.few"]] = few
             block.set[slots["asked.follow"]] = self.follow
-            self.parameters = CALLS.lists()
+            self.parameters = CALLS.referenced_arrays()
             status = block.call()
-            if CALLS.lists()[1] is not self.parameters[1]:  # cleared meanwhile, so perhaps freed
+            # If the table was cleared meanwhile, its arrays may be freed.
+            if CALLS.referenced_arrays()[1] is not self.parameters[1]:
                 self.want[: top + 1] = want
                 continue
             if status == NO_KERNEL:
-                self.need(log, int(self.cursor[C_ROW]))
+                self.add_lane_kernel(log, int(self.cursor[C_ROW]))
             elif status != NO_CALL:
                 break
-            elif not self.ask(log, int(self.cursor[C_ROW])):
+            elif not self.add_call_kernel(log, int(self.cursor[C_ROW])):
                 CALLS.clear()
                 few = 1
         if not self.cursor[C_GROUPS]:
             return None
         plan = self.plan_type(log, self)
-        freed = generation.number
+        generation_number = generation.number
         rows = slice(plan.low, top + 1)
         count = top + 1 - plan.low
         if not self.plans.fits(count):
@@ -379,8 +380,8 @@ class Planner:
             "operands": operands_of(log),
         }
         if self.plans.comes_again(key, *structure.values()):
-            plan.belong(count, structure)
-            self.plans.keep(key, count, plan, freed)
+            plan.store_structure(count, structure)
+            self.plans.keep(key, count, plan, generation_number)
         return plan
 
 
@@ -414,8 +415,8 @@ def places(plan: Plan | None, required: list[int]) -> dict[int, int]:
     views = {row: original for row, original, *_ in plan.views}
     place_of = {}
     for row in required:
-        at = equal.get(row, row)
-        while at in views:
-            at = views[at]
-        place_of[row] = at
+        source = equal.get(row, row)
+        while source in views:
+            source = views[source]
+        place_of[row] = source
     return place_of

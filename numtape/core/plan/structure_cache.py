@@ -21,7 +21,7 @@ from ..values.memory import Array
 
 COLUMNS = ("code", "a", "b", "c", "spec")
 
-ALIKE = 4  # entries per key: comparing with more would cost too much
+MAX_ENTRIES_PER_KEY = 4  # more would take too long to compare
 SEEN = 4096  # hashes of structures that occurred once
 ROWS = 1 << 16  # total rows of all entries; some 150 bytes each
 
@@ -81,7 +81,7 @@ class StructureCache(Generic[Entry]):
             self._entries.clear()
             self._rows = 0
         self._rows += rows
-        self._entries[question] = [entry, *self.entries_of(question)[: ALIKE - 1]]
+        self._entries[question] = [entry, *self.entries_of(question)[: MAX_ENTRIES_PER_KEY - 1]]
 
     def clear(self) -> None:
         """Remove all entries."""

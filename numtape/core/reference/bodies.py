@@ -25,7 +25,7 @@ _STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
 
 
 @cache
-def _functions(of_complex: bool) -> dict[str, Any]:
+def _functions(complex_vjp: bool) -> dict[str, Any]:
     """The functions that names in bodies refer to. Imports SciPy on first use."""
     special = importlib.import_module("scipy.special")
     table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
@@ -44,7 +44,7 @@ def _functions(of_complex: bool) -> dict[str, Any]:
         "floor_divide": np.floor_divide,
         "unit": np.sign,  # of a complex number: on the unit circle, or 0
     }
-    if of_complex:
+    if complex_vjp:
         functions["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
     return functions
 

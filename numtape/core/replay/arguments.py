@@ -54,11 +54,11 @@ _MAX_DEPTH = 64  # more deeply nested containers are compared by identity
 
 def comparison_key(x: Any) -> Any:
     """Return a key for an object without tensors: by value if immutable, else by identity."""
-    kind = type(x)
-    by_value = VALUE_KEYS.get(kind)
+    cls = type(x)
+    by_value = VALUE_KEYS.get(cls)
     if by_value is not None:
-        return kind, by_value(x)
-    if kind is tuple:
+        return cls, by_value(x)
+    if cls is tuple:
         parts: list[Any] = []
         stack: list[Any] = [x]
         while stack:  # not recursive, because tuples may be deeply nested
@@ -69,13 +69,13 @@ def comparison_key(x: Any) -> Any:
             else:
                 parts.append(comparison_key(y))
             if len(parts) > _MAX_TUPLE_PARTS:
-                return kind, id(x)
-        return kind, tuple(parts)
+                return cls, id(x)
+        return cls, tuple(parts)
     if isinstance(x, np.generic) and not x.dtype.hasobject and x.dtype.names is None:
-        return kind, x.dtype.str, x.tobytes()
+        return cls, x.dtype.str, x.tobytes()
     if isinstance(x, np.dtype) and not (x.metadata or x.fields or x.subdtype):
-        return kind, x.char, x.str
-    return kind, id(x)
+        return cls, x.char, x.str
+    return cls, id(x)
 
 
 def is_immutable(x: Any) -> bool:
@@ -181,46 +181,46 @@ class Arguments(list[Tensor]):
 
     def _extract(self, x: Any) -> Any:
         """Replace the tensors of an argument by slots, and add the rest to the key."""
-        kind = type(x)
-        by_value = VALUE_KEYS.get(kind)
+        cls = type(x)
+        by_value = VALUE_KEYS.get(cls)
         if by_value is not None:
-            self.key.append((kind, by_value(x)))
+            self.key.append((cls, by_value(x)))
             return x
         previous = self._slots_by_id.get(id(x))
         if previous is not None:  # the function can see that two arguments are one object
             self.key.append((type(previous), previous.number))
             return previous
-        if kind is Tensor or isinstance(x, np.ndarray | np.generic):
+        if cls is Tensor or isinstance(x, np.ndarray | np.generic):
             slot = self._slots_by_id[id(x)] = TensorSlot(len(self))
-            tensor = x if kind is Tensor else to_tensor(x, None)
+            tensor = x if cls is Tensor else to_tensor(x, None)
             self.append(tensor)
             self.objects.append(x)
             self.key.append(tensor._spec)
             return slot
         if isinstance(x, Alias):
             return self._extract(original(x))
-        if self._depth < _MAX_DEPTH and (kind in _CONTAINER_TYPES or _is_named_tuple(kind)):
+        if self._depth < _MAX_DEPTH and (cls in _CONTAINER_TYPES or _is_named_tuple(cls)):
             # Sets whose copies have another order are compared by identity.
-            if kind is not set or not any(map(operator.is_not, x, set(x))):
-                return self._extract_container(x, kind)
+            if cls is not set or not any(map(operator.is_not, x, set(x))):
+                return self._extract_container(x, cls)
         self.key.append(comparison_key(x))  # the dispatcher keeps it alive
         return x
 
-    def _extract_container(self, x: Any, kind: type) -> ContainerTemplate:
+    def _extract_container(self, x: Any, cls: type) -> ContainerTemplate:
         number = len(self.containers)
         self.containers.append(x)
-        if not issubclass(kind, tuple):  # it may contain itself
+        if not issubclass(cls, tuple):  # it may contain itself
             self._slots_by_id[id(x)] = RepeatedContainer(number)
         keys: tuple[Any, ...] = ()
         factory = attributes = None
-        if kind is set:
-            self.key.append((kind, tuple(map(comparison_key, x))))
-            return ContainerTemplate(number, kind, list(x), keys, factory, attributes)
+        if cls is set:
+            self.key.append((cls, tuple(map(comparison_key, x))))
+            return ContainerTemplate(number, cls, list(x), keys, factory, attributes)
         items: Iterable[Any] = x
-        if issubclass(kind, dict):
+        if issubclass(cls, dict):
             keys, items = tuple(x), list(x.values())
-            factory = x.default_factory if kind is defaultdict else None
-        self.key.append((kind, len(x), tuple(map(comparison_key, keys)), id(factory)))
+            factory = x.default_factory if cls is defaultdict else None
+        self.key.append((cls, len(x), tuple(map(comparison_key, keys)), id(factory)))
         values = []
         self._depth += 1
         for item in items:
@@ -228,13 +228,13 @@ class Arguments(list[Tensor]):
             values.append(self._extract(item))
         self._depth -= 1
         self._slots_by_id[id(x)] = RepeatedContainer(number)
-        if issubclass(kind, tuple) and kind.__dictoffset__:
+        if issubclass(cls, tuple) and cls.__dictoffset__:
             attributes = self._extract_container(vars(x), dict)
-        return ContainerTemplate(number, kind, values, keys, factory, attributes)
+        return ContainerTemplate(number, cls, values, keys, factory, attributes)
 
 
-def _is_named_tuple(kind: type) -> bool:
-    return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
+def _is_named_tuple(cls: type) -> bool:
+    return issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
 
 
 class ArgumentCopies:
@@ -254,14 +254,14 @@ class ArgumentCopies:
 
     def rebuild(self, x: Any) -> Any:
         """Rebuild an argument from its template."""
-        kind = type(x)
-        if kind is TensorSlot:
+        cls = type(x)
+        if cls is TensorSlot:
             return self.tensors[x.number]
-        if kind is PassedObject:
+        if cls is PassedObject:
             return x.value
-        if kind is RepeatedContainer:
+        if cls is RepeatedContainer:
             return self.containers[x.number]
-        if kind is not ContainerTemplate:
+        if cls is not ContainerTemplate:
             return x
         if issubclass(x.kind, tuple):
             copy = tuple.__new__(x.kind, map(self.rebuild, x.contents))

@@ -315,7 +315,9 @@ class Dispatcher:
         """
         trace, recording = call.trace, call.recording
         draws = CallDraws(old_draws.readers)  # others may have drawn the old numbers meanwhile
-        if trace.created or (trace.reason and trace.draws.base >= 0):  # it may have set the seed
+        if trace.created or (
+            trace.reason and trace.draws.base >= 0
+        ):  # the call may have set the seed
             return None, draws, []
         if recording is None:
             recording = Recording(trace, call.outputs, call.assigned, False)

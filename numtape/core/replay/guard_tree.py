@@ -84,7 +84,7 @@ _unobserved_reasons: list[str] = []  # at most one reason
 
 
 def warn_unobserved(reason: str) -> None:
-    """Warn once in a process that all functions run as Python, with the reason."""
+    """Warn once per process that all functions run as Python, and why."""
     if not _unobserved_reasons:
         _unobserved_reasons.append(reason)
         location = caller_location()

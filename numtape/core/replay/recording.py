@@ -311,8 +311,8 @@ class Recording:
         """Return names of ops that NumPy or SciPy computes and that may be slow, where known."""
         plan = None if self._prepared is None else self._prepared.plan()
         names = []
-        tried = getattr(plan, "tried", ())
-        for g, (row, inputs) in getattr(plan, "by_hand", {}).items():
+        tried = getattr(plan, "kernel_first", ())
+        for g, (row, inputs) in getattr(plan, "numpy_groups", {}).items():
             if g in tried:
                 continue
             op = CODES.entries[self.log.code[row]][0]

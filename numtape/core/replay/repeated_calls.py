@@ -65,13 +65,13 @@ _API = {
     "MAKE_LIST": "PyList_New",
     "AS_TUPLE": "PyList_AsTuple",
     "CALL": "PyObject_CallNoArgs",
-    "CALL_WITH": "PyObject_CallOneArg",
-    "CALL_WITH_ALL": "PyObject_Vectorcall",
+    "CALL_ONE_ARG": "PyObject_CallOneArg",
+    "VECTORCALL": "PyObject_Vectorcall",
     "TO_INT": "PyLong_AsSsize_t",
     "FROM_INT": "PyLong_FromSsize_t",
-    "KEEP": "Py_IncRef",
-    "DROP": "Py_DecRef",
-    "CLEAR": "PyErr_Clear",
+    "INCREF": "Py_IncRef",
+    "DECREF": "Py_DecRef",
+    "CLEAR_ERROR": "PyErr_Clear",
     "TAKE_ERROR": "PyErr_Fetch",
     "SET_ERROR": "PyErr_Restore",
 }
@@ -112,7 +112,7 @@ class _CallStub:
                 "JOURNAL_NAME": sys.intern("journal"),
                 "CLOCK": time.perf_counter_ns,
                 "EMPTY": np.empty,
-                "TEND": POOL.swept,
+                "TRIM_BUFFERS": POOL.swept,
             },
         )
         words = {
@@ -157,16 +157,14 @@ def _compile_stub() -> disk.Built:
 _stub_build = LazyBuild("Replayed calls are carried out by Python", _CallStub)
 
 
-def _stub_or_reason(kind: type, now: bool = False) -> _CallStub | str:
+def _stub_or_reason(cls: type, now: bool = False) -> _CallStub | str:
     """Return the machine code, or the reason why Python carries out all calls of this class."""
-    return (
-        _stub_build.get(kind, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
-    )
+    return _stub_build.get(cls, now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
-def describe_executor(kind: type) -> str:
+def describe_executor(cls: type) -> str:
     """Describe what carries out replayed calls of this class, and why machine code does not."""
-    executor = _stub_or_reason(kind, now=True)
+    executor = _stub_or_reason(cls, now=True)
     return f"Python: {executor}" if isinstance(executor, str) else "machine code"
 
 
@@ -356,7 +354,7 @@ class RepeatedCall(KeepAlive):
             (tree.guards, "_comparison", tree.guards._comparison),
         ]
         if plan is not None:
-            slots.append((plan, "better", None))
+            slots.append((plan, "fused", None))
         words = [(holder, _slot_offset(holder, name), value) for holder, name, value in slots]
         words += completed
         known = vars(settings)

@@ -71,24 +71,22 @@ class Paths(list[RecordedPath]):
       advice: How to avoid repeated recordings.
     """
 
-    def __init__(self, calls: Iterable[Any], unobserved: str = "") -> None:
+    def __init__(self, dispatchers: Iterable[Any], unobserved: str = "") -> None:
         super().__init__()
-        calls = list(calls)
-        self.reasons = [
-            calls_of_signature.reason for calls_of_signature in calls if calls_of_signature.reason
-        ]
+        dispatchers = list(dispatchers)
+        self.reasons = [dispatcher.reason for dispatcher in dispatchers if dispatcher.reason]
         self.unobserved = unobserved
         self.advice: list[str] = []
-        for calls_of_signature in calls:
-            read = []
-            for tree in calls_of_signature.trees:
+        for dispatcher in dispatchers:
+            names_read = []
+            for tree in dispatcher.trees:
                 names = _describe_reads(tree.guards.guards)
-                read.append(dict(names))
+                names_read.append(dict(names))
                 paths = [_describe_path(path, names) for path in tree.paths]
                 self.advice += _find_changing_guards(paths)
                 self += paths
-            self.advice += _find_changing_names(read)
-        signatures = sum(bool(calls_of_signature.trees) for calls_of_signature in calls)
+            self.advice += _find_changing_names(names_read)
+        signatures = sum(bool(dispatcher.trees) for dispatcher in dispatchers)
         if signatures >= MANY_VALUES and sum(path.hits for path in self) < signatures:
             self.advice.append(
                 f"{signatures} kinds of arguments, most of which occurred once: pass numbers "
@@ -115,8 +113,8 @@ class Paths(list[RecordedPath]):
         if len(self) > MAX_SHOWN:
             lines.append(f"... and {len(self) - MAX_SHOWN} more")
         for reason, times in Counter(self.reasons).items():
-            several = f", for {times} kinds of arguments" if times > 1 else ""
-            lines.append(f"runs as Python: {reason}{several}")
+            suffix = f", for {times} kinds of arguments" if times > 1 else ""
+            lines.append(f"runs as Python: {reason}{suffix}")
         if self.unobserved:
             lines.append(f"runs as Python: {self.unobserved}")
         if self.reasons:
@@ -138,9 +136,9 @@ def _format_details(path: RecordedPath) -> list[str]:
     for line, group in itertools.groupby(guard_lines):
         times = len(list(group))
         lines.append(line if times == 1 else f"{line}, {times} times")
-    numbers = [(n, v) for n, v in path.names if issubclass(type(v), int | float | str)]
-    if numbers:
-        lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in numbers))
+    simple_values = [(n, v) for n, v in path.names if issubclass(type(v), int | float | str)]
+    if simple_values:
+        lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in simple_values))
     if path.host:
         ops = (f"{op} ({n} times)" if n > 1 else op for op, n in Counter(path.host).items())
         lines.append(f"   NumPy or SciPy computes {', '.join(ops)}")
@@ -168,11 +166,13 @@ def _find_changing_guards(paths: list[RecordedPath]) -> list[str]:
     return advice
 
 
-def _find_changing_names(read: list[dict[str, Any]]) -> list[str]:
+def _find_changing_names(names_read: list[dict[str, Any]]) -> list[str]:
     """Return advice for numbers of the program that differ in nearly every recording."""
     advice = []
-    for name in dict.fromkeys(name for names in read for name in names):
-        values = [names[name] for names in read if issubclass(type(names.get(name)), int | float)]
+    for name in dict.fromkeys(name for names in names_read for name in names):
+        values = [
+            names[name] for names in names_read if issubclass(type(names.get(name)), int | float)
+        ]
         if len(set(values)) >= MANY_VALUES:
             advice.append(
                 f"{name} had {len(set(values))} values, each of which was recorded: make it a "
@@ -188,7 +188,7 @@ def _format_spec(spec: Any) -> str:
 def _describe_reads(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
     """Return the Python state that was read, without the internal state of numtape's objects."""
     guards = list(guards)
-    inner = tuple(
+    internal_prefixes = tuple(
         f"{guard.name.rpartition('.')[0]}."
         for guard in guards
         if guard.kind in (ATTRIBUTE, METHOD, CODE) and _is_of_numtape(guard.holder())
@@ -196,14 +196,15 @@ def _describe_reads(guards: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (guard.name, guard.value())
         for guard in guards
-        if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM) and not guard.name.startswith(inner)
+        if guard.kind in (ENTRY, CELL, ATTRIBUTE, METHOD, ITEM)
+        and not guard.name.startswith(internal_prefixes)
     )
 
 
 def _is_of_numtape(holder: Any) -> bool:
     """Return whether an object, class or function is numtape's; False for derived classes."""
-    named = holder if issubclass(type(holder), type | FunctionType) else type(holder)
-    return str(named.__module__).partition(".")[0] == "numtape"
+    owner = holder if issubclass(type(holder), type | FunctionType) else type(holder)
+    return str(owner.__module__).partition(".")[0] == "numtape"
 
 
 def _describe_path(path: Any, names: tuple[tuple[str, Any], ...]) -> RecordedPath:

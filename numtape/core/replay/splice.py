@@ -115,5 +115,5 @@ def retract(log: Log, n: int, extra_n: int) -> None:
         log.bytes -= log.buffers.pop(row).nbytes
     log.calls = {link: call for link, call in log.calls.items() if link < n}
     if log.workspace is not None:
-        log.workspace.forget(log.n)
+        log.workspace.clear_wants(log.n)
     log.n, log.extra_n = n, extra_n

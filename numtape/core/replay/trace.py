@@ -409,11 +409,11 @@ class Trace(Log):
         return None
 
     def may_need_gradients(self) -> bool:
-        """Return True: tapes from outside may request derivatives."""
+        """Return True: tapes outside the recording may need derivatives."""
         return True
 
     def drop_calls(self) -> None:
-        """Do nothing: tapes from outside may request derivatives of the calls."""
+        """Keep the calls: tapes outside the recording may need their derivatives."""
 
     def _not_in_effects(self) -> None:
         """Refuse the call if it prints or logs here: replays do not repeat printing."""

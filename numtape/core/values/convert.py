@@ -203,7 +203,7 @@ def to_numeric_array(value: TensorLike) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        if hasattr(value, "__array__"):  # its own error says why
+        if hasattr(value, "__array__"):  # its own error gives the reason
             raise
         raise ValueError(
             f"Can't convert non-rectangular Python sequence to Tensor: {repr_of(value)}"

@@ -285,18 +285,18 @@ def missing_attribute(name: str, message: str) -> property:
     return property(refuse, doc=f"An AttributeError: tensors have no ``{name}``.")
 
 
-def give_hints(kind: type, display_name: str, item_assignment: str) -> None:
+def give_hints(cls: type, display_name: str, item_assignment: str) -> None:
     """Add a hint to a class for each NumPy and PyTorch attribute that it lacks.
 
     Args:
-      kind: The class.
+      cls: The class.
       display_name: The name of the class in errors.
       item_assignment: The replacement for ``x[i] = value``.
     """
     for name, instead in REPLACEMENTS.items():
-        if not hasattr(kind, name):
+        if not hasattr(cls, name):
             message = f"{display_name!r} object has no attribute {name!r}: write {instead}"
-            setattr(kind, name, missing_attribute(name, message))
+            setattr(cls, name, missing_attribute(name, message))
 
     def __setitem__(self: object, key: object, value: object) -> NoReturn:
         raise TypeError(
@@ -307,7 +307,7 @@ def give_hints(kind: type, display_name: str, item_assignment: str) -> None:
         raise TypeError(f"{display_name!r} object doesn't support item deletion")
 
     for refuse in (__setitem__, __delitem__):
-        setattr(kind, refuse.__name__, refuse)
+        setattr(cls, refuse.__name__, refuse)
 
 
 class MissingAttribute:
@@ -321,18 +321,18 @@ class MissingAttribute:
     def __init__(self, name: str, message: str) -> None:
         self.name, self.message = name, message
 
-    def __get__(self, thing: object, kind: type) -> NoReturn:
-        name = repr(kind.__name__)
+    def __get__(self, thing: object, cls: type) -> NoReturn:
+        name = repr(cls.__name__)
         display_name = f"type object {name}" if thing is None else f"{name} object"
         raise AttributeError(f"{display_name} has no attribute {self.name!r}: {self.message}")
 
 
-def hint_missing_attributes(kind: type, replacements: dict[str, str], verb: str = "write ") -> None:
+def hint_missing_attributes(cls: type, replacements: dict[str, str], verb: str = "write ") -> None:
     """Add hints to a class for attributes that it and its bases lack."""
     for name, message in replacements.items():
-        existing = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        existing = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
         if existing is None or isinstance(existing, MissingAttribute):
-            setattr(kind, name, MissingAttribute(name, verb + message))
+            setattr(cls, name, MissingAttribute(name, verb + message))
 
 
 # Attributes of PyTorch modules, and their replacements.

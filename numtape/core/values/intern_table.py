@@ -213,8 +213,8 @@ class InternTable(Generic[Thing]):
 
 
 TABLES: list[InternTable[Any]] = []  # a table whose objects refer to another table's comes later
-LOGS: WeakRefs[Any] = WeakRefs()  # everything that has rows and a ``numbers(column)`` method
-CACHES: list[Callable[[], None]] = []  # functions that clear a cache which keeps objects alive
+LOGS: WeakRefs[Any] = WeakRefs()  # all objects with rows and a ``numbers(column)`` method
+CACHES: list[Callable[[], None]] = []  # functions that clear caches that keep objects alive
 
 
 class _Generation:

@@ -143,31 +143,31 @@ class LayerNormalization(Normalizer):
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
         result = self._nt_normalize(inputs, shape, axes)
-        wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+        broadcast_shape = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         if self.gamma is not None:
-            result = result * self._nt_broadcast_weight(original(self.gamma), wide, axes)
+            result = result * self._nt_broadcast_weight(original(self.gamma), broadcast_shape, axes)
         if self.beta is not None:
-            result = result + self._nt_broadcast_weight(original(self.beta), wide, axes)
+            result = result + self._nt_broadcast_weight(original(self.beta), broadcast_shape, axes)
         return result
 
     def _nt_normalize(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
         if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
             if len(axes) == 1:
                 return normalize(x, self.epsilon)
-            lead = shape[: -len(axes)]
-            rows = movement.reshape(x, (*lead, math.prod(shape[len(lead) :])))
+            batch_shape = shape[: -len(axes)]
+            rows = movement.reshape(x, (*batch_shape, math.prod(shape[len(batch_shape) :])))
             return movement.reshape(normalize(rows, self.epsilon), shape)
         mean, variance = moments(x, list(axes), keepdims=True)
         result: Tensor = (x - mean) * elementwise.rsqrt(variance + self.epsilon)
         return result
 
     def _nt_broadcast_weight(
-        self, weight: Tensor | Variable, wide: tuple[int, ...], axes: tuple[int, ...]
+        self, weight: Tensor | Variable, broadcast_shape: tuple[int, ...], axes: tuple[int, ...]
     ) -> Any:
         """Reshape a weight so that it broadcasts with the inputs."""
-        if axes == (len(wide) - 1,):
+        if axes == (len(broadcast_shape) - 1,):
             return weight
-        return movement.reshape(weight, wide)
+        return movement.reshape(weight, broadcast_shape)
 
 
 @document(
@@ -247,13 +247,13 @@ class GroupNormalization(Normalizer):
         x = movement.reshape(inputs, grouped)
         axes = [k for k in range(1, len(grouped)) if k != axis]
         mean, variance = moments(x, axes, keepdims=True)
-        wide = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(grouped))
+        broadcast_shape = tuple(n if k in (axis, axis + 1) else 1 for k, n in enumerate(grouped))
         factor: Any = elementwise.rsqrt(variance + self.epsilon)
         result = (x - mean) * factor
         if self.gamma is not None:
-            result = result * movement.reshape(original(self.gamma), wide)
+            result = result * movement.reshape(original(self.gamma), broadcast_shape)
         if self.beta is not None:
-            result = result + movement.reshape(original(self.beta), wide)
+            result = result + movement.reshape(original(self.beta), broadcast_shape)
         return movement.reshape(result, shape)
 
 
@@ -311,9 +311,9 @@ class RMSNormalization(ConfiguredLayer):
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
-        wide = tuple(n if k in axes else 1 for k, n in enumerate(shape))
+        broadcast_shape = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         factor = elementwise.rsqrt(mean + self.epsilon)
-        result: Tensor = inputs * factor * movement.reshape(original(self.scale), wide)
+        result: Tensor = inputs * factor * movement.reshape(original(self.scale), broadcast_shape)
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -415,13 +415,13 @@ class BatchNormalization(Normalizer):
             mean, variance = self._nt_moments(inputs, others, mask)
             self._nt_update_moving(self.moving_mean, mean)
             self._nt_update_moving(self.moving_variance, variance)
-        wide = [n if k == axis else 1 for k, n in enumerate(shape)]
+        broadcast_shape = [n if k == axis else 1 for k, n in enumerate(shape)]
 
         def broadcast(weight: Tensor | Variable | None) -> Any:
             """Reshape moments or a weight so that they broadcast with the inputs."""
             if weight is None or axis == len(shape) - 1:
                 return weight
-            return movement.reshape(weight, wide)
+            return movement.reshape(weight, broadcast_shape)
 
         beta, gamma = (None if v is None else original(v) for v in (self.beta, self.gamma))
         return batch_normalization(

@@ -127,12 +127,12 @@ class IoU(Metric):
           A scalar.
         """
         counts = self.total_cm.read_value()
-        both = diag_part(counts)
-        either = reduce_sum(counts, 0) + reduce_sum(counts, 1) - both
+        intersection = diag_part(counts)
+        union = reduce_sum(counts, 0) + reduce_sum(counts, 1) - intersection
         targets = np.array(self.target_class_ids, np.int32)
-        both, either = (cast(gather(x, targets), float32) for x in (both, either))
-        occurs = either > 1e-9
-        value = select(occurs, both / (either + EPSILON), 0.0)
+        intersection, union = (cast(gather(x, targets), float32) for x in (intersection, union))
+        occurs = union > 1e-9
+        value = select(occurs, intersection / (union + EPSILON), 0.0)
         mean: Tensor = reduce_sum(value) / (reduce_sum(cast(occurs, float32)) + EPSILON)
         return mean
 

@@ -19,17 +19,17 @@ from .reductions import FunctionMetric
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, TensorLike
 
-_function = describe(
+_document = describe(
     ARGUMENTS, "A tensor without ``axis``.", "InvalidArgumentError: If shapes are incompatible."
 )
 
 
-def _pair(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
+def _to_tensors(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     y_pred = as_tensor(y_pred)
     return same_rank(cast(as_tensor(y_true), y_pred.dtype), y_pred)
 
 
-@_function
+@_document
 def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """Pearson's correlation coefficient, from -1 to 1.
 
@@ -38,16 +38,16 @@ def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) 
     array([0.99999994, 0.99339927], dtype=float32)
     """
 
-    def standard(x: Tensor) -> Tensor:
+    def standardize(x: Tensor) -> Tensor:
         x = x - reduce_mean(x, axis, True)
         result: Tensor = x / reduce_std(x, axis, True)
         return result
 
-    y_true, y_pred = _pair(y_true, y_pred)
-    return reduce_mean(standard(y_true) * standard(y_pred), axis)
+    y_true, y_pred = _to_tensors(y_true, y_pred)
+    return reduce_mean(standardize(y_true) * standardize(y_pred), axis)
 
 
-@_function
+@_document
 def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """Lin's concordance: Pearson's correlation, reduced by deviation from ``y = x``.
 
@@ -57,12 +57,14 @@ def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = 
     >>> tf.keras.metrics.concordance_correlation(y_true, y_pred).numpy()
     array([0.97560924, 0.98765355], dtype=float32)
     """
-    y_true, y_pred = _pair(y_true, y_pred)
-    true, predicted = reduce_mean(y_true, axis, True), reduce_mean(y_pred, axis, True)
-    size = reduce_variance(y_true - true, axis, True) + square(true - predicted)
-    size = size + reduce_variance(y_pred - predicted, axis, True)
-    both = (y_true - predicted) * (y_pred - predicted)
-    return reduce_mean(2.0 * both / (size + EPSILON), axis)
+    y_true, y_pred = _to_tensors(y_true, y_pred)
+    true_mean, predicted_mean = reduce_mean(y_true, axis, True), reduce_mean(y_pred, axis, True)
+    denominator = reduce_variance(y_true - true_mean, axis, True) + square(
+        true_mean - predicted_mean
+    )
+    denominator = denominator + reduce_variance(y_pred - predicted_mean, axis, True)
+    covariance = (y_true - predicted_mean) * (y_pred - predicted_mean)
+    return reduce_mean(2.0 * covariance / (denominator + EPSILON), axis)
 
 
 @metric_class
@@ -105,7 +107,7 @@ class ConcordanceCorrelation(FunctionMetric):
         super().__init__(concordance_correlation, name, dtype, axis=axis)
 
 
-def _need_matrices(name: str, y_true: Tensor, y_pred: Tensor) -> None:
+def _check_matrices(name: str, y_true: Tensor, y_pred: Tensor) -> None:
     if y_true.ndim != 2 or y_pred.ndim != 2:
         raise ValueError(
             f"{name} expects 2D inputs with shape (batch_size, output_dim). Received input shapes: "
@@ -187,20 +189,20 @@ class FBetaScore(Metric):
           ValueError: If labels or predictions are not matrices.
         """
         y_true, y_pred = (cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred))
-        _need_matrices("FBetaScore", y_true, y_pred)
+        _check_matrices("FBetaScore", y_true, y_pred)
         if not self._nt_built:
             self._nt_build(y_pred.shape[-1])
         if self.threshold is None:
             largest = y_pred >= reduce_max(y_pred, -1, True)
-            chosen = logical_and(largest, abs_(y_pred) > 1e-9)
+            is_predicted = logical_and(largest, abs_(y_pred) > 1e-9)
         else:
-            chosen = y_pred > self.threshold
-        value = cast(chosen, self._nt_dtype)
+            is_predicted = y_pred > self.threshold
+        predicted = cast(is_predicted, self._nt_dtype)
         weight = None
         if sample_weight is not None:
             weight = expand_dims(cast(as_tensor(sample_weight), self._nt_dtype), 1)
         axis = None if self.average == "micro" else 0
-        parts = (value * y_true, value * (1.0 - y_true), (1.0 - value) * y_true, y_true)
+        parts = (predicted * y_true, predicted * (1.0 - y_true), (1.0 - predicted) * y_true, y_true)
         add_all(
             self._nt_variables,
             [reduce_sum(part if weight is None else part * weight, axis) for part in parts],
@@ -219,8 +221,10 @@ class FBetaScore(Metric):
             raise ValueError(f"{type(self).__name__} has no result before `update_state`.")
         tp, fp, fn, weights = (variable.read_value() for variable in self._nt_variables)
         precision, recall = tp / (tp + fp + EPSILON), tp / (tp + fn + EPSILON)
-        square = self.beta**2
-        score: Tensor = precision * recall / (square * precision + recall + EPSILON) * (1 + square)
+        beta_squared = self.beta**2
+        score: Tensor = (
+            precision * recall / (beta_squared * precision + recall + EPSILON) * (1 + beta_squared)
+        )
         if self.average == "weighted":
             return reduce_sum(score * (weights / (reduce_sum(weights) + EPSILON)))
         return score if self.average is None else reduce_mean(score)
@@ -327,13 +331,13 @@ class R2Score(Metric):
         """
         pair = [cast(as_tensor(x), self._nt_dtype) for x in (y_true, y_pred)]
         y_true, y_pred = same_rank(*pair)
-        _need_matrices("R2Score", y_true, y_pred)
+        _check_matrices("R2Score", y_true, y_pred)
         weight = cast(as_tensor(1.0 if sample_weight is None else sample_weight), self._nt_dtype)
         weight = broadcast_to(expand_dims(weight, 1) if weight.ndim == 1 else weight, y_true.shape)
         if not self._nt_built:
             self._nt_build(y_pred.shape[-1])
-        weighed = y_true * weight
-        sums = (y_true * weighed, weighed, (y_true - y_pred) ** 2 * weight, weight)
+        weighted = y_true * weight
+        sums = (y_true * weighted, weighted, (y_true - y_pred) ** 2 * weight, weight)
         add_all(
             self._nt_variables,
             [
@@ -365,16 +369,16 @@ class R2Score(Metric):
 
     def _nt_adjusted(self, score: Tensor, samples: Tensor) -> Tensor:
         """The adjusted score, which penalizes the number of regressors."""
-        free = float(samples) - 1.0 - self.num_regressors
-        if free <= 0.0:
+        degrees_of_freedom = float(samples) - 1.0 - self.num_regressors
+        if degrees_of_freedom <= 0.0:
             problem = (
                 "Division by zero in Adjusted R2 score."
-                if free == 0.0
+                if degrees_of_freedom == 0.0
                 else "More independent predictors than datapoints in adjusted R2 score."
             )
             warn(f"{problem} Falling back to standard R2 score.")
             return score
-        result: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / free
+        result: Tensor = 1.0 - (1.0 - score) * (samples - 1.0) / degrees_of_freedom
         return result
 
     def get_config(self) -> dict[str, Any]:

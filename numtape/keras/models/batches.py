@@ -45,7 +45,7 @@ def unpack(data: Any) -> Batch:
     return x, y, weight
 
 
-def weights_of_classes(y: TensorLike, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
+def example_weights_of(y: TensorLike, class_weight: dict[int, float]) -> np.ndarray[Any, Any]:
     """Return the weight of each example from the weight of its class."""
     classes = np.asarray(y)
     if classes.ndim > 1:
@@ -97,9 +97,9 @@ class Batches:
 
     steps: int | None
     _max_steps: int | None  # steps per epoch; None for all
-    _carried: Iterator[Any] | None = None  # an iterator that the next epoch continues
+    _continued: Iterator[Any] | None = None  # an iterator that the next epoch continues
 
-    def _begin(self) -> Iterator[Any]:
+    def _start(self) -> Iterator[Any]:
         """Iterate from the start; a generator continues where it stopped."""
         raise NotImplementedError
 
@@ -107,20 +107,20 @@ class Batches:
         """Convert an element to a batch of tensors."""
         raise NotImplementedError
 
-    def _ends(self) -> None:
+    def _on_epoch_end(self) -> None:
         """Called after each epoch."""
 
-    def _repeats(self) -> bool:
-        """Whether `_begin` can restart from the first batch."""
+    def _can_restart(self) -> bool:
+        """Whether `_start` can restart from the first batch."""
         return True
 
     def is_spent(self) -> bool:
         """Whether the source is exhausted and cannot restart; warns if so."""
-        if self._repeats():
+        if self._can_restart():
             return False
-        source = self._carried or self._begin()
+        source = self._continued or self._start()
         for element in source:
-            self._carried = itertools.chain([element], source)
+            self._continued = itertools.chain([element], source)
             return False
         warn(RAN_OUT)
         return True
@@ -131,12 +131,17 @@ class Batches:
         With a requested number, an epoch continues where the last one stopped. If the source ends
         early, the epoch ends with a warning and the next one restarts the source.
         """
-        source, self._carried = self._carried or self._begin(), None
+        source, self._continued = self._continued or self._start(), None
         count = 0
         while self._max_steps is None or count < self._max_steps:
             element = next(source, _END)
-            if element is _END and self._max_steps is not None and not count and self._repeats():
-                source = self._begin()  # the last epoch used up the source
+            if (
+                element is _END
+                and self._max_steps is not None
+                and not count
+                and self._can_restart()
+            ):
+                source = self._start()  # the last epoch used up the source
                 element = next(source, _END)
             if element is _END:
                 break
@@ -144,12 +149,12 @@ class Batches:
             count += 1
             yield batch
         if self._max_steps is not None and count == self._max_steps:
-            self._carried = source
+            self._continued = source
         elif self._max_steps is not None and count:
             warn(RAN_OUT)
         if self.steps is None and count:
             self.steps = count
-        self._ends()
+        self._on_epoch_end()
 
 
 class Arrays(Batches):
@@ -178,29 +183,30 @@ class Arrays(Batches):
                 raise ValueError(
                     "`class_weight` is only supported for Models with a single output."
                 )
-            by_class = weights_of_classes(flatten(self._data[1])[0], class_weight)
-            self._data = (*self._data[:2], by_class)
+            example_weights = example_weights_of(flatten(self._data[1])[0], class_weight)
+            self._data = (*self._data[:2], example_weights)
         self.examples = len(flatten(self._data[0])[0])
-        self._size = 32 if batch_size is None else batch_size
+        self._batch_size = 32 if batch_size is None else batch_size
         self._shuffle = shuffle
         self._max_steps = steps
-        self.steps = steps or math.ceil(self.examples / self._size)
+        self.steps = steps or math.ceil(self.examples / self._batch_size)
 
     def _prepare(self, element: Batch) -> Batch:
         return element
 
-    def _begin(self) -> Iterator[Batch]:
+    def _start(self) -> Iterator[Batch]:
         data: Any = self._data
         if self._shuffle:
             order = shuffled(np.arange(self.examples)).numpy()
             data = map_structure(lambda a: None if a is None else a[order], data)
         leaves = flatten(data)
-        single = len(leaves) == 3 and all(a is b for a, b in zip(leaves, data, strict=True))
-        for start in range(0, self.examples, self._size):
+        is_flat = len(leaves) == 3 and all(a is b for a, b in zip(leaves, data, strict=True))
+        for start in range(0, self.examples, self._batch_size):
             part = [
-                a if a is None else to_tensor(a[start : start + self._size], None) for a in leaves
+                a if a is None else to_tensor(a[start : start + self._batch_size], None)
+                for a in leaves
             ]
-            if single:
+            if is_flat:
                 yield part[0], part[1], part[2]
             else:
                 rest = iter(part)
@@ -217,7 +223,7 @@ class Stream(Batches):
         self._source, self._max_steps = source, steps
         self._class_weight, self._shuffle = class_weight, shuffle
         self.steps = steps
-        self._sequence = (
+        self._is_sequence = (
             hasattr(source, "__getitem__")
             and hasattr(source, "__len__")
             and (not isinstance(source, Dataset))
@@ -228,8 +234,8 @@ class Stream(Batches):
             except TypeError:  # infinite or of unknown length
                 self.steps = None
 
-    def _begin(self) -> Iterator[Any]:
-        if not self._sequence:
+    def _start(self) -> Iterator[Any]:
+        if not self._is_sequence:
             return iter(self._source)
         order = np.arange(len(self._source))
         if self._shuffle:
@@ -241,14 +247,14 @@ class Stream(Batches):
         if self._class_weight is not None:
             if weight is not None:
                 raise ValueError("You cannot `class_weight` and `sample_weight` at the same time.")
-            weight = to_tensor(weights_of_classes(y, self._class_weight), None)
+            weight = to_tensor(example_weights_of(y, self._class_weight), None)
         return x, y, weight
 
-    def _repeats(self) -> bool:
-        return self._sequence or not isinstance(self._source, Iterator)
+    def _can_restart(self) -> bool:
+        return self._is_sequence or not isinstance(self._source, Iterator)
 
-    def _ends(self) -> None:
-        if self._sequence and hasattr(self._source, "on_epoch_end"):
+    def _on_epoch_end(self) -> None:
+        if self._is_sequence and hasattr(self._source, "on_epoch_end"):
             self._source.on_epoch_end()
 
 
@@ -268,8 +274,10 @@ def batches(
         raise ValueError(f"The number of steps must be a positive int, got {steps!r} instead.")
     if x is None:
         raise ValueError("x must not be None: it holds the data.")
-    is_data = isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
-    if is_data:
+    is_array_data = (
+        isinstance(x, list | tuple | dict) or hasattr(x, "shape") or hasattr(x, "__array__")
+    )
+    if is_array_data:
         return Arrays(x, y, weight, batch_size, shuffle, class_weight, steps)
     if y is not None or weight is not None:
         raise ValueError(
@@ -305,52 +313,54 @@ def check_sizes(data: Batch) -> None:
         raise ValueError("The data must contain at least one example.")
 
 
-def split(data: Batch, share: float) -> tuple[Batch, Batch]:
-    """Split off the last ``share`` of the examples; return (training, validation) data."""
+def split(data: Batch, fraction: float) -> tuple[Batch, Batch]:
+    """Split off the last ``fraction`` of the examples; return (training, validation) data."""
     arrays: Any = tuple(map(arrays_of, data))
     for part, provided in zip(arrays, data, strict=True):
         if part is None and provided is not None:
             raise ValueError("validation_split requires arrays.")
     check_sizes(arrays)
     n = len(flatten(arrays[0])[0])
-    at = math.floor(n * (1.0 - share))
-    if not 0 < at < n:
+    split_index = math.floor(n * (1.0 - fraction))
+    if not 0 < split_index < n:
         raise ValueError(
             f"Training data contains {n} samples, which is not sufficient to split it into a "
-            f"validation and training set as specified by `validation_split={share}`. Either "
+            f"validation and training set as specified by `validation_split={fraction}`. Either "
             f"provide more data, or a different value for the `validation_split` argument."
         )
 
-    def cut(part: slice) -> Batch:
+    def take(part: slice) -> Batch:
         x, y, weight = map_structure(lambda a: None if a is None else a[part], arrays)
         return x, y, weight
 
-    return cut(slice(0, at)), cut(slice(at, n))
+    return take(slice(0, split_index)), take(slice(split_index, n))
 
 
-def together(batches: Iterable[Batch], count: int) -> Iterator[list[Batch]]:
+def group_batches(batches: Iterable[Batch], count: int) -> Iterator[list[Batch]]:
     """Yield lists of ``count`` batches; the last may be shorter."""
     rest = iter(batches)
     while group := list(itertools.islice(rest, count)):
         yield group
 
 
-def even_part(count: int, largest: int) -> int:
+def even_part_size(count: int, largest: int) -> int:
     """Return the part size that divides ``count`` into the fewest parts of at most ``largest``."""
     return -(-count // -(-count // largest))
 
 
-def blocks(group: list[Batch], size: int) -> Iterator[list[Batch]]:
+def split_into_runs(group: list[Batch], size: int) -> Iterator[list[Batch]]:
     """Divide a group into runs of ``size`` consecutive batches of equal shapes, or single ones."""
-    kinds = [_kind(batch) for batch in group] if size > 1 else []
+    shape_keys = [_shape_key(batch) for batch in group] if size > 1 else []
     k = 0
     while k < len(group):
-        full = size > 1 and k + size <= len(group) and len(set(kinds[k : k + size])) == 1
-        yield group[k : k + (size if full else 1)]
-        k += size if full else 1
+        is_full_run = (
+            size > 1 and k + size <= len(group) and len(set(shape_keys[k : k + size])) == 1
+        )
+        yield group[k : k + (size if is_full_run else 1)]
+        k += size if is_full_run else 1
 
 
-def _kind(batch: Batch) -> Any:
+def _shape_key(batch: Batch) -> Any:
     structure = map_structure(lambda x: None if x is None else 0, batch)
     leaves = (None if x is None else (tuple(x.shape), x.dtype) for x in flatten(batch))
     return repr(structure), *leaves

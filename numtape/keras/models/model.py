@@ -27,8 +27,8 @@ def _is_graph(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the constructor arguments are those of a functional model."""
     if "inputs" in kwargs and "outputs" in kwargs:
         return True
-    both = len(args) >= 2 or (len(args) == 1 and "outputs" in kwargs)
-    return both and is_symbolic(args[0])
+    has_inputs_and_outputs = len(args) >= 2 or (len(args) == 1 and "outputs" in kwargs)
+    return has_inputs_and_outputs and is_symbolic(args[0])
 
 
 class Model(Trainer):

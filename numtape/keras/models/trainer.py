@@ -28,12 +28,12 @@ from .batches import (
     Batches,
     batch_of,
     batches,
-    blocks,
-    even_part,
+    even_part_size,
+    example_weights_of,
+    group_batches,
     split,
-    together,
+    split_into_runs,
     unpack,
-    weights_of_classes,
 )
 from .compile_config import CompiledLoss, CompiledMetrics
 from .progress import Progress
@@ -430,8 +430,8 @@ class Trainer(Layer):
     def _nt_run_steps(self, kind: str, group: list[Batch]) -> Any:
         """Run several steps and return the last result; batches of equal shapes run as one."""
         result: Any = None
-        size = 1 if self.run_eagerly else even_part(self.steps_per_execution, _RECORDED)
-        for block in blocks(group, size):
+        size = 1 if self.run_eagerly else even_part_size(self.steps_per_execution, _RECORDED)
+        for block in split_into_runs(group, size):
             if len(block) == 1:
                 result = self._nt_run_step(kind, block[0])
             else:
@@ -617,7 +617,7 @@ class Trainer(Layer):
             callback_list.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end")
         )
         stop = {"train": "stop_training", "test": "stop_evaluating"}[kind]
-        for group in together(data.epoch(), size):
+        for group in group_batches(data.epoch(), size):
             first = count
             if has_listeners:
                 begin(first)
@@ -750,7 +750,7 @@ class Trainer(Layer):
         callback_list.on_predict_begin()
         outputs: list[Any] = []
         count, size = 0, self.steps_per_execution
-        for group in together(data.epoch(), size):
+        for group in group_batches(data.epoch(), size):
             first = count
             callback_list.on_predict_batch_begin(first)
             results = [self._nt_run_step("predict", (batch[0], None, None)) for batch in group]
@@ -805,7 +805,7 @@ class Trainer(Layer):
                     f"Arguments `sample_weight` and `class_weight` cannot be specified at the same "
                     f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
                 )
-            sample_weight = weights_of_classes(y, class_weight)
+            sample_weight = example_weights_of(y, class_weight)
         return self._nt_on_batch("train", x, y, sample_weight, return_dict)
 
     def test_on_batch(

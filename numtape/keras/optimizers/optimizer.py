@@ -200,11 +200,11 @@ _USUAL = frozenset({Tensor, IndexedSlices, type(None)})  # types of gradients
 class _Lr(MissingAttribute):
     """The old name of ``learning_rate``: setting it on a built-in optimizer is an error."""
 
-    def __get__(self, instance: object, kind: type) -> Any:
+    def __get__(self, instance: object, cls: type) -> Any:
         return (
             vars(instance)["lr"]
             if instance is not None and "lr" in vars(instance)
-            else (super().__get__(instance, kind))
+            else (super().__get__(instance, cls))
         )
 
     def __set__(self, instance: object, value: object) -> None:
@@ -699,7 +699,7 @@ class Optimizer:
             self._nt_apart = False
 
     def _nt_take(self, variables: list[Variable], unknown: Variable) -> None:
-        """Adopt variables in place of the ones they match, after a copy without them."""
+        """Replace the variables of a copied optimizer by new ones of the same shapes and dtypes."""
         kinds = [_kind(v) for v in self._nt_trained]
         if not (self._nt_apart and [_kind(v) for v in variables] == kinds):
             raise ValueError(

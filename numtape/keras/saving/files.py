@@ -351,6 +351,6 @@ def clone_model(model: Model, input_tensors: object = None, clone_function: obje
     """
     if input_tensors is not None or clone_function is not None:
         raise ValueError("input_tensors and clone_function must be None.")
-    kind = type(model)
-    with custom_object_scope({kind.__name__: kind}):
+    cls = type(model)
+    with custom_object_scope({cls.__name__: cls}):
         return deserialize_keras_object(serialize_keras_object(model))

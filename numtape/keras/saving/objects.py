@@ -44,11 +44,11 @@ _MODULES: dict[str, Any] = {
 }
 
 
-def _module_of(kind: type) -> str | None:
+def _module_of(cls: type) -> str | None:
     """Return the name of the module that exports a class, or None."""
     for name, module in _MODULES.items():
-        if kind.__name__ in module.__all__ and getattr(module, kind.__name__) is kind:
-            return FUNCTIONAL if kind is models.Functional else name
+        if cls.__name__ in module.__all__ and getattr(module, cls.__name__) is cls:
+            return FUNCTIONAL if cls is models.Functional else name
     return None
 
 
@@ -104,14 +104,14 @@ def serialize_keras_object(obj: Any) -> Any:
         raise NotImplementedError(
             f"{obj!r} cannot be serialized: its class must define `get_config`."
         )
-    kind = type(obj)
-    module = _module_of(kind)
+    cls = type(obj)
+    module = _module_of(cls)
     config = obj.get_config()
     result = {
-        "module": module or kind.__module__,
-        "class_name": kind.__name__,
+        "module": module or cls.__module__,
+        "class_name": cls.__name__,
         "config": serialize_keras_object(_as_lists(config) if module else config),
-        "registered_name": None if module else get_registered_name(kind),
+        "registered_name": None if module else get_registered_name(cls),
     }
     if isinstance(obj, models.Model) and obj._nt_built_for is not None:
         result["build_config"] = serialize_keras_object(_as_tuples(obj._nt_built_for))

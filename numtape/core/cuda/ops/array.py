@@ -44,9 +44,9 @@ def array_launches(
     if op.name in MAKERS:
         return MAKERS[op.name](row)
     native = op.native(out, *operands, **attributes) if op.native is not None else None
-    if native is not None and native.kernel in fusion.ROWS:
+    if native is not None and native.kernel in fusion.ROW_OPS:
         epsilon = attributes.get("epsilon", 0.0)
-        fused = fusion.single(native.kernel, out, len(operands), epsilon, places)
+        fused = fusion.launch_of_row_op(native.kernel, out, len(operands), epsilon, places)
         if fused is not None:
             return [fused]
         values, specs = (native.units, *native.parameters), [out, *operands]

@@ -44,7 +44,7 @@ def _conv(name: str, channels: int, features: int) -> Callable[[LaunchRow], list
 def _pool(name: str) -> Callable[[LaunchRow], list[Launch]]:
     def launches(row: LaunchRow) -> list[Launch]:
         geometry = row.attributes["geometry"]
-        if not all(x.size for x in row.operands) or not math.prod(geometry.outer):
+        if not all(x.size for x in row.operands) or not math.prod(geometry.output_sizes):
             return [zeros(row.out.size * row.out.dtype.size, row.places[0])]
         batched = int(row.attributes.get("batched", False))
         values = (row.out.size, row.out.shape[-1], *geometry.parameters(), batched)

@@ -112,7 +112,7 @@ def let_go() -> None:
             work = GONE.take()
         except IndexError:  # another thread has taken it
             return
-        with suppress(Exception):  # other operations report errors of the GPU
+        with suppress(Exception):  # later operations report GPU errors
             work()
 
 

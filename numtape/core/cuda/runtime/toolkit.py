@@ -136,7 +136,7 @@ def prepare() -> None:
         os.environ.update(dict.fromkeys(VARIABLES, str(nvvm.root)))
     # numba-cuda loads NVRTC as well, although it is not used here.
     for dependency in (nvvm, linker, _wheel("libnvrtc") or _from_toolkit("libnvrtc")):
-        if dependency is not None:  # loaded libraries are not searched for, e.g. only in ``site``
+        if dependency is not None:  # so that later loads do not search for it
             ctypes.CDLL(str(dependency.path), os.RTLD_NOW | os.RTLD_GLOBAL)
 
 

@@ -150,7 +150,7 @@ class Staging(_Locked):
                 return False
             before: tuple[int, int, int, Any] | None = None
             for k, (at, length) in enumerate(_pieces(size)):
-                # An earlier upload from this half comes first in the stream.
+                # The stream runs an earlier upload from this half first.
                 half, done = halves[k % 2]
                 self._do("cuMemcpyDtoHAsync", half, address + at, length, self._stream)
                 self._do("cuEventRecord", done, self._stream)

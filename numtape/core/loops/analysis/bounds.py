@@ -117,7 +117,9 @@ class Bounds:
         self._count = 0
         self._loops: dict[int, _Loop] = {}  # by symbol
         self._natural: set[int] = set()  # symbols that are not negative
-        self._wrapped: dict[int, tuple[Form, Form]] = {}  # an index from the end, and the length
+        self._wrapped: dict[
+            int, tuple[Form, Form]
+        ] = {}  # by symbol: an index counted from the end, and the length
         self._fixed_forms: dict[str, Form] = {}  # forms of names that are never assigned
         self._assigned = assigned_in(self.body.nodes)
         self._lengths = {f"{x}_n{k}" for x, a in self.body.arrays.items() for k in range(a.ndim)}
@@ -206,7 +208,7 @@ class Bounds:
 
         Each check is a branch, and Numba's analysis of many branches in a row recurses deeply.
         """
-        checks: dict[str, Assign] = {}  # the check that others are merged into, by length
+        checks: dict[str, Assign] = {}  # by length: the check into which later ones are merged
         for node in nodes:
             if not isinstance(node, Assign) or node.op == "raise":
                 checks.clear()

@@ -100,7 +100,7 @@ def outside(nodes: list[Node], outputs: list[str]) -> set[str]:
 
 
 class StraightReverse:
-    """Builds the reverse of one piece."""
+    """Builds the reverse sweep of one piece of straight-line code."""
 
     def __init__(
         self,

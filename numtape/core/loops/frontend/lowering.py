@@ -45,7 +45,7 @@ from .jumps import JumpElimination
 from .scope import ExpressionValue, Frame, Grid, Lazy, Places, View
 from .source import MISSING, FunctionSource
 
-# The text of steps that are not in `FUNCTIONS`.
+# Templates of the code of steps that are not in `FUNCTIONS`.
 _TEXTS = {
     "not": "not {0}",
     "truth": "bool({0})",

@@ -66,13 +66,13 @@ def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
     }
     for k in range(1, program.functions + 1):
         scope[f"F_{k}"] = stack.jit_sweep(scope[f"F_{k}"], fastmath)
-        scope[f"R_{k}"] = stack.jit_sweep(scope[f"R_{k}"], stack.REORDERED)
+        scope[f"R_{k}"] = stack.jit_sweep(scope[f"R_{k}"], stack.SUM_FASTMATH)
     functions = []
     for part, rest in behind.items():
         name = f"{program.name}_{part}"
         scope[name] = stack.jit_sweep(
             scope[name],
-            fastmath if part == "forward" else (stack.REORDERED if part == "reverse" else False),
+            fastmath if part == "forward" else (stack.SUM_FASTMATH if part == "reverse" else False),
         )
         functions.append(
             CompiledFunction(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True)

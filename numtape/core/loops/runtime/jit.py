@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from ....kernel.kernel import Kernel
 
-_FAILS = re.compile(r"return (\d+)$", re.MULTILINE)  # statuses in a program's text
+_FAILS = re.compile(
+    r"return (\d+)$", re.MULTILINE
+)  # the error statuses that a program's code returns
 HEAD = 16  # bytes at the start of a stack, which hold its end address
 _SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # addresses of free stacks; 0 for none
 _arenas: dict[int, stack.Arena] = {}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 
 _FIRST = {float: "float64", int: "int64", bool: "bool"}
-ROOM = 1 << 20  # initial bytes of stack of a sweep that runs as Python
+ROOM = 1 << 20  # the initial stack size of a sweep that runs in Python, in bytes
 
 
 class Results:

@@ -34,12 +34,12 @@ _AccessesByKey = dict[Any, set[bool]]  # whether a key is read (False) and writt
 
 def key_identity(key: Any) -> Any:
     """Return a comparison key: strings and numbers by value, other objects by identity."""
-    kind = type(key)
-    if kind in (str, int, bool, bytes):
-        return kind, key
-    if kind is float or issubclass(kind, np.generic):
-        return kind, repr(key)
-    if kind is tuple:
+    cls = type(key)
+    if cls in (str, int, bool, bytes):
+        return cls, key
+    if cls is float or issubclass(cls, np.generic):
+        return cls, repr(key)
+    if cls is tuple:
         parts: list[Any] = []
         stack: list[Any] = [key]
         while stack:  # not recursive, because tuples may be deeply nested
@@ -128,11 +128,11 @@ class AccessSets:
             if (id(holder), key_identity(key)) in unchanged:
                 continue
             # The dict that holds the attributes is another way to read them.
-            names = class_dict(holder) if reads.is_a(holder, type) else instance_dict(holder)
-            if self._note(holder, key, True) or (names and self._note(names, key, True)):
+            attributes = class_dict(holder) if reads.is_a(holder, type) else instance_dict(holder)
+            if self._note(holder, key, True) or (attributes and self._note(attributes, key, True)):
                 shared_name = shared_name or name
             if type(holder) is dict:
-                objects = [known[0]() for known in list(self._objects.values())]
+                objects = [entry[0]() for entry in list(self._objects.values())]
                 if any(self._note(x, key, True) for x in objects if instance_dict(x) is holder):
                     shared_name = shared_name or name
         if shared_name and not self._reason:
@@ -150,11 +150,11 @@ class AccessSets:
 
     def _note_in_classes(self, holder: Any, key: Any) -> bool:
         """Note a read of an attribute in the classes that may define it."""
-        kinds = type(holder).__mro__ + (holder.__mro__ if reads.is_a(holder, type) else ())
+        classes = type(holder).__mro__ + (holder.__mro__ if reads.is_a(holder, type) else ())
         is_shared = [
-            self._note(class_dict(kind), key, False)
-            for kind in kinds
-            if kind.__flags__ & HEAP_TYPE_FLAG and not is_numtape_class(kind)
+            self._note(class_dict(cls), key, False)
+            for cls in classes
+            if cls.__flags__ & HEAP_TYPE_FLAG and not is_numtape_class(cls)
         ]
         return any(is_shared)
 

@@ -49,13 +49,13 @@ def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
         by Python never has.
     """
     instructions = list(dis.get_instructions(code))
-    index = {x.offset: k for k, x in enumerate(instructions)}
+    positions = {x.offset: k for k, x in enumerate(instructions)}
     depths: dict[int, int] = {}
     targets = [(0, 0)]
-    targets += [(x.target, x.depth + 1 + x.last) for x in _exception_handlers(code)]
+    targets += [(x.target, x.depth + 1 + x.pushes_offset) for x in _exception_handlers(code)]
     while targets:
         offset, depth = targets.pop()
-        for x in instructions[index[offset] :]:
+        for x in instructions[positions[offset] :]:
             if x.offset in depths:
                 if depths[x.offset] != depth:
                     raise ValueError(f"{code.co_qualname} is not understood at {x.offset}")
@@ -67,14 +67,17 @@ def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
                 break
             depth += _stack_effect(x)
     # With EXTENDED_ARG prefixes Python 3.11 reports the offset of the first prefix.
-    reported, first = {}, None
+    reported_offsets, first_offset = {}, None
     for x in instructions:
-        first = x.offset if first is None else first
+        first_offset = x.offset if first_offset is None else first_offset
         if x.opname != "EXTENDED_ARG":
-            reported[x.offset], first = first if sys.version_info < (3, 12) else x.offset, None
+            reported_offsets[x.offset], first_offset = (
+                first_offset if sys.version_info < (3, 12) else x.offset,
+                None,
+            )
     discarded = [x.opname == "POP_TOP" for x in instructions[1:]] + [False]
     return {
-        reported.get(x.offset, x.offset): Instruction(
+        reported_offsets.get(x.offset, x.offset): Instruction(
             x.opname, x.arg, x.argval, depths[x.offset], is_discarded
         )
         for x, is_discarded in zip(instructions, discarded, strict=True)
@@ -94,9 +97,11 @@ _LOADS = {
 }
 
 
-def names_loaded(steps: dict[int, Instruction]) -> set[str]:
+def names_loaded(instructions: dict[int, Instruction]) -> set[str]:
     """Return the names of attributes, globals and free variables that code may read."""
-    return {step.value for step in steps.values() if step.name in _LOADS}
+    return {
+        instruction.value for instruction in instructions.values() if instruction.name in _LOADS
+    }
 
 
 def _stack_effect(x: dis.Instruction) -> int:
@@ -118,17 +123,17 @@ class ExceptionHandler(NamedTuple):
       start, end: The range of offsets that it covers; `end` is excluded.
       target: The offset of its first instruction.
       depth: The stack depth at which it starts.
-      last: Whether the offset of the raising instruction is pushed as well.
+      pushes_offset: Whether the offset of the raising instruction is pushed as well.
     """
 
     start: int
     end: int
     target: int
     depth: int
-    last: int
+    pushes_offset: int
 
 
-# Instructions of handlers that the compiler adds to generators and comprehensions.
+# Instructions of the handlers that the compiler adds to generators and comprehensions.
 _CLEANUP = {
     "PUSH_EXC_INFO",
     "COPY",
@@ -147,7 +152,7 @@ def has_handler(frame: types.FrameType) -> bool:
     """Return whether an exception at a frame's instruction runs code of the program."""
     offset = frame.f_lasti
     return any(
-        x.start <= offset < x.end and not _only_cleans(frame.f_code, x.target)
+        x.start <= offset < x.end and not _only_cleans_up(frame.f_code, x.target)
         for x in _exception_handlers(frame.f_code)
     )
 
@@ -157,7 +162,7 @@ def _dis_instructions(code: types.CodeType) -> list[dis.Instruction]:
     return list(dis.get_instructions(code))
 
 
-def _only_cleans(code: types.CodeType, target: int) -> bool:
+def _only_cleans_up(code: types.CodeType, target: int) -> bool:
     """Return whether a handler only discards the stack and raises again."""
     for x in _dis_instructions(code):
         if x.offset >= target:

@@ -106,30 +106,30 @@ def examine(
         if (is_constant(x) and type(x) is not slice) or id(x) in visited:
             continue
         visited.add(id(x))
-        kind = type(x)
+        cls = type(x)
         if is_a(x, np.ndarray):
-            if is_python_class(kind):
+            if is_python_class(cls):
                 follower.reads.note_class(x, frame)
             if follower.effects.is_outside(x):
                 arrays[id(x)] = x
         elif is_a(x, CONTAINER_TYPES):
-            if is_python_class(kind):
+            if is_python_class(cls):
                 follower.reads.note_class(x, frame)
-            if is_open and (follower.reads.note_items(x, user, frame) or not is_python_class(kind)):
+            if is_open and (follower.reads.note_items(x, frame) or not is_python_class(cls)):
                 stack += [(part, deep) for part in parts_of(x)]
-        elif kind is slice or kind is functools.partial:
-            if kind is functools.partial:
+        elif cls is slice or cls is functools.partial:
+            if cls is functools.partial:
                 follower.reads.note_entries(x.keywords, False, frame)
             stack += [(part, deep) for part in parts_of(x)]
         elif is_a(x, (*ITERATORS, types.GeneratorType)):
             stack += [(part, deep) for part in follower.reads.sources.get(id(x), (None, ()))[1]]
             if not follower.effects.is_own(x):
-                follower.effects.refuse(f"{user} continues a {kind.__name__} from outside", frame)
+                follower.effects.refuse(f"{user} continues a {cls.__name__} from outside", frame)
         elif is_a(x, C_FUNCTION_TYPES):
             if not _is_pure(x):
                 follower.effects.refuse(f"{user} calls {qualified_name(x)}", frame)
-        elif is_a(x, FUNCTION_TYPES) or is_a(x, VALUE_TYPES) or kind is DISPATCHER_TYPE:
-            if is_python_class(kind) or is_a(x, type):  # a class may be called
+        elif is_a(x, FUNCTION_TYPES) or is_a(x, VALUE_TYPES) or cls is DISPATCHER_TYPE:
+            if is_python_class(cls) or is_a(x, type):  # a class may be called
                 follower.reads.note_class(x, frame)
         elif (
             is_a(x, np.ufunc)
@@ -138,22 +138,22 @@ def examine(
             and _is_numpy_ufunc(x)
         ):
             pass
-        elif is_python_class(kind) and _exposes_memory(x):
-            follower.effects.refuse(f"{user} reads the memory of a {kind.__name__}", frame)
+        elif is_python_class(cls) and _exposes_memory(x):
+            follower.effects.refuse(f"{user} reads the memory of a {cls.__name__}", frame)
         elif is_a(x, BaseException):
             if not follower.effects.is_own(x):
-                follower.effects.refuse(f"{user} examines a {kind.__name__}", frame)
+                follower.effects.refuse(f"{user} examines a {cls.__name__}", frame)
             stack += [(part, deep) for part in x.args]
-            if is_python_class(kind):
+            if is_python_class(cls):
                 follower.reads.note_class(x, frame)
         elif (
-            is_python_class(kind)
-            and holds_only_attributes(c_base_of(kind))
-            and _has_observable_methods(kind)
+            is_python_class(cls)
+            and holds_only_attributes(c_base_of(cls))
+            and _has_observable_methods(cls)
         ):
             follower.reads.note_class(x, frame)
         else:
-            follower.effects.refuse(f"{user} examines a {kind.__name__}", frame)
+            follower.effects.refuse(f"{user} examines a {cls.__name__}", frame)
     return arrays
 
 
@@ -172,11 +172,11 @@ def has_python_lookup(key: Any) -> bool:
     stack = [key]
     while stack:
         x = stack.pop()
-        kind = type(x)
+        cls = type(x)
         if is_a(x, tuple | frozenset):
             stack += x
-        methods = [class_attribute(kind, name) for name in ("__index__", "__hash__", "__eq__")]
-        if is_python_class(kind) and not all(is_a(x, _NON_PYTHON_TYPES) for x in methods):
+        methods = [class_attribute(cls, name) for name in ("__index__", "__hash__", "__eq__")]
+        if is_python_class(cls) and not all(is_a(x, _NON_PYTHON_TYPES) for x in methods):
             return True
     return False
 
@@ -194,22 +194,22 @@ def note_hashing(follower: Follower, frame: types.FrameType, keys: Iterable[Any]
 
 def note_mapping(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note that an object's keys and items are read, as ``dict`` does."""
-    kind = type(value)
-    if not is_python_class(kind):
+    cls = type(value)
+    if not is_python_class(cls):
         return
-    if is_a(class_attribute(kind, "keys"), types.FunctionType):
+    if is_a(class_attribute(cls, "keys"), types.FunctionType):
         follower.reads.note_attribute(value, "keys", MISSING, True, frame)
     elif not is_a(value, dict):
-        follower.effects.refuse(f"it iterates over the keys of a {kind.__name__}", frame)
+        follower.effects.refuse(f"it iterates over the keys of a {cls.__name__}", frame)
     if is_a(value, dict):
         follower.reads.note_entries(value, False, frame)
-        follower.reads.note_class_attribute(kind, "keys", "keys", frame)
+        follower.reads.note_class_attribute(cls, "keys", "keys", frame)
         note_hashing(follower, frame, dict.keys(value))
 
 
-def note_class_body(follower: Follower, kind: type, frame: types.FrameType) -> None:
+def note_class_body(follower: Follower, cls: type, frame: types.FrameType) -> None:
     """Note the values in a new class, whose ``__set_name__`` gets their names."""
-    for value in list(vars(kind).values()):
+    for value in list(vars(cls).values()):
         if is_python_class(type(value)):
             follower.reads.note_class(value, frame)
 
@@ -245,9 +245,9 @@ _MIXIN_MODULES = {
 }
 
 
-def _has_observable_methods(kind: type) -> bool:
+def _has_observable_methods(cls: type) -> bool:
     """Return whether a class's methods are the program's, so that their reads are observed."""
-    for owner in kind.__mro__:
+    for owner in cls.__mro__:
         if owner.__module__ not in _MIXIN_MODULES and not is_numtape_class(owner):
             module = sys.modules.get(owner.__module__)
             if is_library_file(getattr(module, "__file__", None) or ""):
@@ -393,24 +393,24 @@ def refuse_weak_to_own(follower: Follower, frame: types.FrameType, args: tuple[A
 
 def note_iteration(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note an iteration over an object."""
-    kind = type(value)
-    if follower.reads.note_items(value, "a loop", frame):
+    cls = type(value)
+    if follower.reads.note_items(value, frame):
         return
     follower.reads.note_class(value, frame)
     if is_a(value, (*ITERATORS, types.GeneratorType)):
-        follower.effects.refuse(f"it continues a {kind.__name__} from outside", frame)
+        follower.effects.refuse(f"it continues a {cls.__name__} from outside", frame)
     elif is_a(value, type):
         return
-    elif is_python_class(kind):  # methods written in Python are observed
+    elif is_python_class(cls):  # methods written in Python are observed
         for name in ("__iter__", "__next__", "__getitem__", "__len__"):
             if not is_a(
-                class_attribute(kind, name), types.FunctionType | type(MISSING) | type(None)
+                class_attribute(cls, name), types.FunctionType | type(MISSING) | type(None)
             ):
                 follower.effects.refuse(
-                    f"it iterates over a {kind.__name__} with a {name} written in C", frame
+                    f"it iterates over a {cls.__name__} with a {name} written in C", frame
                 )
     elif not is_a(value, types.GenericAlias):
-        follower.effects.refuse(f"it iterates over a {kind.__name__}", frame)
+        follower.effects.refuse(f"it iterates over a {cls.__name__}", frame)
 
 
 def note_id(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
@@ -437,8 +437,8 @@ def note_contains(follower: Follower, frame: types.FrameType, value: Any, holder
         follower.reads.note_class(holder, frame)
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
-    kind = type(holder)
-    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _is_c_method(kind, "__contains__"):
+    cls = type(holder)
+    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _is_c_method(cls, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
             if not follower.effects.is_own(holder) and not is_a(holder, frozenset):
                 if id(holder) in follower.reads.views:
@@ -453,10 +453,10 @@ def note_contains(follower: Follower, frame: types.FrameType, value: Any, holder
         await_result(follower, arrays, False)
     elif is_a(holder, np.ndarray):
         follower.reads.note_elements(holder, frame)
-    elif is_python_class(kind) or is_a(holder, type):
+    elif is_python_class(cls) or is_a(holder, type):
         follower.reads.note_class(holder, frame)
     else:
-        follower.effects.refuse(f"it searches a {kind.__name__}", frame)
+        follower.effects.refuse(f"it searches a {cls.__name__}", frame)
 
 
 def _note_view_contains(follower: Follower, frame: types.FrameType, view: Any, value: Any) -> None:
@@ -469,22 +469,22 @@ def _note_view_contains(follower: Follower, frame: types.FrameType, view: Any, v
         follower.reads.note_entries(owner, False, frame)
 
 
-def _is_c_method(kind: type, name: str) -> bool:
-    return not is_a(getattr(kind, name, None), types.FunctionType)
+def _is_c_method(cls: type, name: str) -> bool:
+    return not is_a(getattr(cls, name, None), types.FunctionType)
 
 
 def note_truth(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``bool(value)``."""
-    kind = type(value)
-    if is_python_class(kind) or is_a(value, type):
+    cls = type(value)
+    if is_python_class(cls) or is_a(value, type):
         follower.reads.note_class(value, frame)
     if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTION_TYPES)):
         return
     if is_a(value, np.ndarray):
         follower.reads.note_elements(value, frame)
         return
-    if is_python_class(kind) and not (
-        _is_c_method(kind, "__bool__") and _is_c_method(kind, "__len__")
+    if is_python_class(cls) and not (
+        _is_c_method(cls, "__bool__") and _is_c_method(cls, "__len__")
     ):
         return
     if id(value) in follower.reads.views:
@@ -496,16 +496,16 @@ def note_truth(follower: Follower, frame: types.FrameType, value: Any) -> None:
 
 def note_length(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note ``len(value)``."""
-    kind = type(value)
-    if is_python_class(kind):
+    cls = type(value)
+    if is_python_class(cls):
         follower.reads.note_class(value, frame)
-        if not _is_c_method(kind, "__len__"):
+        if not _is_c_method(cls, "__len__"):
             return
     if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
         return
     if id(value) in follower.reads.views:
         value = follower.reads.views[id(value)][1]
-    if not follower.effects.is_own(value) and hasattr(kind, "__len__"):
+    if not follower.effects.is_own(value) and hasattr(cls, "__len__"):
         label = f"len({follower.reads.name_of(value)})"
         follower.reads.note_read(reads.LENGTH, value, None, len(value), label, frame)
 
@@ -545,10 +545,10 @@ def note_operator(
 
 def note_context_manager(follower: Follower, frame: types.FrameType, manager: Any) -> None:
     """Note ``with manager:``."""
-    kind = type(manager)
-    if is_numtape_class(kind):
+    cls = type(manager)
+    if is_numtape_class(cls):
         return
-    if is_python_class(kind):
+    if is_python_class(cls):
         follower.reads.note_class(manager, frame)
     elif not is_a(manager, LOCK_TYPES):
-        follower.effects.refuse(f"it enters a {kind.__name__}", frame)
+        follower.effects.refuse(f"it enters a {cls.__name__}", frame)

@@ -406,18 +406,18 @@ def _call_container_method(
     follower: Follower,
     frame: types.FrameType,
     receiver: Any,
-    kind: type,
+    cls: type,
     name: str,
     args: tuple[Any, ...],
     is_discarded: bool,
 ) -> None:
     """Note a method call of a container or array."""
     label = follower.reads.name_of(receiver)
-    if kind is np.ndarray and name == "resize":  # NumPy requires that there is no other reference
+    if cls is np.ndarray and name == "resize":  # NumPy requires that there is no other reference
         follower.effects.refuse_and_release(f"it resizes {label}", frame)
-    elif kind is dict and name == "get" and args:
+    elif cls is dict and name == "get" and args:
         _call_dict_get(follower, frame, receiver, args[0], examine(follower, frame, args[0], "get"))
-    elif kind is dict and name in ("items", "keys", "values"):
+    elif cls is dict and name in ("items", "keys", "values"):
 
         def finish(
             follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -431,26 +431,26 @@ def _call_container_method(
         note_length(follower, frame, receiver)
     elif name == "__contains__":
         note_contains(follower, frame, args[0], receiver)
-    elif name in PURE_METHODS.get(kind, ()) or is_a(receiver, VIEWS):
-        method = f"{kind.__name__}.{name}"
+    elif name in PURE_METHODS.get(cls, ()) or is_a(receiver, VIEWS):
+        method = f"{cls.__name__}.{name}"
         arrays = examine(follower, frame, receiver, method, name in ("index", "count"))
         arrays |= examine_all(follower, frame, args, method)
-        if kind is np.ndarray and not any(
+        if cls is np.ndarray and not any(
             is_python_class(type(x)) or callable(x)
             for x in (*args, *nested_values(args))
             if x is not None
         ):
             follower.observer.muted = follower  # NumPy's own Python code
         await_result(follower, arrays)
-        if kind is np.ndarray and name not in MAY_RETURN_RECEIVER:
+        if cls is np.ndarray and name not in MAY_RETURN_RECEIVER:
             await_written(follower, (receiver, *args))
     elif follower.effects.is_own(receiver):
         follower.effects.note_change(receiver)
-        if kind is not np.ndarray:  # keys and items are compared
+        if cls is not np.ndarray:  # keys and items are compared
             note_hashing(follower, frame, args)
             if name in ("sort", "remove"):
                 note_hashing(follower, frame, list(receiver))
-        if name == "update" and kind is dict:
+        if name == "update" and cls is dict:
             for x in args[:1]:
                 note_mapping(follower, frame, x)
         if name in ("extend", "extendleft", "__init__", "fill") or name.endswith("update"):
@@ -497,12 +497,12 @@ def call(
     is_discarded: bool,
 ) -> None:
     """Note a call of a function. ``is_discarded``: its result is not used."""
-    kind = type(function)
+    cls = type(function)
     if id(function) in PURE_NUMPY:
         call_numpy(follower, frame, function, args, kwargs)
-    elif kind is types.MethodType:
+    elif cls is types.MethodType:
         call(follower, frame, function.__func__, (function.__self__, *args), kwargs, is_discarded)
-    elif kind is types.FunctionType:
+    elif cls is types.FunctionType:
         follower.called_code = function.__code__
         _call_python(follower, frame, function, args, kwargs, is_discarded)
     elif is_a(function, type):
@@ -512,13 +512,13 @@ def call(
     elif is_a(function, C_FUNCTION_TYPES):
         _refuse_kernels(follower, frame, function, (*args, *kwargs.values()))
         _call_c(follower, frame, function, args, kwargs, is_discarded)
-    elif is_numtape_class(kind):
-        if hasattr(kind, "_written_arguments"):
+    elif is_numtape_class(cls):
+        if hasattr(cls, "_written_arguments"):
             _call_kernel(follower, frame, function, args, kwargs)
-        pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
+        pass_to_numtape(follower, frame, cls.__name__, args, kwargs)
     elif is_a(function, np.ufunc):
         call_numpy(follower, frame, function, args, kwargs)
-    elif kind is functools.partial:
+    elif cls is functools.partial:
         if not follower.effects.is_own(function):
             for name in ("func", "args"):
                 follower.reads.note_attribute(function, name, getattr(function, name), False, frame)
@@ -530,8 +530,8 @@ def call(
     elif is_a(function, weakref.ReferenceType):
         label = f"{follower.reads.name_of(function)}()"
         follower.reads.note_call(weakref.ref.__call__, (function,), label, function, frame)
-    elif is_a(class_attribute(kind, "__call__"), types.FunctionType):
-        follower.called_code = class_attribute(kind, "__call__").__code__
+    elif is_a(class_attribute(cls, "__call__"), types.FunctionType):
+        follower.called_code = class_attribute(cls, "__call__").__code__
         note_type(follower, frame, function)
     else:
         call_unknown(follower, frame, function, args, kwargs, is_discarded)
@@ -605,68 +605,66 @@ def _call_python(
 def _call_class(
     follower: Follower,
     frame: types.FrameType,
-    kind: type,
+    cls: type,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     is_discarded: bool,
 ) -> None:
     values = (*args, *kwargs.values())
-    if has_finalizer(kind):
+    if has_finalizer(cls):
         follower.effects.refuse_and_release(
-            f"it makes a {kind.__name__}, which has a __del__", frame
+            f"it makes a {cls.__name__}, which has a __del__", frame
         )
-    elif issubclass(kind, weakref.ReferenceType) and refuse_weak_to_own(follower, frame, args):
+    elif issubclass(cls, weakref.ReferenceType) and refuse_weak_to_own(follower, frame, args):
         pass
-    elif kind is type and len(args) == 1:
+    elif cls is type and len(args) == 1:
         note_type(follower, frame, args[0])
-    elif kind is super:
+    elif cls is super:
         await_result(follower, {})
-    elif is_numtape_class(kind):
-        pass_to_numtape(follower, frame, kind.__name__, args, kwargs)
-    elif is_python_class(kind):
-        base = c_base_of(kind)
-        constructor = class_attribute(kind, "__new__")
-        initializer = class_attribute(kind, "__init__")
-        follower.reads.note_class(kind, frame)
+    elif is_numtape_class(cls):
+        pass_to_numtape(follower, frame, cls.__name__, args, kwargs)
+    elif is_python_class(cls):
+        base = c_base_of(cls)
+        constructor = class_attribute(cls, "__new__")
+        initializer = class_attribute(cls, "__init__")
+        follower.reads.note_class(cls, frame)
         arrays: dict[int, Any] = {}
         if not is_a(initializer, types.FunctionType) and not is_a(constructor, staticmethod):
             if not (holds_only_attributes(base) or issubclass(base, (*SHALLOW_TYPES, *DEEP_TYPES))):
-                call_unknown(follower, frame, kind, args, kwargs, is_discarded)
+                call_unknown(follower, frame, cls, args, kwargs, is_discarded)
                 return
-            arrays = examine_all(
-                follower, frame, values, kind.__name__, holds_only_attributes(base)
-            )
-        has_python_metaclass = is_a(class_attribute(type(kind), "__call__"), types.FunctionType)
+            arrays = examine_all(follower, frame, values, cls.__name__, holds_only_attributes(base))
+        has_python_metaclass = is_a(class_attribute(type(cls), "__call__"), types.FunctionType)
         if not is_a(constructor, staticmethod) and not has_python_metaclass:
-            follower.called_class = kind
+            follower.called_class = cls
             await_object(follower)
         else:
             await_result(follower, arrays, False)
-    elif issubclass(kind, BaseException):
+    elif issubclass(cls, BaseException):
         await_result(follower, {})
-    elif kind is bool and len(args) == 1:
+    elif cls is bool and len(args) == 1:
         note_truth(follower, frame, args[0])
-    elif kind in SHALLOW_TYPES:
-        runs_c = kind in LAZY_TYPES and any(
+    elif cls in SHALLOW_TYPES:
+        runs_c = cls in LAZY_TYPES and any(
             x is None or (callable(x) and not is_a(x, types.FunctionType | types.MethodType))
-            for x in values[:1] + values[1:] * (kind is not map)
+            for x in values[:1] + values[1:] * (cls is not map)
         )
-        if kind is itertools.accumulate and not any(map(callable, values[1:])):
+        if cls is itertools.accumulate and not any(map(callable, values[1:])):
             runs_c = True  # `accumulate` adds by default
         arrays = {}
         for x in values:
             if is_a(x, CONTAINER_TYPES) or is_a(x, ITERATORS) or not callable(x):
-                if runs_c or kind in (dict, itertools.starmap):
-                    arrays |= examine(follower, frame, x, kind.__name__)
+                if runs_c or cls in (dict, itertools.starmap):
+                    arrays |= examine(follower, frame, x, cls.__name__)
                 elif not is_constant(x):
                     note_iteration(follower, frame, x)
             else:
-                examine(follower, frame, x, kind.__name__)
+                examine(follower, frame, x, cls.__name__)
         for x in arrays.values():
             follower.reads.note_elements(x, frame)
-        for x in args if issubclass(kind, dict) else ():
+        for x in args if issubclass(cls, dict) else ():
             note_mapping(follower, frame, x)
-        if kind in (set, frozenset, dict):
+        if cls in (set, frozenset, dict):
             for x in args:
                 note_hashing(follower, frame, list(x) if is_a(x, CONTAINER_TYPES) else ())
 
@@ -682,16 +680,16 @@ def _call_class(
                     follower.reads.sources[id(value)] = value, values
 
         follower.on_result = finish
-    elif kind in DEEP_TYPES or issubclass(kind, np.generic | type):
-        if kind is np.dtype:
+    elif cls in DEEP_TYPES or issubclass(cls, np.generic | type):
+        if cls is np.dtype:
             check_dtypes(follower, frame, values)
-        if kind is str and args:
+        if cls is str and args:
             note_class_name(follower, frame, args[0])
-        if issubclass(kind, type):
+        if issubclass(cls, type):
             note_hashing(follower, frame, values)  # the bases of the new class
-        await_result(follower, examine_all(follower, frame, values, kind.__name__))
+        await_result(follower, examine_all(follower, frame, values, cls.__name__))
     else:
-        call_unknown(follower, frame, kind, args, kwargs, is_discarded)
+        call_unknown(follower, frame, cls, args, kwargs, is_discarded)
 
 
 def _call_getter(

@@ -1,4 +1,4 @@
-"""The effects of a call: objects that it creates, output, and the reason against a replay."""
+"""The effects of a call: created objects, output, and the reason why it cannot be replayed."""
 
 from __future__ import annotations
 

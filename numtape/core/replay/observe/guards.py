@@ -106,11 +106,11 @@ def code_field_offsets() -> tuple[int, ...]:
 _VERSION_OFFSET = 384
 
 
-def _version_of(kind: type) -> int:
+def _version_of(cls: type) -> int:
     """Return the present version of a class; -1, which no class has, if there are no versions."""
     # A class gets a version when an attribute is looked up on it, not on its metaclass.
-    type.__getattribute__(kind, "__init__")
-    return (word_at(id(kind) + _VERSION_OFFSET) & 0xFFFFFFFF or -1) if _has_versions() else -1
+    type.__getattribute__(cls, "__init__")
+    return (word_at(id(cls) + _VERSION_OFFSET) & 0xFFFFFFFF or -1) if _has_versions() else -1
 
 
 @cache

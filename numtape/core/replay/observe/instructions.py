@@ -163,13 +163,13 @@ def _compare(follower: Follower, frame: types.FrameType, instruction: Instructio
 
 def _compare_identity(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     x, y = follower.peek(instruction, 1), follower.peek(instruction, 0)
-    kind = type(x)
+    cls = type(x)
     c_arguments.note_identity_test(follower, frame, (x, y))
     if (
-        kind is type(y)
+        cls is type(y)
         and not follower.effects.is_own(x)
         and (
-            kind in (int, float, str, complex, bytes, slice, range, types.MethodType)
+            cls in (int, float, str, complex, bytes, slice, range, types.MethodType)
             or is_a(x, tuple | np.generic)
         )
     ):

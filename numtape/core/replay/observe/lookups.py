@@ -244,19 +244,19 @@ NAME_HANDLERS: dict[Handler, str] = {
 
 def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any) -> None:
     """Note a read of ``holder[key]``."""
-    kind = type(holder)
-    if kind is Tensor or is_a(holder, Variable):
+    cls = type(holder)
+    if cls is Tensor or is_a(holder, Variable):
         c_arguments.pass_to_numtape(follower, frame, "an index", (key,), {})
         return
-    if is_python_class(kind) or is_a(holder, type):
+    if is_python_class(cls) or is_a(holder, type):
         follower.reads.note_class(holder, frame)
-    if is_numtape_class(kind) or is_a(holder, tuple | str | bytes | range):
+    if is_numtape_class(cls) or is_a(holder, tuple | str | bytes | range):
         c_arguments.examine_elements(follower, frame, key, "an index")
         return
     if is_a(key, Tensor | np.integer):
         key = int(key)
     arrays = c_arguments.examine(follower, frame, key, "an index")
-    lookup = class_attribute(kind, "__getitem__")
+    lookup = class_attribute(cls, "__getitem__")
     is_python = is_a(lookup, types.FunctionType)  # a method written in Python
     # Python functions decide which item the key selects. Their reads alone are not sufficient, and
     # guards do not call them.
@@ -270,7 +270,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     ) -> None:
         ran_getitem = is_python or (
             follower.ran_python
-            and is_python_class(kind)
+            and is_python_class(cls)
             and not is_a(lookup, c_arguments.C_FUNCTION_TYPES)
             and lookup is not MISSING
         )
@@ -299,26 +299,26 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         if type(key) is slice:
             if is_unshared:
                 follower.effects.note_result(value, frame)
-            if not ran_getitem and not follower.reads.note_items(holder, "an index", frame):
-                follower.effects.refuse(f"it takes a slice of a {kind.__name__}", frame)
+            if not ran_getitem and not follower.reads.note_items(holder, frame):
+                follower.effects.refuse(f"it takes a slice of a {cls.__name__}", frame)
             return
         if ran_getitem:
             return
         if is_python_lookup:
-            if not follower.reads.note_items(holder, "an index", frame):
-                follower.effects.refuse(f"it reads an item of a {kind.__name__}", frame)
+            if not follower.reads.note_items(holder, frame):
+                follower.effects.refuse(f"it reads an item of a {cls.__name__}", frame)
             return
-        if is_a(holder, dict) and hasattr(kind, "__missing__"):
-            missing = class_attribute(kind, "__missing__")
-            if is_python_class(kind) and not is_a(missing, types.FunctionType):
+        if is_a(holder, dict) and hasattr(cls, "__missing__"):
+            missing = class_attribute(cls, "__missing__")
+            if is_python_class(cls) and not is_a(missing, types.FunctionType):
                 if stored is MISSING and type(missing) is not types.MethodDescriptorType:
                     follower.effects.refuse(
-                        f"a __missing__ written in C computes an item of a {kind.__name__}", frame
+                        f"a __missing__ written in C computes an item of a {cls.__name__}", frame
                     )
             follower.reads.note_read(reads.ENTRY, holder, key, stored, label, frame)
             return
         if not is_a(holder, c_arguments.INDEXED_TYPES):
-            follower.effects.refuse(f"it reads an item of a {kind.__name__}", frame)
+            follower.effects.refuse(f"it reads an item of a {cls.__name__}", frame)
             return
         follower.reads.note_read(reads.ITEM, holder, key, value, label, frame)
 

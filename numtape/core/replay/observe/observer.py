@@ -97,7 +97,7 @@ class Observer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # True if the program replaced the trace function, or an interrupt inside of it did.
+        # Whether the program, or an interrupt in the trace function, replaced the trace function.
         self.lost_tracer = self.active and sys.gettrace() is not self._tracer
         self.stop()
 

@@ -28,31 +28,31 @@ from .reads import MISSING, PLAIN_TYPES, is_a
 
 
 @weak_cache
-def is_python_class(kind: type) -> bool:
+def is_python_class(cls: type) -> bool:
     """Return whether a class statement created a class. Classes written in C define C functions."""
-    if not kind.__flags__ & 1 << 9 or kind.__flags__ & 1 << 8:
+    if not cls.__flags__ & 1 << 9 or cls.__flags__ & 1 << 8:
         return False
     c_methods = (
         types.MethodDescriptorType,
         types.WrapperDescriptorType,
         types.ClassMethodDescriptorType,
     )
-    for value in vars(kind).values():
-        if isinstance(value, c_methods) and value.__objclass__ is kind:
+    for value in vars(cls).values():
+        if isinstance(value, c_methods) and value.__objclass__ is cls:
             return False
-        if isinstance(value, types.BuiltinFunctionType) and value.__self__ is kind:
+        if isinstance(value, types.BuiltinFunctionType) and value.__self__ is cls:
             return False
     return True
 
 
-def has_finalizer(kind: type) -> bool:
+def has_finalizer(cls: type) -> bool:
     """Return whether the program is notified when an object is deleted."""
-    return any("__del__" in vars(one) for one in kind.__mro__ if is_python_class(one))
+    return any("__del__" in vars(one) for one in cls.__mro__ if is_python_class(one))
 
 
-def c_base_of(kind: type) -> type:
+def c_base_of(cls: type) -> type:
     """Return the first C class in a class's bases."""
-    return next(base for base in kind.__mro__ if not is_python_class(base))
+    return next(base for base in cls.__mro__ if not is_python_class(base))
 
 
 PACKAGE = str(settings.PACKAGE) + os.sep
@@ -150,9 +150,9 @@ def _imports_numtape(module: Any) -> bool:
     return False
 
 
-def is_numtape_class(kind: type) -> bool:
+def is_numtape_class(cls: type) -> bool:
     """Return whether a class is numtape's, and only numtape's ops change its objects."""
-    module = getattr(kind, "__module__", "")
+    module = getattr(cls, "__module__", "")
     return (
         isinstance(module, str)
         and module.startswith("numtape.")
@@ -163,20 +163,20 @@ def is_numtape_class(kind: type) -> bool:
 
 def is_constant(value: Any) -> bool:
     """Return whether a value has no mutable Python state."""
-    kind = type(value)
+    cls = type(value)
     return (
-        kind in PLAIN_TYPES
-        or kind is float
-        or kind is complex
-        or kind is Tensor
+        cls in PLAIN_TYPES
+        or cls is float
+        or cls is complex
+        or cls is Tensor
         or is_a(value, np.dtype | types.CodeType)
         or (
             is_a(value, np.generic)
             and not is_a(value, np.void)
-            and not kind.__flags__ & HEAP_TYPE_FLAG
+            and not cls.__flags__ & HEAP_TYPE_FLAG
         )
-        or kind is slice
-        or is_numtape_class(kind)
+        or cls is slice
+        or is_numtape_class(cls)
     )
 
 
@@ -195,15 +195,15 @@ def is_program_attribute(value: Any, name: Any) -> bool:
     return name in instance_dict(value) or class_attribute(type(value), name) is MISSING
 
 
-def class_dict(kind: type) -> dict[str, Any]:
+def class_dict(cls: type) -> dict[str, Any]:
     """Return the dict of a class, which Python hides behind a proxy."""
-    (names,) = gc.get_referents(vars(kind))
+    (names,) = gc.get_referents(vars(cls))
     return names  # type: ignore[no-any-return]
 
 
-def class_attribute(kind: type, name: str) -> Any:
+def class_attribute(cls: type, name: str) -> Any:
     """Return a class's attribute without binding it, or `MISSING`."""
-    for owner in kind.__mro__:
+    for owner in cls.__mro__:
         if name in vars(owner):
             return vars(owner)[name]
     return MISSING

@@ -140,10 +140,10 @@ class ReadSet:
             if is_program_attribute(owner, name):
                 self.note_read(reads.ATTRIBUTE, owner, name, value, label, frame)
             return
-        kind = type(owner)
+        cls = type(owner)
         self.note_class(owner, frame)
-        if kind is types.ModuleType:
-            self.note_read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
+        if cls is types.ModuleType:
+            self.note_read(reads.TYPE, owner, None, cls, f"type({self.name_of(owner)})", frame)
             names = vars(owner)
             self.note_read(reads.ENTRY, names, name, names.get(name, MISSING), label, frame)
             if name not in names:
@@ -152,12 +152,12 @@ class ReadSet:
                 if getter is not MISSING and type(getter) is not types.FunctionType:
                     self.effects.refuse(f"it reads {label}, which C code computes", frame)
             return
-        if kind is super:
+        if cls is super:
             self._note_super_attribute(owner, name, label, frame)
             return
         if is_a(owner, types.MethodType | types.GenericAlias):  # they forward to another object
             target = owner.__func__ if is_a(owner, types.MethodType) else owner.__origin__
-            if class_attribute(kind, name) is MISSING:
+            if class_attribute(cls, name) is MISSING:
                 self.note_attribute(target, name, getattr(target, name, MISSING), ran_python, frame)
                 return
         if id(owner) in self.views and name == "mapping":
@@ -165,39 +165,39 @@ class ReadSet:
         if name == "__dict__" and is_a(owner, type):
             self.effects.refuse(f"it reads all attributes of the class {owner.__name__}", frame)
             return
-        static = class_attribute(kind, name)
-        if is_unknown_descriptor(static, ran_python):
+        class_value = class_attribute(cls, name)
+        if is_unknown_descriptor(class_value, ran_python):
             self.effects.refuse(f"it reads {label}, which a C descriptor computes", frame)
             return
         attributes = instance_dict(owner) if not is_a(owner, type) else {}
-        is_in_object = name in attributes and not is_data_descriptor(static)
+        is_in_object = name in attributes and not is_data_descriptor(class_value)
         # A cached property stores its result in the object's dict.
-        needs_class = not is_in_object or (ran_python and hasattr(type(static), "__get__"))
+        needs_class = not is_in_object or (ran_python and hasattr(type(class_value), "__get__"))
         if needs_class:
-            self._note_special_methods(type(static), frame)  # it may be a descriptor
+            self._note_special_methods(type(class_value), frame)  # it may be a descriptor
             if is_a(owner, type):
                 self._note_special_methods(type(class_attribute(owner, name)), frame)
         if self.effects.is_own(owner):
             if is_a(owner, type):
                 self.note_class_attribute(owner, name, label, frame)
             if needs_class:
-                self.note_class_attribute(kind, name, label, frame)
+                self.note_class_attribute(cls, name, label, frame)
             return
         if (
             ran_python
             and is_in_object
-            and not is_a(class_attribute(kind, "__getattribute__"), types.FunctionType)
+            and not is_a(class_attribute(cls, "__getattribute__"), types.FunctionType)
         ):
             # Other Python code ran, for example a finalizer. It did not find the attribute.
             ran_python, value = False, attributes[name]
         if ran_python:
             if is_a(owner, type):  # its metaclass finds it unless the class has one itself
                 self.note_class_attribute(owner, name, label, frame)
-            self.note_class_attribute(kind, name, label, frame)
-            self.note_read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
-            if is_a(static, types.MemberDescriptorType):  # an empty slot
-                self.note_call(reads.is_slot_filled, (static, owner), label, None, frame)
-            elif not is_data_descriptor(static):
+            self.note_class_attribute(cls, name, label, frame)
+            self.note_read(reads.TYPE, owner, None, cls, f"type({self.name_of(owner)})", frame)
+            if is_a(class_value, types.MemberDescriptorType):  # an empty slot
+                self.note_call(reads.is_slot_filled, (class_value, owner), label, None, frame)
+            elif not is_data_descriptor(class_value):
                 self._note_absent(owner, name, label, frame)
             return
         if needs_class:
@@ -213,9 +213,9 @@ class ReadSet:
             is_numtape_class(type(value)) and is_a(value, functools.partial)
         )
         if is_bound_method and not is_a(owner, type):
-            if kind.__flags__ & HEAP_TYPE_FLAG:
-                self.note_class_attribute(kind, name, label, frame)
-                self.note_read(reads.TYPE, owner, None, kind, f"type({self.name_of(owner)})", frame)
+            if cls.__flags__ & HEAP_TYPE_FLAG:
+                self.note_class_attribute(cls, name, label, frame)
+                self.note_read(reads.TYPE, owner, None, cls, f"type({self.name_of(owner)})", frame)
                 self._note_absent(owner, name, label, frame)
             return
         self.note_read(reads.ATTRIBUTE, owner, name, value, label, frame)
@@ -233,58 +233,58 @@ class ReadSet:
 
     def _note_in_classes(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         """Note an attribute in an object's classes. It is compared if the object is temporary."""
-        kinds = [owner, type(owner)] if is_a(owner, type) else [type(owner)]
+        classes = [owner, type(owner)] if is_a(owner, type) else [type(owner)]
         reads_before = self.by_key
-        new_classes = [kind for kind in kinds if _class_read_key(kind) not in reads_before]
+        new_classes = [cls for cls in classes if _class_read_key(cls) not in reads_before]
         self.by_key = self.temporary_reads.setdefault(id(owner), {})
         try:
-            for kind in kinds:
-                self.note_class_attribute(kind, name, label, frame)
-            for kind in new_classes:
-                self._note_special_methods(kind, frame)
+            for cls in classes:
+                self.note_class_attribute(cls, name, label, frame)
+            for cls in new_classes:
+                self._note_special_methods(cls, frame)
         finally:
             self.by_key = reads_before
 
     def note_class(self, value: Any, frame: types.FrameType) -> None:
         """Note the use of an object, which depends on its class and on its special methods."""
-        kind = type(value)
-        if is_python_class(kind) and not is_numtape_class(kind) and not self.effects.is_own(value):
-            self.note_read(reads.TYPE, value, None, kind, f"type({self.name_of(value)})", frame)
+        cls = type(value)
+        if is_python_class(cls) and not is_numtape_class(cls) and not self.effects.is_own(value):
+            self.note_read(reads.TYPE, value, None, cls, f"type({self.name_of(value)})", frame)
         if is_a(value, type):
-            if is_python_class(kind) and not is_numtape_class(kind):
-                self.note_class(kind, frame)  # the metaclass
-            kind = value
-        self._note_special_methods(kind, frame)
+            if is_python_class(cls) and not is_numtape_class(cls):
+                self.note_class(cls, frame)  # the metaclass
+            cls = value
+        self._note_special_methods(cls, frame)
 
-    def _note_special_methods(self, kind: type, frame: types.FrameType) -> None:
+    def _note_special_methods(self, cls: type, frame: types.FrameType) -> None:
         """Note the special methods of a class, and of the classes of these methods."""
-        stack, visited = [kind], set()
+        stack, visited = [cls], set()
         while stack:
-            kind = stack.pop()
-            if kind in visited or not is_python_class(kind) or is_numtape_class(kind):
+            cls = stack.pop()
+            if cls in visited or not is_python_class(cls) or is_numtape_class(cls):
                 continue
-            visited.add(kind)
-            if _class_read_key(kind) in self.by_key:
+            visited.add(cls)
+            if _class_read_key(cls) in self.by_key:
                 continue
-            special = reads.class_contents(kind)
-            for name, method in special[1:]:
+            contents = reads.class_contents(cls)
+            for name, method in contents[1:]:
                 if is_a(method, BOUND_TYPES) and name != "__new__":
-                    reason = f"{name} of the class {kind.__name__} is not a Python function"
+                    reason = f"{name} of the class {cls.__name__} is not a Python function"
                     self.effects.refuse(reason, frame)
                 stack.append(type(method))
-            if self.effects.is_own(kind):
-                stack += kind.__bases__
+            if self.effects.is_own(cls):
+                stack += cls.__bases__
             else:
-                label = f"the class {kind.__name__}"
-                self.note_read(reads.CLASS, kind, None, special, label, frame)
+                label = f"the class {cls.__name__}"
+                self.note_read(reads.CLASS, cls, None, contents, label, frame)
 
     def note_class_attribute(
-        self, kind: type, name: str, label: str, frame: types.FrameType
+        self, cls: type, name: str, label: str, frame: types.FrameType
     ) -> None:
         """Note a class's attribute in all classes where it is looked up."""
-        if not kind.__flags__ & HEAP_TYPE_FLAG:
+        if not cls.__flags__ & HEAP_TYPE_FLAG:
             return  # a C class does not change
-        for owner in kind.__mro__:
+        for owner in cls.__mro__:
             names = class_dict(owner)
             value = names.get(name, MISSING)
             if (
@@ -298,7 +298,7 @@ class ReadSet:
             if value is not MISSING:
                 return
         if name != "__getattr__":
-            self.note_class_attribute(kind, "__getattr__", label, frame)
+            self.note_class_attribute(cls, "__getattr__", label, frame)
 
     def _note_absent(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         """Note that the object itself lacks an attribute, which would have precedence."""
@@ -319,35 +319,35 @@ class ReadSet:
                 reads.TYPE, receiver, None, type(receiver), f"type({self.name_of(receiver)})", frame
             )
         self.note_class(owner.__self_class__, frame)
-        kinds = owner.__self_class__.__mro__
-        following = kinds[kinds.index(owner.__thisclass__) + 1 :]
-        for kind in following:
-            self.note_class_attribute(kind, name, label, frame)
-            if name in vars(kind):
+        classes = owner.__self_class__.__mro__
+        following = classes[classes.index(owner.__thisclass__) + 1 :]
+        for cls in following:
+            self.note_class_attribute(cls, name, label, frame)
+            if name in vars(cls):
                 return
 
     # Containers and arrays.
 
-    def note_items(self, value: Any, user: str, frame: types.FrameType) -> bool:
+    def note_items(self, value: Any, frame: types.FrameType) -> bool:
         """Note an iteration over a container. Return False if its type is not supported."""
-        kind = type(value)
-        if is_python_class(kind):
+        cls = type(value)
+        if is_python_class(cls):
             self.note_class(value, frame)
         if is_constant(value) or is_a(value, tuple | frozenset | str | bytes):
             return True
         if id(value) in self.views:
             _, mapping = self.views[id(value)]
-            keys = is_a(value, VIEWS[0])
-            self.note_entries(mapping, keys, frame)
+            keys_only = is_a(value, VIEWS[0])
+            self.note_entries(mapping, keys_only, frame)
             return True
         if self.effects.is_own(value):
             return True
         label = f"the items of {self.name_of(value)}"
-        if is_a(value, list) and kind.__iter__ is list.__iter__:
+        if is_a(value, list) and cls.__iter__ is list.__iter__:
             if len(value) > MAX_ITEMS:
                 self.effects.refuse(f"it iterates over a list of {len(value)} items", frame)
             self.note_read(reads.ITEMS, value, None, tuple(list.__iter__(value)), label, frame)
-        elif is_a(value, dict) and kind.__iter__ in (dict.__iter__, OrderedDict.__iter__):
+        elif is_a(value, dict) and cls.__iter__ in (dict.__iter__, OrderedDict.__iter__):
             self.note_entries(value, False, frame)
         elif is_a(value, _COMPARED_IN_PYTHON):
             self.note_property(tuple, value, label, frame)
@@ -357,14 +357,14 @@ class ReadSet:
             return False
         return True
 
-    def note_entries(self, value: dict[Any, Any], keys: bool, frame: types.FrameType) -> None:
+    def note_entries(self, value: dict[Any, Any], keys_only: bool, frame: types.FrameType) -> None:
         """Note an iteration over a dict, or over its keys only."""
         if self.effects.is_own(value):
             return
         if len(value) > MAX_ITEMS:
             self.effects.refuse(f"it iterates over a dict of {len(value)} items", frame)
-        label = f"the {'keys' if keys else 'items'} of {self.name_of(value)}"
-        kind = reads.KEYS if keys else reads.ENTRIES
+        label = f"the {'keys' if keys_only else 'items'} of {self.name_of(value)}"
+        kind = reads.KEYS if keys_only else reads.ENTRIES
         if is_a(value, OrderedDict):
             self.note_property(reads.ordered_entries, value, label, frame)
         else:
@@ -409,7 +409,7 @@ class ReadSet:
                 self.note_elements(x, frame)
             elif is_a(x, (list, tuple, dict, *_COMPARED_IN_PYTHON)) and id(x) not in visited:
                 visited.add(id(x))
-                if self.note_items(x, "what a function gives", frame):
+                if self.note_items(x, frame):
                     stack += dict.values(x) if is_a(x, dict) else x
 
     def note_returned(self, value: Any, frame: types.FrameType) -> None:
@@ -420,7 +420,7 @@ class ReadSet:
             if is_a(x, np.ndarray):
                 self.note_layout(x, frame)
             elif type(x) in (list, dict, OrderedDict) or is_a(x, tuple):
-                self.note_items(x, "what it returns", frame)
+                self.note_items(x, frame)
                 stack += x.values() if is_a(x, dict) else x
 
     def note_layout(self, value: Any, frame: Any) -> None:
@@ -443,6 +443,6 @@ class ReadSet:
         self.note_property(array_bits, value, f"the elements of {self.name_of(value)}", frame)
 
 
-def _class_read_key(kind: type) -> tuple[Any, ...]:
+def _class_read_key(cls: type) -> tuple[Any, ...]:
     """Return the key of a read of a class."""
-    return reads.CLASS, id(kind), key_identity(None)
+    return reads.CLASS, id(cls), key_identity(None)

@@ -109,12 +109,12 @@ def _get_entries(holder: Any, key: Any) -> tuple[Any, ...]:
     return tuple(part for entry in dict.items(holder) for part in entry)
 
 
-def class_contents(kind: type) -> tuple[Any, ...]:
+def class_contents(cls: type) -> tuple[Any, ...]:
     """Return the bases of a class, with the special methods and properties of each.
 
     For numtape's classes, return all methods, because lookups of them are not noted.
     """
-    kinds = type.__dict__["__mro__"].__get__(kind)
+    kinds = type.__dict__["__mro__"].__get__(cls)
     return kinds, *(
         (name, value)
         for one in kinds
@@ -122,7 +122,7 @@ def class_contents(kind: type) -> tuple[Any, ...]:
         for name, value in list(type.__dict__["__dict__"].__get__(one).items())
         if (
             name.startswith("__")
-            or kind in NUMTAPE_CLASSES
+            or cls in NUMTAPE_CLASSES
             or hasattr(type(value), "__set__")
             or hasattr(type(value), "__delete__")
         )
@@ -175,30 +175,30 @@ def is_same(actual: Any, expected: Any) -> bool:
     """Return whether a program sees equal values: numbers by their bits, objects by identity."""
     if actual is expected:
         return True
-    kind = type(actual)
-    if kind is not type(expected):
+    cls = type(actual)
+    if cls is not type(expected):
         return False
-    if kind is range:
+    if cls is range:
         return repr(actual) == repr(expected)
-    if kind in PLAIN_TYPES:
+    if cls in PLAIN_TYPES:
         return bool(actual == expected)
-    if kind is float:
+    if cls is float:
         return struct.pack("d", actual) == struct.pack("d", expected)
-    if kind is complex:
+    if cls is complex:
         return struct.pack("dd", actual.real, actual.imag) == struct.pack(
             "dd", expected.real, expected.imag
         )
     if is_a(actual, np.generic):
         return bool(actual.dtype == expected.dtype and actual.tobytes() == expected.tobytes())
-    if kind is types.MethodType:
+    if cls is types.MethodType:
         return actual.__self__ is expected.__self__ and actual.__func__ is expected.__func__
-    if kind is types.BuiltinMethodType or kind is types.MethodWrapperType:
+    if cls is types.BuiltinMethodType or cls is types.MethodWrapperType:
         return actual.__self__ is expected.__self__ and actual.__name__ == expected.__name__
-    if kind is slice:
+    if cls is slice:
         return is_same(
             (actual.start, actual.stop, actual.step), (expected.start, expected.stop, expected.step)
         )
-    if kind is tuple:
+    if cls is tuple:
         return _is_same_tuple(actual, expected)
     if is_a(actual, np.dtype):
         return bool(actual == expected) and actual.metadata == expected.metadata
