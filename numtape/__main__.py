@@ -33,10 +33,10 @@ def info() -> None:
         threads = f"none: {error}"
     try:
         limit = settings.cache_limit()
-        most = "no limit" if limit is None else f"of {limit / 2**20:.0f} MiB"
-        usable = "" if cache.writable() else _UNUSABLE
+        limit_text = "no limit" if limit is None else f"of {limit / 2**20:.0f} MiB"
+        status = "" if cache.writable() else _UNUSABLE
     except ValueError as error:
-        most, usable = f"cannot be used: {error}", ""
+        limit_text, status = f"cannot be used: {error}", ""
     try:
         cpu = processor().name + (" of NUMTAPE_CPU" if settings.cpu() else "")
     except (ValueError, RuntimeError) as error:
@@ -56,7 +56,7 @@ def info() -> None:
         ("evaluations", _evaluations()),
         ("gradients", _gradients()),
         ("replays", _replays()),
-        ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {most}){usable}"),
+        ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {limit_text}){status}"),
     ]
     for name, value in rows:
         print(f"{name:<11} {value}")
@@ -117,24 +117,24 @@ def _gpu() -> str:
     return f"{gpu.name}, compute capability {major}.{minor}; {gpu.toolkit()}"
 
 
-def _profile(chosen: argparse.Namespace) -> int:
+def _profile(options: argparse.Namespace) -> int:
     """Run a program, then print its profile. Returns the program's exit status."""
     import traceback
 
     from .profiling.profile import run
 
-    profile, ended = run(chosen.script, chosen.args)
-    if isinstance(ended, BrokenPipeError):
-        raise ended
-    if ended is not None and not isinstance(ended, SystemExit):
-        traceback.print_exception(ended)
-    print(profile.report(chosen.top), flush=True)
-    for path in (chosen.svg, chosen.json):
+    profile, exit_error = run(options.script, options.args)
+    if isinstance(exit_error, BrokenPipeError):
+        raise exit_error
+    if exit_error is not None and not isinstance(exit_error, SystemExit):
+        traceback.print_exception(exit_error)
+    print(profile.report(options.top), flush=True)
+    for path in (options.svg, options.json):
         if path:
-            profile.save(path, chosen.top)
-    if isinstance(ended, SystemExit):
-        raise ended
-    return int(ended is not None)
+            profile.save(path, options.top)
+    if isinstance(exit_error, SystemExit):
+        raise exit_error
+    return int(exit_error is not None)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -153,23 +153,23 @@ def main(arguments: list[str] | None = None) -> int:
     profile.add_argument("--json", metavar="FILE", help="write all numbers")
     profile.add_argument("script", help="the program")
     profile.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
-    chosen = parser.parse_args(arguments)
-    if chosen.command == "demo":
+    options = parser.parse_args(arguments)
+    if options.command == "demo":
         from .demo import main as demo
 
         return demo()
-    if chosen.command == "info":
+    if options.command == "info":
         info()
         return 0
-    if chosen.command == "profile":
-        if not os.path.exists(chosen.script):
-            profile.error(f"the program {chosen.script!r} does not exist")
-        return _profile(chosen)
-    if chosen.command == "parity":
+    if options.command == "profile":
+        if not os.path.exists(options.script):
+            profile.error(f"the program {options.script!r} does not exist")
+        return _profile(options)
+    if options.command == "parity":
         from .compat.names import report
 
         try:
-            print(report(chosen.module.removeprefix("tf.")))
+            print(report(options.module.removeprefix("tf.")))
         except ValueError as error:
             parser.error(str(error))
         return 0

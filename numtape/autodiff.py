@@ -69,7 +69,7 @@ class ForwardAccumulator:
         self._waiting: list[tuple[Tensor | Variable, Tensor]] = []
         leaves = nest.flatten(primals)
         for k, primal in enumerate(leaves):
-            if any(primal is other for other in leaves[:k]):
+            if any(primal is earlier_primal for earlier_primal in leaves[:k]):
                 raise ValueError(
                     f"Tensor {primal} was specified as a primal multiple times. This may indicate "
                     f"an error. If it was intended, please sum the corresponding tangents."
@@ -86,8 +86,8 @@ class ForwardAccumulator:
         if self._tape.recording:
             raise ValueError("Accumulator is already recording.")
         self._tape.start()
-        waiting, self._waiting = self._waiting, []
-        for primal, tangent in waiting:
+        pending, self._waiting = self._waiting, []
+        for primal, tangent in pending:
             self._forward.watch(primal, tangent)
         return self
 
@@ -178,8 +178,8 @@ class ForwardAccumulator:
             return entry[1]
         log = self._tape.log
         if log is not None and isinstance(x, Tensor):
-            entered = log._leaf_rows.get(id(x), (-1,))
-            row = x._row if x._home is log else entered[0]
+            leaf_entry = log._leaf_rows.get(id(x), (-1,))
+            row = x._row if x._home is log else leaf_entry[0]
             if row in self._forward.missing:
                 raise LookupError(missing_gradient_message(self._forward.missing[row]))
             tangent = self._forward.tangents.get(row)

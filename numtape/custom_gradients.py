@@ -89,38 +89,42 @@ guard([_Custom])
 
 
 def _call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    watcher = Tape(True, True)
-    watcher.start()
+    tape = Tape(True, True)
+    tape.start()
     try:
-        returned: Any = f(*args, **kwargs)
-        untracked: list[Variable] = []
-        if type(returned) is _Noted:
-            *returned, untracked = returned
-        result, grad_fn = returned
+        returned_value: Any = f(*args, **kwargs)
+        untracked_variables: list[Variable] = []
+        if type(returned_value) is _Noted:
+            *returned_value, untracked_variables = returned_value
+        result, grad_fn = returned_value
     finally:
-        watcher.stop()
-        read = [v for v in watcher.variables_read() if v.trainable]
-        watcher.release()
-    flat = nest.flatten(args)
-    leaves = (*flat, *nest.flatten(kwargs))  # a layer's weight is another name of a variable
+        tape.stop()
+        read_variables = [v for v in tape.variables_read() if v.trainable]
+        tape.release()
+    arg_leaves = nest.flatten(args)
+    leaves = (*arg_leaves, *nest.flatten(kwargs))  # a layer's weight is another name of a variable
     argument_ids = {id(original(x) if isinstance(x, Variable) else x) for x in leaves}
-    read += untracked
-    variables = [v for v in sorted(_once(read), key=creation_order) if id(v) not in argument_ids]
+    read_variables += untracked_variables
+    variables = [
+        v
+        for v in sorted(_without_duplicates(read_variables), key=creation_order)
+        if id(v) not in argument_ids
+    ]
     if variables and not _takes_variables(grad_fn):
         raise TypeError(
             f"@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function "
             f"uses variables: {variables}"
         )
     results = [identity(x) for x in nest.flatten(result)]
-    inputs = [as_tensor(x) for x in (*flat, *variables)]
+    inputs = [as_tensor(x) for x in (*arg_leaves, *variables)]
     log = local.log
     if log.may_need_gradients():
-        grad = functools.partial(_gradients, grad_fn, len(flat), variables, inputs)
+        grad = functools.partial(_gradients, grad_fn, len(arg_leaves), variables, inputs)
         results = record_custom(results, inputs, grad)
     return nest.pack_sequence_as(result, results)
 
 
-def _once(variables: list[Variable]) -> list[Variable]:
+def _without_duplicates(variables: list[Variable]) -> list[Variable]:
     return list({id(v): v for v in variables}.values())
 
 
@@ -137,32 +141,36 @@ def _gradients(
     upstream: list[Tensor],
 ) -> list[Tensor | None]:
     """Compute the gradients of arguments and variables from those of the results."""
-    more: list[Any] = []
+    variable_gradients: list[Any] = []
     if variables:
-        gradients, more = grad_fn(*upstream, variables=variables)
-        if len(more) != len(variables):
+        gradients, variable_gradients = grad_fn(*upstream, variables=variables)
+        if len(variable_gradients) != len(variables):
             raise ValueError(
                 "Must return gradient for each variable from @custom_gradient grad_fn."
             )
     else:
         gradients = grad_fn(*upstream)
-    flat = nest.flatten(gradients)
-    if len(flat) != count:
+    arg_gradients = nest.flatten(gradients)
+    if len(arg_gradients) != count:
         raise ValueError(
             f"custom_gradient function expected to return {count} gradients, but returned "
-            f"{len(flat)} instead."
+            f"{len(arg_gradients)} instead."
         )
-    return [_check_gradient(x, of) for x, of in zip((*flat, *more), inputs, strict=True)]
+    return [
+        _check_gradient(x, input_tensor)
+        for x, input_tensor in zip((*arg_gradients, *variable_gradients), inputs, strict=True)
+    ]
 
 
-def _check_gradient(gradient: TensorLike | None, of: Tensor) -> Tensor | None:
-    if gradient is None or not of.dtype.is_floating:
+def _check_gradient(gradient: TensorLike | None, input_tensor: Tensor) -> Tensor | None:
+    if gradient is None or not input_tensor.dtype.is_floating:
         return None
-    tensor = as_tensor(gradient, of._spec, "custom_gradient")
-    if tensor._spec is not of._spec:
+    tensor = as_tensor(gradient, input_tensor._spec, "custom_gradient")
+    if tensor._spec is not input_tensor._spec:
         raise ValueError(
             f"A custom_gradient function gives a gradient of shape {tensor.shape} and dtype "
-            f"{tensor.dtype.name} for an argument of shape {of.shape} and dtype {of.dtype.name}."
+            f"{tensor.dtype.name} for an argument of shape {input_tensor.shape} "
+            f"and dtype {input_tensor.dtype.name}."
         )
     return tensor
 
@@ -197,25 +205,27 @@ def _recompute(f: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
         with _isolate(local.log.is_recorded()) as scope:
             result = f(*args, **kwargs)
-        noted = [] if scope is None else list(scope.noted.values())
+        noted_variables = [] if scope is None else list(scope.noted.values())
 
         def grad(*upstream: Any, variables: Sequence[Variable] | None = None) -> Any:
-            known = list(variables or [])
+            watched_variables = list(variables or [])
             with _isolate(not local.log.is_recorded()):
                 with GradientTape() as tape:
                     copies = nest.map_structure(identity, args)
                     tape.watch([x for x in nest.flatten(copies) if x.dtype.is_floating])
-                    tape.watch(known)
+                    tape.watch(watched_variables)
                     results = f(*copies, **kwargs)
-                input_gradients, more = tape.gradient(
+                input_gradients, variable_gradients = tape.gradient(
                     results,
-                    [list(copies), known],
+                    [list(copies), watched_variables],
                     output_gradients=list(upstream),
                     unconnected_gradients=UnconnectedGradients.ZERO,
                 )
-            return (input_gradients, more) if variables is not None else input_gradients
+            return (
+                (input_gradients, variable_gradients) if variables is not None else input_gradients
+            )
 
-        return _Noted(result, grad, noted)
+        return _Noted(result, grad, noted_variables)
 
     return inner
 
@@ -267,8 +277,8 @@ def _isolate(is_needed: bool) -> Iterator[_IsolatedScope | None]:
         yield log
         local.log.collect()  # from here on, the results have values
     finally:
-        last, local.log = local.log, outer
-        last.invalidate_reads()
+        inner_log, local.log = local.log, outer
+        inner_log.invalidate_reads()
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from .core.values.weakrefs import WeakObjectMap
 
 # The functions to call when an object gets new parts.
-_waiting: WeakObjectMap[list[Callable[[Any], bool]]] = WeakObjectMap()
+_listeners: WeakObjectMap[list[Callable[[Any], bool]]] = WeakObjectMap()
 
 
 def wait(owner: object, listener: Callable[[Any], bool]) -> None:
@@ -18,22 +18,22 @@ def wait(owner: object, listener: Callable[[Any], bool]) -> None:
       owner: The object. It is referenced weakly.
       listener: A function of the object.
     """
-    listeners = _waiting.get(owner)
+    listeners = _listeners.get(owner)
     if listeners is None:
-        _waiting.put(owner, [listener])
+        _listeners.put(owner, [listener])
     else:
         listeners.append(listener)
 
 
 def notify_changed(owner: object) -> None:
     """Call the listeners of an object that may have new parts."""
-    listeners = _waiting.get(owner) if _waiting else None
+    listeners = _listeners.get(owner) if _listeners else None
     if listeners is not None:
         listeners[:] = [listener for listener in list(listeners) if listener(owner)]
         if not listeners:
-            _waiting.drop(owner)
+            _listeners.drop(owner)
 
 
 def forget(owner: object) -> None:
     """Drop the listeners of an object."""
-    _waiting.drop(owner)
+    _listeners.drop(owner)

@@ -245,19 +245,19 @@ def _plain(value: object) -> Any:
     return value if value is None or isinstance(value, str) else np.asarray(value)
 
 
-def _same(value: Any, expected: object) -> bool:
+def _is_close(value: Any, expected: object) -> bool:
     """Compare structures: ``None`` and strings exactly, numbers to five digits."""
     if isinstance(value, dict):
         return (
             isinstance(expected, dict)
             and value.keys() == expected.keys()
-            and all(_same(value[key], expected[key]) for key in value)
+            and all(_is_close(value[key], expected[key]) for key in value)
         )
     if isinstance(value, list):
         return (
             isinstance(expected, list)
             and len(value) == len(expected)
-            and all(_same(f, e) for f, e in zip(value, expected, strict=True))
+            and all(_is_close(f, e) for f, e in zip(value, expected, strict=True))
         )
     if value is None or expected is None or isinstance(value, str) or isinstance(expected, str):
         return type(value) is type(expected) and value == expected
@@ -282,12 +282,12 @@ def _text(value: object) -> str:
 @contextmanager
 def _without_warnings() -> Iterator[None]:
     """Silence the log: one of the cases is an integer source, which warns, as it should."""
-    before = logging.root.manager.disable
+    previous_level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         yield
     finally:
-        logging.disable(before)
+        logging.disable(previous_level)
 
 
 def _check_gradients(out: TextIO) -> int:
@@ -301,9 +301,9 @@ def _check_gradients(out: TextIO) -> int:
                 result = _plain(case.run())
             except Exception as error:  # A case that raises is a line of the report like others.
                 result = f"{type(error).__name__}: {error}"
-        good = _same(result, case.expected)
-        failures += not good
-        verdict = "ok" if good else "WRONG"
+        is_correct = _is_close(result, case.expected)
+        failures += not is_correct
+        verdict = "ok" if is_correct else "WRONG"
         print(line.format(case.expression, _text(result), _text(case.expected), verdict), file=out)
     return failures
 
@@ -346,11 +346,11 @@ def _split_digits(rng: np.random.Generator) -> _Split:
     images, labels = load_digits()
     x = images.reshape(len(images), -1).astype(np.float32) / np.float32(16)
     y = labels.astype(np.int32)
-    in_test = np.zeros(len(y), dtype=bool)
+    is_test_row = np.zeros(len(y), dtype=bool)
     for digit in range(10):
         members = rng.permutation(np.flatnonzero(y == digit))
-        in_test[members[: round(TEST_SHARE * len(members))]] = True
-    return _Split(x[~in_test], y[~in_test], x[in_test], y[in_test])
+        is_test_row[members[: round(TEST_SHARE * len(members))]] = True
+    return _Split(x[~is_test_row], y[~is_test_row], x[is_test_row], y[is_test_row])
 
 
 class _Classifier:
@@ -419,10 +419,10 @@ def _train(out: TextIO) -> float:
     accuracy = _accuracy(model, data.test_x, data.test_y)
     # The first step makes the variables and, with an empty cache, the kernels: the median is the
     # time a step takes.
-    typical = statistics.median(seconds) * 1e3
+    typical_ms = statistics.median(seconds) * 1e3
     print(f"  loss           {loss:.4f}", file=out)
     print(f"  test accuracy  {accuracy:.1%}, at least {MIN_ACCURACY:.0%} wanted", file=out)
-    print(f"  time per step  {typical:.3f} ms, the first {seconds[0] * 1e3:.0f} ms", file=out)
+    print(f"  time per step  {typical_ms:.3f} ms, the first {seconds[0] * 1e3:.0f} ms", file=out)
     print(f"  device         {tf.config.device()}", file=out)
     print(f"  rows on tape   {rows} in one step", file=out)
     return accuracy
@@ -443,10 +443,10 @@ def main() -> int:
     if failures:
         print(f"FAILED: {failures} of {len(_CASES)} gradients are wrong", file=out)
     # Written so that an accuracy of NaN fails too.
-    learnt = accuracy >= MIN_ACCURACY
-    if not learnt:
+    has_learnt = accuracy >= MIN_ACCURACY
+    if not has_learnt:
         print(f"FAILED: a test accuracy of {accuracy:.1%} is below {MIN_ACCURACY:.0%}", file=out)
-    return 1 if failures or not learnt else 0
+    return 1 if failures or not has_learnt else 0
 
 
 if __name__ == "__main__":

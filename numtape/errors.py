@@ -122,8 +122,8 @@ class KernelError(TypeError):
     def __init__(self, construct: str, file: str = "", line: int = 0, way: str = "") -> None:
         self.construct, self.file, self.line = construct, file, line
         self._construct = construct, file, line, way
-        place = f' (File "{file}", line {line})' if file else ""
-        super().__init__(f"A kernel cannot have {construct}{place}. {way}".rstrip())
+        location = f' (File "{file}", line {line})' if file else ""
+        super().__init__(f"A kernel cannot have {construct}{location}. {way}".rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._construct

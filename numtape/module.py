@@ -136,14 +136,14 @@ class Module:
                 yield from leaf._nt_variables(visited)
 
     def _nt_modules(self, visited: set[int]) -> Iterator[Module]:
-        own = [leaf for leaf in self._nt_leaves() if isinstance(leaf, Module)]
-        fresh = []
-        for module in own:
+        direct_modules = [leaf for leaf in self._nt_leaves() if isinstance(leaf, Module)]
+        new_modules = []
+        for module in direct_modules:
             if id(module) not in visited:
                 visited.add(id(module))
-                fresh.append(module)
-        yield from fresh
-        for module in fresh:
+                new_modules.append(module)
+        yield from new_modules
+        for module in new_modules:
             yield from module._nt_modules(visited)
 
     @classmethod

@@ -96,25 +96,25 @@ def map_structure(
         leaves, rebuild = flatten_with(structures[0])
         return rebuild([func(x) for x in leaves])
     if any(map(has_containers, structures)):
-        standards = map(to_standard, structures)
+        standard_structures = map(to_standard, structures)
         return restore_containers(
-            structures[0], map_structure(func, *standards, check_types=check_types)
+            structures[0], map_structure(func, *standard_structures, check_types=check_types)
         )
-    plain = structures if check_types else tuple(map(_loose, structures))
+    loose_structures = structures if check_types else tuple(map(_tuples_to_lists, structures))
     try:
-        corresponding = _up_to(*plain)
+        leaf_groups = _up_to(*loose_structures)
     except ValueError:
-        if not check_types or not _have_same_depth(*map(_loose, structures)):
+        if not check_types or not _have_same_depth(*map(_tuples_to_lists, structures)):
             raise
         raise TypeError(
             "The structures differ in type alone: one has a list where another has a tuple."
         ) from None
-    for x in chain.from_iterable(others for _, *others in corresponding):
+    for x in chain.from_iterable(other_leaves for _, *other_leaves in leaf_groups):
         if is_nested(x):
             raise ValueError(
                 f"The structures differ: one has {repr_of(x)} where the first one has a leaf."
             )
-    return flatten_with(structures[0])[1]([func(*x) for x in corresponding])
+    return flatten_with(structures[0])[1]([func(*x) for x in leaf_groups])
 
 
 def _have_same_depth(*structures: Any) -> bool:
@@ -149,9 +149,9 @@ def assert_same_structure(
         map_structure(lambda *_: None, first, second, check_types=check_types)
 
 
-def map_up_to(func: Callable[..., Any], first: Any, other: Any) -> Any:
-    """Apply ``func`` to each leaf of ``first`` and the corresponding part of ``other``."""
-    return flatten_with(first)[1]([func(*x) for x in _up_to(first, other)])
+def map_up_to(func: Callable[..., Any], structure: Any, other: Any) -> Any:
+    """Apply ``func`` to each leaf of ``structure`` and the corresponding part of ``other``."""
+    return flatten_with(structure)[1]([func(*x) for x in _up_to(structure, other)])
 
 
 def _up_to(*structures: Any) -> list[tuple[Any, ...]]:
@@ -165,12 +165,12 @@ def _up_to(*structures: Any) -> list[tuple[Any, ...]]:
     return list(zip(leaves, *map(treedef.flatten_up_to, structures[1:]), strict=True))
 
 
-def _loose(structure: Any) -> Any:
+def _tuples_to_lists(structure: Any) -> Any:
     """Replace every tuple of a structure by a list."""
     if isinstance(structure, list | tuple):
-        return list(map(_loose, structure))
+        return list(map(_tuples_to_lists, structure))
     if isinstance(structure, dict):
-        return {key: _loose(value) for key, value in structure.items()}
+        return {key: _tuples_to_lists(value) for key, value in structure.items()}
     return structure
 
 

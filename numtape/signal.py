@@ -177,11 +177,11 @@ def inverse_stft(
     """
     x, length = as_tensor(stfts), int(frame_length)
     frames = irfft(x, [_power_of_two(length) if fft_length is None else int(fft_length)])
-    size = frames.shape[-1]
+    frame_size = frames.shape[-1]
     frames = (
         slice_last_axis(frames, 0, length)
-        if size >= length
-        else pad_last_axis(frames, length - size)
+        if frame_size >= length
+        else pad_last_axis(frames, length - frame_size)
     )
     if window_fn is not None:
         frames = frames * window_fn(length, dtype=x.dtype.real_dtype)
@@ -217,11 +217,11 @@ def inverse_stft_window_fn(
     def window_fn(frame_length: IntLike, dtype: DTypeLike) -> Tensor:
         length, step = int(frame_length), int(frame_step)
         forward = as_tensor(forward_window_fn(length, dtype=dtype))
-        times = -(-length // step)
-        squares = pad_last_axis(forward * forward, times * step - length)
-        total = reduce_sum(reshape(squares, (times, step)), 0)
-        places = np.arange(length, dtype=np.int32) % step
-        total = gather(total, places)
+        step_count = -(-length // step)
+        squares = pad_last_axis(forward * forward, step_count * step - length)
+        total = reduce_sum(reshape(squares, (step_count, step)), 0)
+        positions = np.arange(length, dtype=np.int32) % step
+        total = gather(total, positions)
         return select(equal_(total, 0.0), 0.0, forward / total)
 
     return window_fn
@@ -391,18 +391,18 @@ def mdct(
              [-5.595,  0.351],
              [-8.386,  0.809]], dtype=float32)
     """
-    half = _half(frame_length)
+    half_length = _half(frame_length)
     _check_norm(norm)
     x = as_tensor(signals)
     if not x.ndim:
         raise ValueError(f"Shape {x.shape} must have rank at least 1")
     if not x.dtype.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {x.dtype}")
-    framed = frame(x, 2 * half, half, pad_end=pad_end)
-    window = (window_fn or _root_half)(2 * half, dtype=x.dtype)
+    framed = frame(x, 2 * half_length, half_length, pad_end=pad_end)
+    window = (window_fn or _root_half)(2 * half_length, dtype=x.dtype)
     a, b, c, d = split(framed * window, 4, axis=-1)
-    folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
-    return dct(folded, 4, norm=norm)
+    folded_frames = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
+    return dct(folded_frames, 4, norm=norm)
 
 
 def inverse_mdct(
@@ -436,14 +436,16 @@ def inverse_mdct(
     if x.ndim < 2:
         raise ValueError(f"Shape {x.shape} must have rank at least 2")
     _check_norm(norm)
-    half = _half(2 * int(x.shape[-1]))
-    blocks_ = idct(x, 4, norm=norm)
+    half_length = _half(2 * int(x.shape[-1]))
+    block_pairs = idct(x, 4, norm=norm)
     if norm is None:
-        blocks_ = blocks_ / (2 * half)
-    second, first = split(blocks_, 2, axis=-1)  # -c' - d and a - b'
-    frames = concat([first, -reverse(first, [-1]), -reverse(second, [-1]), -second], -1)
-    window = (window_fn or _root_half)(2 * half, dtype=x.dtype)
-    return overlap_and_add(frames * window, half)
+        block_pairs = block_pairs / (2 * half_length)
+    second_block, first_block = split(block_pairs, 2, axis=-1)  # -c' - d and a - b'
+    frames = concat(
+        [first_block, -reverse(first_block, [-1]), -reverse(second_block, [-1]), -second_block], -1
+    )
+    window = (window_fn or _root_half)(2 * half_length, dtype=x.dtype)
+    return overlap_and_add(frames * window, half_length)
 
 
 _guard_module(__name__)

@@ -74,14 +74,14 @@ _RELEASED = (
 _warned: Counter[tuple[str, int, str]] = Counter()
 
 
-def _warn_here(message: str, times: int) -> None:
-    """Log a warning, at most ``times`` times for each line of the caller's code."""
+def _warn_here(message: str, max_count: int) -> None:
+    """Log a warning, at most ``max_count`` times for each line of the caller's code."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape."):
         frame = frame.f_back
-    place = frame.f_code.co_filename, frame.f_lineno, message
-    _warned[place] += 1
-    if _warned[place] <= times:
+    location = frame.f_code.co_filename, frame.f_lineno, message
+    _warned[location] += 1
+    if _warned[location] <= max_count:
         log_messages.warning(message)
 
 
@@ -331,13 +331,13 @@ class GradientTape:
             return reason
         tape = self._ready()
         log = _home(tape)
-        busy, log.busy = log.busy, True
+        was_busy, log.busy = log.busy, True
         try:
             log.reserve(4)
             row = -1 if isinstance(target, Variable) else log.row_of(target, None, "why")[0]
             return explain(log, tape, row, _seed(log, target, None), target, source)
         finally:
-            log.busy = busy
+            log.busy = was_busy
 
     def summary(self) -> str:
         """Return a table of the recorded ops: their number and the bytes of their results.
@@ -478,10 +478,10 @@ class GradientTape:
         seeds = [] if output_gradients is None else _leaves(output_gradients)
         if tape.recording:
             self._suspend(tape)
-        first = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
+        first_rows = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
         gradients = self._gradient(tape, targets, leaves, seeds, zero)
         if tape.recalled is not None and not seeds and not zero:
-            repeated_gradients.prepare(tape, first, target, sources, gradients)
+            repeated_gradients.prepare(tape, first_rows, target, sources, gradients)
         if not tape.persistent:
             if not zero and any([x is None for x in gradients]):
                 _keep_reasons(tape, targets, leaves, gradients)
@@ -516,10 +516,10 @@ class GradientTape:
         self, tape: Tape, targets: list[Any], sources: list[Any], seeds: list[Any], zero: bool
     ) -> list[Any]:
         log = _home(tape)
-        busy = log.busy
+        was_busy = log.busy
         try:
             log.busy = True
-            first = log.n
+            first_row = log.n
             log.reserve(4 * (len(targets) + len(sources)) + len(seeds))
             rows: list[tuple[int, int]] = []
             for k, target in enumerate(targets):
@@ -535,8 +535,8 @@ class GradientTape:
                     # A variable that is target and source has the derivative 1.
                     for target, (row, seed) in zip(targets, rows, strict=True):
                         if target is source and row < 0:
-                            own = log.tensor(seed, source._spec)
-                            total = own if total is None else total + own
+                            unit = log.tensor(seed, source._spec)
+                            total = unit if total is None else total + unit
                 if total is not None and total._spec is not source._spec:
                     raise AssertionError("an adjoint of another shape than its primal")
                 if total is None and zero:  # another tape that follows the source follows it
@@ -544,7 +544,7 @@ class GradientTape:
                     total = zeros(source.shape, source.dtype) if variable else zeros_like(source)
                 elif total is not None and total._home is log:
                     op = CODES.entries[log.code[total._row]][0]
-                    slices = slices_of(log, total, first) if op in SUMS else None
+                    slices = slices_of(log, total, first_row) if op in SUMS else None
                     if slices is not None:
                         if slices.values._home is log:
                             log.eager.add(slices.values._row)
@@ -556,7 +556,7 @@ class GradientTape:
                 results.append(total)
             return results
         finally:
-            log.busy = busy
+            log.busy = was_busy
 
     # Jacobians.
 
@@ -624,12 +624,12 @@ class GradientTape:
     def _record_derivative(self, tape: Tape, ask: Callable[[Log], Any]) -> Any:
         """Record a function's ops in the tape's log, which stays in place."""
         log = _home(tape)
-        busy = log.busy
+        was_busy = log.busy
         try:
             log.busy = True
             return ask(log)
         finally:
-            log.busy = busy
+            log.busy = was_busy
 
     def batch_jacobian(
         self,
@@ -665,9 +665,9 @@ class GradientTape:
         """
         tape = self._ready()
         target, source = _resolve_aliases([target, source])
-        for one in (target, source):
-            if one.shape.rank < 2:
-                raise ValueError(f"Shape {one.shape} must have rank at least 2")
+        for tensor in (target, source):
+            if tensor.shape.rank < 2:
+                raise ValueError(f"Shape {tensor.shape} must have rank at least 2")
         if target.shape[0] != source.shape[0]:
             raise ValueError(
                 f"Need first dimension of target shape ({target.shape}) and source shape "
@@ -685,10 +685,12 @@ class GradientTape:
         if not tape.persistent:
             tape.release()
         if jacobian is not None:  # the axis of the batch first
-            order = (1, 0, *range(2, jacobian.ndim))
-            jacobian = transpose_if_needed(jacobian, order)
-        batch, *rest = target.shape
-        jacobian = _finish_gradient(jacobian, (batch, *rest, *source.shape[1:]), source, True)
+            permutation = (1, 0, *range(2, jacobian.ndim))
+            jacobian = transpose_if_needed(jacobian, permutation)
+        batch, *inner_shape = target.shape
+        jacobian = _finish_gradient(
+            jacobian, (batch, *inner_shape, *source.shape[1:]), source, True
+        )
         assert jacobian is not None
         return jacobian
 
@@ -706,14 +708,18 @@ def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], gradients:
     """Keep what explains the gradients that are None, before the tape releases its rows."""
     from .core.derive.explain import Unconnected
 
-    log, recalled = tape.log, tape.recalled
+    log, recalled_tape = tape.log, tape.recalled
     assert log is not None
     # Equal rows share one recording, so that a training loop copies its rows once.
-    shared = None if recalled is None or settings.traceback else recalled.recording
-    missing = [source for source, x in zip(sources, gradients, strict=True) if x is None]
-    tape.unconnected = Unconnected(log, tape, targets, missing, shared)
-    if recalled is not None and not settings.traceback:
-        recalled.recording = tape.unconnected.recording
+    shared_recording = (
+        None if recalled_tape is None or settings.traceback else recalled_tape.recording
+    )
+    unconnected_sources = [
+        source for source, x in zip(sources, gradients, strict=True) if x is None
+    ]
+    tape.unconnected = Unconnected(log, tape, targets, unconnected_sources, shared_recording)
+    if recalled_tape is not None and not settings.traceback:
+        recalled_tape.recording = tape.unconnected.recording
 
 
 def _home(tape: Tape) -> Log:
@@ -741,11 +747,11 @@ def _seed(log: Log, target: Tensor | Variable, seed: TensorLike | None) -> int:
         if not spec.rank:
             return log.constant(number, spec)
         scalar = intern((), spec.dtype)
-        one = log.tensor(log.constant(number, scalar), scalar)
-        return broadcast_to(one, tuple(spec.shape))._row
+        unit = log.tensor(log.constant(number, scalar), scalar)
+        return broadcast_to(unit, tuple(spec.shape))._row
     # Python's numbers take the target's dtype.
-    like = None if isinstance(seed, NUMPY) else spec
-    seed_tensor = log.tensor(*log.row_of(seed, like, "gradient"))
+    reference_spec = None if isinstance(seed, NUMPY) else spec
+    seed_tensor = log.tensor(*log.row_of(seed, reference_spec, "gradient"))
     if seed_tensor.dtype is not spec.dtype:
         raise mismatch_error("gradient", 0, spec.dtype, seed_tensor.dtype)
     if seed_tensor._spec is not spec:
@@ -805,10 +811,10 @@ def _leaves(structure: Any) -> list[Any]:
     return flatten(structure)
 
 
-_first = itemgetter(0)
+_first_item = itemgetter(0)
 
 
-def _same(gradients: list[Any]) -> list[Any]:
+def _unchanged(gradients: list[Any]) -> list[Any]:
     return gradients
 
 
@@ -816,9 +822,9 @@ def _flat(structure: Any) -> tuple[list[Any], Any]:
     """Return the leaves of a structure, and a function that puts results in their places."""
     cls = type(structure)
     if cls in _PLAIN or isinstance(structure, _LEAVES):
-        return [structure], _first
+        return [structure], _first_item
     if cls is list and _PLAIN.issuperset(map(type, structure)):
-        return structure, _same
+        return structure, _unchanged
     from .nest import flatten_with
 
     return flatten_with(structure)

@@ -83,8 +83,8 @@ class TensorSpec:
         if self.shape is None or shape is None:
             return True
         return len(shape) == len(self.shape) and all(
-            None in (want, size) or size == want
-            for want, size in zip(self.shape, shape, strict=True)
+            None in (expected_size, size) or size == expected_size
+            for expected_size, size in zip(self.shape, shape, strict=True)
         )
 
     def __eq__(self, other: object) -> bool:

@@ -98,8 +98,8 @@ def _check(
         return list(map(as_tensor, gradients))  # converts slices to dense tensors
 
     def projection(j: int, step: Array) -> float:
-        shifted = [x + step if k == j else x for k, x in enumerate(points)]
-        results = _float_tensors(f(*map(as_tensor, shifted)))
+        shifted_points = [x + step if k == j else x for k, x in enumerate(points)]
+        results = _float_tensors(f(*map(as_tensor, shifted_points)))
         return sum(float(np.vdot(w, y)) for w, y in zip(weights, results, strict=True))
 
     def slope(j: int, step: Array) -> float:
@@ -111,8 +111,8 @@ def _check(
         values = np.asarray(tensor)
         direction = np.asarray(random.standard_normal(values.shape))
         if not np.isclose(np.vdot(values, direction), slope(j, direction), rtol, atol):
-            worst = _describe_worst(values, partial(slope, j))
-            raise AssertionError(f"derivative of order {order} by {names[j]}: {worst}")
+            worst_entry = _describe_worst(values, partial(slope, j))
+            raise AssertionError(f"derivative of order {order} by {names[j]}: {worst_entry}")
     if order < max_order:
         weight_names = [f"the weights of result {j} in order {order}" for j in range(len(weights))]
         _check(
@@ -122,20 +122,23 @@ def _check(
 
 def _float_tensors(results: object) -> list[Any]:
     """Return the float tensors in a nest."""
-    flat = [as_tensor(x) for x in nest.flatten(results) if x is not None]
-    return [x for x in flat if x.dtype.is_floating]
+    result_tensors = [as_tensor(x) for x in nest.flatten(results) if x is not None]
+    return [x for x in result_tensors if x.dtype.is_floating]
 
 
 def _describe_worst(values: Array, slope: Callable[[Array], float]) -> str:
     """Describe the element whose gradient differs most from central differences."""
-    expected = np.empty_like(values)
+    expected_values = np.empty_like(values)
     for index in np.ndindex(values.shape):
         step = np.zeros_like(values)
         step[index] = 1.0
-        expected[index] = slope(step)
-    error = np.nan_to_num(np.abs(values - expected), nan=np.inf)
-    worst = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
-    return f"element {worst} is {values[worst]:.9g}, central differences give {expected[worst]:.9g}"
+        expected_values[index] = slope(step)
+    error = np.nan_to_num(np.abs(values - expected_values), nan=np.inf)
+    worst_index = tuple(int(k) for k in np.unravel_index(error.argmax(), error.shape))
+    return (
+        f"element {worst_index} is {values[worst_index]:.9g}, central differences give "
+        f"{expected_values[worst_index]:.9g}"
+    )
 
 
 _guard_module(__name__)

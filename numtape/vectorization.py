@@ -108,14 +108,14 @@ def _map_in_loop(fn: Callable[[Any], Any], elems: Any, values: list[Tensor], n: 
     """Call ``fn`` for each slice, and stack the results."""
     results = []
     for k in range(n):
-        rest = [tuple(x.shape[1:]) for x in values]
+        inner_shapes = [tuple(x.shape[1:]) for x in values]
         xs = [
             reshape(strided_slice(x, ((k, k + 1, 1), *((0, dim, 1) for dim in shape))), shape)
-            for x, shape in zip(values, rest, strict=True)
+            for x, shape in zip(values, inner_shapes, strict=True)
         ]
         results.append(fn(nest.pack_sequence_as(elems, xs)))
     if not results:
         raise ValueError("vectorized_map has no slices, and its function needs one.")
-    columns = zip(*(nest.flatten(one) for one in results), strict=True)
+    columns = zip(*(nest.flatten(result) for result in results), strict=True)
     parts = iter([None if c[0] is None else stack([_result(x) for x in c]) for c in columns])
     return nest.map_structure(lambda x: next(parts), results[0])

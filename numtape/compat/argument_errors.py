@@ -23,10 +23,10 @@ _DONE: set[Any] = set()  # functions that are wrappers of this module
 def name_constructors(kinds: Iterable[Any]) -> None:
     """Make errors of wrong arguments name the class, for classes and their base classes."""
     for kind in kinds:
-        for one in kind.__mro__ if isinstance(kind, type) else ():
-            constructor = vars(one).get("__init__")
-            if one.__module__.startswith("numtape.") and isinstance(constructor, FunctionType):
-                _wrap(one, "__init__", constructor, None)
+        for cls in kind.__mro__ if isinstance(kind, type) else ():
+            constructor = vars(cls).get("__init__")
+            if cls.__module__.startswith("numtape.") and isinstance(constructor, FunctionType):
+                _wrap(cls, "__init__", constructor, None)
 
 
 def name_methods(cls: type, instance: str, names: str) -> None:
@@ -38,7 +38,7 @@ def name_methods(cls: type, instance: str, names: str) -> None:
       names: The names of the methods, separated by spaces.
     """
     for name in names.split():
-        owner = next(one for one in cls.__mro__ if name in vars(one))
+        owner = next(base for base in cls.__mro__ if name in vars(base))
         method = vars(owner)[name]
         inner = method.__func__ if isinstance(method, classmethod | staticmethod) else method
         _wrap(owner, name, inner, f"{instance}.{name}", type(method))
@@ -49,7 +49,7 @@ def _wrap(
     name: str,
     function: Callable[..., Any],
     display_name: str | None,
-    how: type | None = None,
+    method_kind: type | None = None,
 ) -> None:
     if function in _DONE:
         return
@@ -57,7 +57,7 @@ def _wrap(
     call = name_in_errors(function, lambda args: display_name or _class_of(args[0]), is_bound=True)
     _DONE.add(call)
     guard([call])
-    setattr(owner, name, how(call) if how in (classmethod, staticmethod) else call)
+    setattr(owner, name, method_kind(call) if method_kind in (classmethod, staticmethod) else call)
 
 
 def _class_of(instance: object) -> str:

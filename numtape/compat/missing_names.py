@@ -340,8 +340,8 @@ HABITS = {
     "xlogy": "tf.math.xlogy",
 }
 HABITS |= {
-    f"nn.{name}": instead
-    for name, instead in {
+    f"nn.{name}": replacement
+    for name, replacement in {
         "AvgPool2d": "tf.keras.layers.AveragePooling2D",
         "BCELoss": "tf.keras.losses.BinaryCrossentropy",
         "BCEWithLogitsLoss": "tf.keras.losses.BinaryCrossentropy(from_logits=True)",
@@ -366,8 +366,8 @@ HABITS |= {
     }.items()
 }
 HABITS |= {
-    f"random.{name}": instead
-    for name, instead in {
+    f"random.{name}": replacement
+    for name, replacement in {
         "choice": "tf.random.categorical",
         "permutation": "tf.random.shuffle",
         "rand": "tf.random.uniform",

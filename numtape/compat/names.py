@@ -49,11 +49,11 @@ def missing(module: str, name: str) -> NoReturn:
     Raises:
       AttributeError: Always, with a replacement if one is known.
     """
-    place = f"module 'numtape{'.' * bool(module)}{module}' has no attribute {name!r}"
+    message = f"module 'numtape{'.' * bool(module)}{module}' has no attribute {name!r}"
     full = f"{module}.{name}" if module else name
     if name.startswith("_"):
-        raise AttributeError(place)
-    raise AttributeError(": ".join(filter(None, (place, _advice(module, name, full)))))
+        raise AttributeError(message)
+    raise AttributeError(": ".join(filter(None, (message, _advice(module, name, full)))))
 
 
 guard([missing])
@@ -81,9 +81,9 @@ def _nearest(module: str, name: str) -> str | None:
     )
     if candidates:
         return f"did you mean tf.{min(candidates, key=len)}?"
-    own = present(module) if module else sys.modules["numtape"]
-    near = difflib.get_close_matches(name, getattr(own, "__all__", ()), 1, 0.8)
-    return f"did you mean {near[0]!r}?" if near else None
+    module_object = present(module) if module else sys.modules["numtape"]
+    close_matches = difflib.get_close_matches(name, getattr(module_object, "__all__", ()), 1, 0.8)
+    return f"did you mean {close_matches[0]!r}?" if close_matches else None
 
 
 def getter(module: str) -> Callable[[str], Any]:
@@ -115,8 +115,8 @@ def lacking(name: str) -> tuple[str, ...]:
     kinds = {parameter.kind for parameter in parameters}
     if kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:
         return ()
-    own = {parameter.name for parameter in parameters}
-    return tuple(argument for argument in table()[name] if argument not in own)
+    parameter_names = {parameter.name for parameter in parameters}
+    return tuple(argument for argument in table()[name] if argument not in parameter_names)
 
 
 def status(name: str) -> tuple[str, str]:

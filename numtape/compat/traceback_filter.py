@@ -47,31 +47,31 @@ def filter_current() -> None:
     if error is None or not _state[0]:
         return
     chain: list[BaseException | None] = [error]
-    done: dict[int, BaseException] = {}
+    cleaned: dict[int, BaseException] = {}
     while chain:
-        if (one := chain.pop()) is not None and id(one) not in done:
-            done[id(one)] = one
-            _clean(one)
-            chain += one.__cause__, one.__context__
-    for one in done.values():
+        if (chained := chain.pop()) is not None and id(chained) not in cleaned:
+            cleaned[id(chained)] = chained
+            _clean(chained)
+            chain += chained.__cause__, chained.__context__
+    for chained in cleaned.values():
         # Hide an error that numtape raised and caught itself.
-        if one.__context__ is not None and one.__context__.__traceback__ is None:
-            one.__suppress_context__ = True
+        if chained.__context__ is not None and chained.__context__.__traceback__ is None:
+            chained.__suppress_context__ = True
 
 
 def _clean(error: BaseException) -> None:
-    frames, inside = [], False
-    place = error.__traceback__
-    while place is not None:
-        root = place.tb_frame.f_globals.get("__name__", "").partition(".")[0]
-        inside = root == "numtape" or (inside and root in LIBRARIES)
-        if not inside:
-            frames.append(place)
-        place = place.tb_next
+    frames, is_inside = [], False
+    frame_entry = error.__traceback__
+    while frame_entry is not None:
+        root = frame_entry.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        is_inside = root == "numtape" or (is_inside and root in LIBRARIES)
+        if not is_inside:
+            frames.append(frame_entry)
+        frame_entry = frame_entry.tb_next
     error.__traceback__ = frames[0] if frames else None
     if frames:
-        for one, following in zip(frames, [*frames[1:], None], strict=True):
-            one.tb_next = following
+        for frame, next_frame in zip(frames, [*frames[1:], None], strict=True):
+            frame.tb_next = next_frame
 
 
 def guard(functions: Iterable[Any]) -> None:
@@ -91,8 +91,8 @@ def guard(functions: Iterable[Any]) -> None:
 def guard_module(name: str) -> None:
     """Append the handler to the imported objects in a module's ``__all__``."""
     attributes = vars(sys.modules[name])
-    for public in attributes.get("__all__", ()):
-        value = attributes.get(public)
+    for public_name in attributes.get("__all__", ()):
+        value = attributes.get(public_name)
         if isinstance(value, ModuleType) and value.__name__.startswith("numtape."):
             guard_module(value.__name__)
         else:
@@ -117,12 +117,12 @@ def _guard(function: FunctionType) -> None:
     # A constant's number must fit into one byte.
     if len(consts) > 255 or (consts and consts[-1] is filter_current):
         return
-    start = len(code.co_code)
+    handler_start = len(code.co_code)
     handler = bytearray(_HANDLER)
     handler[_CONSTANT] = len(consts)
-    entries = [*_fill_gaps(_entries(code.co_exceptiontable), start)]
-    first, size, target, how = _INNER
-    entries.append((first + start, size, target + start, how))
+    entries = [*_fill_gaps(_entries(code.co_exceptiontable), handler_start)]
+    start, size, target, depth_code = _INNER
+    entries.append((start + handler_start, size, target + handler_start, depth_code))
     function.__code__ = code.replace(
         co_code=code.co_code + bytes(handler),
         co_consts=(*consts, filter_current),
@@ -148,26 +148,26 @@ def _entries(table: bytes) -> Iterator[Entry]:
             numbers.append(number)
             number = 0
             if len(numbers) == 4:
-                first, size, target, how = numbers
-                yield 2 * first, 2 * size, 2 * target, how
+                start, size, target, depth_code = numbers
+                yield 2 * start, 2 * size, 2 * target, depth_code
                 numbers = []
 
 
 def _fill_gaps(entries: Iterable[Entry], end: int) -> Iterator[Entry]:
     """Yield the entries, and entries for the gaps between them that lead to the final handler."""
-    at = 0
+    position = 0
     for entry in sorted(entries):
-        if entry[0] > at:
-            yield at, entry[0] - at, end, 0
+        if entry[0] > position:
+            yield position, entry[0] - position, end, 0
         yield entry
-        at = entry[0] + entry[1]
-    if end > at:
-        yield at, end - at, end, 0
+        position = entry[0] + entry[1]
+    if end > position:
+        yield position, end - position, end, 0
 
 
 def _encode_entry(entry: Entry) -> bytes:
-    first, size, target, how = entry
-    numbers = (first // 2, size // 2, target // 2, how)
+    start, size, target, depth_code = entry
+    numbers = (start // 2, size // 2, target // 2, depth_code)
     if max(numbers) < 64:
         return bytes((numbers[0] | 128, *numbers[1:]))
     bytes_: list[int] = []
@@ -195,16 +195,20 @@ def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
     It has no line, and storing it may need memory (`core.values.memory`), so it is omitted.
     """
     entries = [*_entries(code.co_exceptiontable)]
-    start = entries[0][2]
+    handler_start = entries[0][2]
     constant = next(
         step.offset
         for step in dis.get_instructions(code)
-        if step.offset >= start and step.opname == "LOAD_CONST"
+        if step.offset >= handler_start and step.opname == "LOAD_CONST"
     )
-    first, size, target, how = next(entry for entry in entries if entry[0] >= start)
+    start, size, target, depth_code = next(entry for entry in entries if entry[0] >= handler_start)
     steps = (dis.opmap["COPY"], 2, dis.opmap["POP_EXCEPT"], 0, dis.opmap["RERAISE"], 0)
-    handler = code.co_code[start:target] + bytes(steps)
-    return handler, constant - start + 1, (first - start, size, target - start, how & ~1)
+    handler = code.co_code[handler_start:target] + bytes(steps)
+    return (
+        handler,
+        constant - handler_start + 1,
+        (start - handler_start, size, target - handler_start, depth_code & ~1),
+    )
 
 
 _HANDLER, _CONSTANT, _INNER = _handler(_template())

@@ -11,7 +11,7 @@ from ..core import settings
 from ..core.log.log import local
 from ..errors import DeviceError
 
-_soft = True  # whether the CPU may take the place of a missing GPU
+_soft_placement = True  # whether the CPU may take the place of a missing GPU
 
 
 class device:
@@ -47,11 +47,11 @@ class device:
         settings.move(self._device)
 
     def __exit__(self, *_: Any) -> None:
-        before = _before.stack.pop()
+        previous_device = _before.stack.pop()
         try:
-            _leave_for(before)
+            _leave_for(previous_device)
         finally:
-            settings.move(before)
+            settings.move(previous_device)
 
 
 class _Before(threading.local):
@@ -66,8 +66,8 @@ _before = _Before()
 
 def _leave_for(device: str | None) -> None:
     """Compute what there is to compute where it belongs, before it goes on elsewhere."""
-    here = settings.device()
-    if (device or settings.chosen) != here:
+    current_device = settings.device()
+    if (device or settings.chosen) != current_device:
         local.log.complete()
 
 
@@ -151,9 +151,9 @@ def set_soft_device_placement(enabled: bool) -> None:
       False
       >>> tf.config.set_soft_device_placement(True)
     """
-    global _soft
+    global _soft_placement
     local.log.refuse("it sets where numtape may compute")
-    _soft = bool(enabled)
+    _soft_placement = bool(enabled)
 
 
 def get_soft_device_placement() -> bool:
@@ -166,7 +166,7 @@ def get_soft_device_placement() -> bool:
       >>> tf.config.get_soft_device_placement()
       True
     """
-    is_soft: bool = local.log.call_guarded(globals().get, "_soft")
+    is_soft: bool = local.log.call_guarded(globals().get, "_soft_placement")
     return is_soft
 
 
@@ -198,7 +198,7 @@ def _device_of_name(name: str | None) -> str | None:
     try:
         gpu.device()
     except DeviceError as error:
-        if not _soft:
+        if not _soft_placement:
             raise
         logging.getLogger("numtape").info(
             "%s is not there; the CPU takes its place: %s", name, error

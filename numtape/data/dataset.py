@@ -35,25 +35,25 @@ def _as_tuple(shapes: Any) -> Any:
     return tuple(shapes) if isinstance(shapes, list) else shapes
 
 
-def _variant(like: Dataset, parts: list[Any], spec: Any) -> Any:
+def _variant(dataset: Dataset, parts: list[Any], spec: Any) -> Any:
     """Return the dataset of a window."""
-    return like._make("_VariantDataset", lambda: parts, len(parts), spec)
+    return dataset._make("_VariantDataset", lambda: parts, len(parts), spec)
 
 
 def _relax_spec(result: Any, source: Any) -> Any:
     """Drop the sizes of a function's result spec if the source's elements vary in size."""
-    unknown = any(
-        one.shape is None or None in tuple(one.shape)
-        for one in elements.leaves(source)
-        if isinstance(one, TensorSpec)
+    has_unknown_size = any(
+        leaf.shape is None or None in tuple(leaf.shape)
+        for leaf in elements.leaves(source)
+        if isinstance(leaf, TensorSpec)
     )
-    if not unknown:
+    if not has_unknown_size:
         return result
     return map_leaves(
-        lambda one: (
-            TensorSpec([None] * len(one.shape), one.dtype)
-            if isinstance(one, TensorSpec) and one.shape is not None
-            else one
+        lambda leaf: (
+            TensorSpec([None] * len(leaf.shape), leaf.dtype)
+            if isinstance(leaf, TensorSpec) and leaf.shape is not None
+            else leaf
         ),
         result,
     )
@@ -310,8 +310,10 @@ class Dataset(Pipeline):
 
         def start() -> Elements[Any]:
             for values in zip(*(part._start() for part in parts), strict=False):
-                places = iter(values)
-                yield map_leaves(lambda _, places=places: next(places), nest)
+                remaining_values = iter(values)
+                yield map_leaves(
+                    lambda _, remaining_values=remaining_values: next(remaining_values), nest
+                )
 
         def spec() -> Any:
             return map_leaves(lambda part: part.element_spec, nest)
@@ -468,21 +470,21 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(2).repeat(2)]
           [0, 1, 0, 1]
         """
-        times = -1 if count is None else check_int("count", count)
+        repetitions = -1 if count is None else check_int("count", count)
 
         def start() -> Elements[Any]:
-            for _ in repeat(None) if times < 0 else range(times):
-                empty = True
+            for _ in repeat(None) if repetitions < 0 else range(repetitions):
+                is_empty = True
                 for element in self._start():
-                    empty = False
+                    is_empty = False
                     yield element
-                if empty:
+                if is_empty:
                     return
 
-        total = self._count * times if self._count >= 0 and times >= 0 else self._count
-        if times < 0 and self._count > 0:
+        total = self._count * repetitions if self._count >= 0 and repetitions >= 0 else self._count
+        if repetitions < 0 and self._count > 0:
             total = INFINITE_CARDINALITY
-        return self._like("_RepeatDataset", start, 0 if times == 0 else total)
+        return self._like("_RepeatDataset", start, 0 if repetitions == 0 else total)
 
     def take(self, count: IntLike, name: str | None = None) -> Self:
         """Take the first elements.
@@ -498,11 +500,11 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(5).take(2)]
           [0, 1]
         """
-        many = check_int("count", count)
-        if many < 0:
+        element_count = check_int("count", count)
+        if element_count < 0:
             return self._like("_TakeDataset", self._start, self._count)
-        total = least([self._count, many])
-        return self._like("_TakeDataset", lambda: islice(self._start(), many), total)
+        total = least([self._count, element_count])
+        return self._like("_TakeDataset", lambda: islice(self._start(), element_count), total)
 
     def skip(self, count: IntLike, name: str | None = None) -> Self:
         """Skip the first elements.
@@ -518,11 +520,11 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(5).skip(3)]
           [3, 4]
         """
-        many = check_int("count", count)
-        if many < 0:
+        element_count = check_int("count", count)
+        if element_count < 0:
             return self._like("_SkipDataset", lambda: (), 0)
-        total = self._count if self._count < 0 else max(self._count - many, 0)
-        return self._like("_SkipDataset", lambda: islice(self._start(), many, None), total)
+        total = self._count if self._count < 0 else max(self._count - element_count, 0)
+        return self._like("_SkipDataset", lambda: islice(self._start(), element_count, None), total)
 
     def shard(self, num_shards: IntLike, index: IntLike, name: str | None = None) -> Self:
         """Take every ``num_shards``-th element, starting at ``index``.
@@ -542,15 +544,17 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(7).shard(3, 1)]
           [1, 4]
         """
-        parts, at = check_int("num_shards", num_shards), check_int("index", index)
+        parts, shard_index = check_int("num_shards", num_shards), check_int("index", index)
         if parts < 1:
             raise InvalidArgumentError(f"Number of shards must be greater than zero, got {parts}.")
-        if not 0 <= at < parts:
+        if not 0 <= shard_index < parts:
             raise InvalidArgumentError(
-                f"Index must be between 0 and {parts - 1} (currently index = {at})."
+                f"Index must be between 0 and {parts - 1} (currently index = {shard_index})."
             )
-        total = self._count if self._count < 0 else len(range(at, self._count, parts))
-        return self._like("_ShardDataset", lambda: islice(self._start(), at, None, parts), total)
+        total = self._count if self._count < 0 else len(range(shard_index, self._count, parts))
+        return self._like(
+            "_ShardDataset", lambda: islice(self._start(), shard_index, None, parts), total
+        )
 
     def enumerate(self, start: IntLike = 0, name: str | None = None) -> Self:
         """Pair each element with a running index.
@@ -741,23 +745,23 @@ class Dataset(Pipeline):
     def _batch(
         self, kind: str, size: IntLike, drop: object, join: Callable[[list[Any]], Any], same: bool
     ) -> Self:
-        many, drop = check_int("batch_size", size), bool(drop)
-        if many <= 0:
+        batch_size, drop = check_int("batch_size", size), bool(drop)
+        if batch_size <= 0:
             raise InvalidArgumentError("Batch size must be greater than zero. [Op:BatchDataset]")
 
         def spec() -> Any:
             if not same:
                 return self._peek(dataset)
             return map_leaves(
-                lambda one: elements.with_first_axis(one, many if drop else None),
+                lambda one: elements.with_first_axis(one, batch_size if drop else None),
                 self.element_spec,
             )
 
         count = self._count
         if count >= 0:
-            count = count // many if drop else -(-count // many)
+            count = count // batch_size if drop else -(-count // batch_size)
         dataset = self._make(
-            kind, lambda: flows.batches(self._start(), many, drop, join), count, spec
+            kind, lambda: flows.batches(self._start(), batch_size, drop, join), count, spec
         )
         return dataset
 
@@ -834,9 +838,9 @@ class Dataset(Pipeline):
           >>> [[int(x) for x in w] for w in tf.data.Dataset.range(5).window(3, 1, 1, True)]
           [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
         """
-        many, step = check_int("size", size), check_int("stride", stride)
-        later = many if shift is None else check_int("shift", shift)
-        if min(many, later, step) < 1:
+        window_size, step = check_int("size", size), check_int("stride", stride)
+        window_shift = window_size if shift is None else check_int("shift", shift)
+        if min(window_size, window_shift, step) < 1:
             raise InvalidArgumentError("`size`, `shift` and `stride` of a window must be positive.")
 
         def datasets(group: list[Any]) -> Any:
@@ -845,7 +849,7 @@ class Dataset(Pipeline):
             numbers = count()
             return map_leaves(
                 lambda one: (
-                    _variant(self, [p[k] for p in parts], one)
+                    _variant(self, [part[k] for part in parts], one)
                     if (k := next(numbers)) >= 0
                     else None
                 ),
@@ -853,13 +857,15 @@ class Dataset(Pipeline):
             )
 
         def start() -> Iterable[Any]:
-            windows = flows.windows(self._start(), many, later, step, bool(drop_remainder))
+            windows = flows.windows(
+                self._start(), window_size, window_shift, step, bool(drop_remainder)
+            )
             return map(datasets, windows)
 
         total = self._count
         if total >= 0:
-            span = (many - 1) * step + 1
-            total = len(range(0, total - span + 1 if drop_remainder else total, later))
+            span = (window_size - 1) * step + 1
+            total = len(range(0, total - span + 1 if drop_remainder else total, window_shift))
         return self._make(
             "_WindowDataset",
             start,

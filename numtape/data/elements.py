@@ -35,11 +35,11 @@ def is_leaf(x: object) -> bool:
 
 def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
     """Apply a function to corresponding leaves; return a nest of the results."""
-    first = nests[0]
-    if is_leaf(first):
+    first_nest = nests[0]
+    if is_leaf(first_nest):
         return function(*nests)
-    if type(first) is tuple and all(map(is_leaf, first)):
-        if all(type(nest) is tuple and len(nest) == len(first) for nest in nests):
+    if type(first_nest) is tuple and all(map(is_leaf, first_nest)):
+        if all(type(nest) is tuple and len(nest) == len(first_nest) for nest in nests):
             return tuple(map(function, *nests))
     return optree.tree_map(function, *nests, is_leaf=is_leaf, none_is_leaf=True)
 
@@ -139,11 +139,11 @@ def with_first_axis(spec: Any, size: int | None) -> Any:
 def zeros_like(spec: Any) -> Any:
     """Return an element of zeros, to infer a function's result spec for an empty dataset."""
 
-    def zeros(one: Any) -> Any:
-        if not isinstance(one, TensorSpec):
-            return one
-        shape = () if one.shape is None else [1 if size is None else size for size in one.shape]
-        return np.zeros(tuple(shape), one.dtype.as_numpy_dtype)
+    def zeros(leaf: Any) -> Any:
+        if not isinstance(leaf, TensorSpec):
+            return leaf
+        shape = () if leaf.shape is None else [1 if size is None else size for size in leaf.shape]
+        return np.zeros(tuple(shape), leaf.dtype.as_numpy_dtype)
 
     return map_leaves(zeros, spec)
 
@@ -157,17 +157,18 @@ def batch(elements: list[Any]) -> Any:
     component = iter(range(len(leaves(elements[0]))))
 
     def join(*parts: Any) -> Any:
-        at = next(component)
-        first = parts[0].shape
+        component_index = next(component)
+        first_shape = parts[0].shape
         for k, part in enumerate(parts):
-            if part.shape != first:
+            if part.shape != first_shape:
                 raise InvalidArgumentError(
-                    f"Cannot batch tensors with different shapes in component {at}. First element "
-                    f"had shape {list(first)} and element {k} had shape {list(part.shape)}."
+                    f"Cannot batch tensors with different shapes in component "
+                    f"{component_index}. First element had shape {list(first_shape)} "
+                    f"and element {k} had shape {list(part.shape)}."
                 )
         if any(isinstance(part, Tensor) for part in parts):
             return stack(parts)
-        return np.array(parts) if not first else np.stack(parts)
+        return np.array(parts) if not first_shape else np.stack(parts)
 
     return map_leaves(join, *elements)
 
@@ -181,33 +182,40 @@ def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
 
     def join(shape: Any, value: Any, *parts: Any) -> Any:
         arrays = [np.asarray(as_array(part)) for part in parts]
-        largest = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
+        max_shape = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
         shape_ = [
-            most if size is None else size
-            for size, most in zip(shape or [None] * len(largest), largest, strict=True)
+            max_size if size is None else size
+            for size, max_size in zip(shape or [None] * len(max_shape), max_shape, strict=True)
         ]
-        if any(size < most for size, most in zip(shape_, largest, strict=True)):
+        if any(size < max_size for size, max_size in zip(shape_, max_shape, strict=True)):
             raise DataLossError(
-                f"Attempted to pad to a smaller size than the input element: {largest} to {shape_}."
+                f"Attempted to pad to a smaller size than the input element: {max_shape} to "
+                f"{shape_}."
             )
         joined_array = np.full((len(arrays), *shape_), value, arrays[0].dtype)
         for k, x in enumerate(arrays):
-            place: Any = (k, *map(slice, x.shape))
-            joined_array[place] = x
+            index: Any = (k, *map(slice, x.shape))
+            joined_array[index] = x
         return joined_array
 
     first = elements[0]
-    flat = [leaves(element) for element in elements]
-    sizes = [None] * len(flat[0]) if shapes is None else _shapes(shapes, len(flat[0]))
+    element_leaves = [leaves(element) for element in elements]
+    sizes = (
+        [None] * len(element_leaves[0])
+        if shapes is None
+        else _shapes(shapes, len(element_leaves[0]))
+    )
     if values is None or is_leaf(values):
-        same = 0 if values is None else as_array(values)
-        values = map_leaves(lambda _: same, first)
+        shared_value = 0 if values is None else as_array(values)
+        values = map_leaves(lambda _: shared_value, first)
     shape_list = [
         join(shape, as_array(value), *parts)
-        for shape, value, parts in zip(sizes, leaves(values), zip(*flat, strict=True), strict=True)
+        for shape, value, parts in zip(
+            sizes, leaves(values), zip(*element_leaves, strict=True), strict=True
+        )
     ]
-    places = iter(shape_list)
-    return map_leaves(lambda _: next(places), first)
+    remaining_shapes = iter(shape_list)
+    return map_leaves(lambda _: next(remaining_shapes), first)
 
 
 def _shapes(shapes: Any, count: int) -> list[Any]:
@@ -218,14 +226,14 @@ def _shapes(shapes: Any, count: int) -> list[Any]:
             return True
         return isinstance(x, tuple) and all(s is None or isinstance(s, int) for s in x)
 
-    flat = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
-    if len(flat) != count:
-        raise ValueError(f"`padded_shapes` has {len(flat)} shapes for {count} components.")
+    shape_leaves = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
+    if len(shape_leaves) != count:
+        raise ValueError(f"`padded_shapes` has {len(shape_leaves)} shapes for {count} components.")
     return [
         None
         if s is None or (isinstance(s, TensorShape) and s.rank is None)
         else [None if d in (None, -1) else int(d) for d in s]
-        for s in flat
+        for s in shape_leaves
     ]
 
 

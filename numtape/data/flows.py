@@ -26,10 +26,10 @@ def slices(arrays: Any, count: int) -> Iterator[Any]:
 
 def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[Any]:
     """Yield elements in random order, each drawn from a buffer of the next ``size`` ones."""
-    remaining = iter(source)
-    buffer = list(islice(remaining, size))
+    elements = iter(source)
+    buffer = list(islice(elements, size))
     numbers: list[float] = []
-    for element in remaining:
+    for element in elements:
         if not numbers:
             numbers = random.random(RANDOM_BLOCK).tolist()
         k = int(numbers.pop() * len(buffer))
@@ -43,8 +43,8 @@ def batches(
     source: Flow, size: int, drop_remainder: bool, join: Callable[..., Any]
 ) -> Iterator[Any]:
     """Yield groups of ``size`` elements, combined by ``join``."""
-    remaining = iter(source)
-    while group := list(islice(remaining, size)):
+    elements = iter(source)
+    while group := list(islice(elements, size)):
         if len(group) < size and drop_remainder:
             return
         yield join(group)
@@ -110,15 +110,15 @@ def interleave(
     source: Flow, function: Callable[..., Iterable[Any]], cycle: int, block: int
 ) -> Iterator[Any]:
     """Interleave the iterables of ``cycle`` elements at a time, ``block`` elements of each."""
-    remaining = iter(source)
+    elements = iter(source)
     iterators: list[Iterator[Any] | None] = [None] * cycle
-    ended, k = False, 0
-    while not (ended and all(iterator is None for iterator in iterators)):
+    is_exhausted, k = False, 0
+    while not (is_exhausted and all(iterator is None for iterator in iterators)):
         iterator = iterators[k]
-        if iterator is None and not ended:
-            for element in islice(remaining, 1):
+        if iterator is None and not is_exhausted:
+            for element in islice(elements, 1):
                 iterator = iter(function(element))
-            ended = iterator is None
+            is_exhausted = iterator is None
         if iterator is not None:
             count = 0
             for element in islice(iterator, block):
@@ -132,17 +132,19 @@ def windows(
     source: Flow, size: int, shift: int, stride: int, drop_remainder: bool
 ) -> Iterator[list[Any]]:
     """Yield lists of ``size`` elements, ``stride`` apart; each starts ``shift`` after the last."""
-    remaining = iter(source)
+    elements = iter(source)
     buffer: list[Any] = []
     span = (size - 1) * stride + 1
     while True:
-        buffer += islice(remaining, span - len(buffer))
+        buffer += islice(elements, span - len(buffer))
         window = buffer[::stride][:size]
         if not window or (len(window) < size and drop_remainder):
             return
         yield window
-        skipped = len(list(islice(remaining, shift - len(buffer)))) if shift > len(buffer) else 0
-        if shift > len(buffer) and skipped < shift - len(buffer):
+        skipped_count = (
+            len(list(islice(elements, shift - len(buffer)))) if shift > len(buffer) else 0
+        )
+        if shift > len(buffer) and skipped_count < shift - len(buffer):
             buffer = []
         else:
             buffer = buffer[shift:]

@@ -60,13 +60,13 @@ _threads = _Threads()
 @contextmanager
 def isolate() -> Iterator[None]:
     """Run the block outside of the call being recorded, without tapes."""
-    before = local.log
+    outer_log = local.log
     try:
         local.log = _threads.log
         yield
     finally:
-        last, local.log = local.log, before
-        last.invalidate_reads()
+        inner_log, local.log = local.log, outer_log
+        inner_log.invalidate_reads()
 
 
 class Entry(NamedTuple):
@@ -99,7 +99,7 @@ class Source:
 
     def __init__(self, elements: Iterable[Any]) -> None:
         self._elements = iter(elements)
-        self._pulled: list[Any] = []  # an element without an entry, left by an interrupt
+        self._pending_elements: list[Any] = []  # an element without an entry, left by an interrupt
         self._entries: list[Entry] = []  # read ahead, not taken yet
         self._lock = threading.RLock()
         self.taken = 0
@@ -114,7 +114,7 @@ class Source:
             if entry.error is not None:
                 raise entry.error
             return entry.element
-        element = self._pulled.pop() if self._pulled else next(self._elements)
+        element = self._pending_elements.pop() if self._pending_elements else next(self._elements)
         self.taken += 1
         return element
 
@@ -125,9 +125,9 @@ class Source:
                 entry = self._read()
                 if entry is _END:
                     return _END
-                nothing, entries = list[Any](), [*self._entries, entry]
+                no_elements, entries = list[Any](), [*self._entries, entry]
                 # atomic: see core.values.intern_table
-                self._pulled = nothing
+                self._pending_elements = no_elements
                 self._entries = entries
                 # end atomic
             return self._entries[number]
@@ -143,34 +143,34 @@ class Source:
 
     def _read(self) -> Entry:
         """Read the next entry. Functions of the program run as outside of the recorded call."""
-        before, journal = local.journal, dict[int, Any]()
+        previous_journal, journal = local.journal, dict[int, Any]()
         state = STATE.seed, STATE.draws
         try:
             local.journal, _threads.log.has_reads = journal, False
             with isolate():
-                if not self._pulled:
-                    self._pulled.extend(islice(self._elements, 1))  # one call of C
-                if not self._pulled:
+                if not self._pending_elements:
+                    self._pending_elements.extend(islice(self._elements, 1))  # one call of C
+                if not self._pending_elements:
                     return _END
-                element = self._pulled[0]
-                flat = leaves(element)
-                if not all(isinstance(x, LEAVES) for x in flat):
+                element = self._pending_elements[0]
+                element_leaves = leaves(element)
+                if not all(isinstance(x, LEAVES) for x in element_leaves):
                     return Entry(element, (), [], "elements of a dataset are datasets")
-                values = [_value(x) for x in flat]
+                values = [_value(x) for x in element_leaves]
         except Exception as error:
             return Entry(None, (), [], f"a dataset raises a {type(error).__name__}", error)
         finally:
-            local.journal = before
+            local.journal = previous_journal
         structure = optree.tree_structure(element, is_leaf=is_leaf, none_is_leaf=True)
-        refused = ""
+        refusal_reason = ""
         if (STATE.seed, STATE.draws) != state:
-            refused = "the elements of a dataset are made by random numbers"
+            refusal_reason = "the elements of a dataset are made by random numbers"
         elif journal:
-            refused = "a dataset assigns a variable"
+            refusal_reason = "a dataset assigns a variable"
         elif _threads.log.has_reads:
-            refused = "a dataset reads a variable"
+            refusal_reason = "a dataset reads a variable"
         element = structure.unflatten(values)
-        return Entry(element, (structure, tuple(x._spec for x in values)), values, refused)
+        return Entry(element, (structure, tuple(x._spec for x in values)), values, refusal_reason)
 
 
 def _value(x: TensorLike) -> Tensor:

@@ -112,8 +112,8 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
             f"bfloat16, half, float, double [Op:CheckNumerics]"
         )
     _finite(x, message)
-    checked: Tensor = _check_finite(x, message)
-    return checked
+    result: Tensor = _check_finite(x, message)
+    return result
 
 
 def _check_finite(x: Tensor, message: str) -> Any:
@@ -131,8 +131,10 @@ def _finite(x: Tensor, message: str) -> None:
     if not every(x, np.isfinite, is_finite, f"{message} : Tensor had NaN or Inf values"):
         array = x.numpy()
         kinds = [("Inf", np.isinf(array).any()), ("NaN", np.isnan(array).any())]
-        what = " and ".join(name for name, there in kinds if there)
-        raise InvalidArgumentError(f"{message} : Tensor had {what} values [Op:CheckNumerics]")
+        description = " and ".join(name for name, is_present in kinds if is_present)
+        raise InvalidArgumentError(
+            f"{message} : Tensor had {description} values [Op:CheckNumerics]"
+        )
 
 
 def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:

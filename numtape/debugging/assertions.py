@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, IntLike, TensorLike
 
 
-def _format_data(x: object, most: int) -> str:
+def _format_data(x: object, limit: int) -> str:
     """Format a message's data: the first elements of a tensor."""
     if not isinstance(x, Tensor):
         return str(x)
     array = x.numpy()
     if np.isscalar(array):
         return repr(array)
-    items = [str(item) for item in array.reshape(-1)[:most]]
+    items = [str(item) for item in array.reshape(-1)[:limit]]
     return str([*items, "..."] if len(items) < array.size else items)
 
 
@@ -49,21 +49,24 @@ def _values(x: Tensor) -> Any:
     return np.asarray(x.numpy()).reshape(-1)
 
 
-def _difference(sign: str, x: Tensor, y: Tensor, test: Tensor, most: int) -> list[Any]:
+def _difference(sign: str, x: Tensor, y: Tensor, test: Tensor, limit: int) -> list[Any]:
     data: list[Any] = [f"Condition x {sign} y did not hold."]
-    if most > 0:
+    if limit > 0:
         if x.shape == y.shape and x.shape.rank:
-            wrong = np.argwhere(~np.asarray(test.numpy()))
-            at = tuple(wrong.T)
-            data += [f"Indices of first {min(most, len(wrong))} different values:", wrong[:most]]
+            failing_indices = np.argwhere(~np.asarray(test.numpy()))
+            index = tuple(failing_indices.T)
+            data += [
+                f"Indices of first {min(limit, len(failing_indices))} different values:",
+                failing_indices[:limit],
+            ]
             for name, array in (("x", x.numpy()), ("y", y.numpy())):
-                data += [f"Corresponding {name} values:", array[at][:most]]
+                data += [f"Corresponding {name} values:", array[index][:limit]]
         for name, array in (("x", _values(x)), ("y", _values(y))):
-            data += [f"First {min(array.size, most)} elements of {name}:", array[:most]]
+            data += [f"First {min(array.size, limit)} elements of {name}:", array[:limit]]
     return data
 
 
-def _holds(test: TensorLike) -> bool:
+def _is_true_everywhere(test: TensorLike) -> bool:
     """Whether a tensor is true everywhere. A recorded function gets a guard on this bool alone."""
     return every(as_tensor(test), lambda array: array, lambda x: x, "An assertion does not hold.")
 
@@ -79,14 +82,14 @@ def _binary(
 ) -> None:
     x = as_tensor(x)
     y = as_tensor(y, x._spec)
-    holds = test(x, y)
-    if _holds(holds):
+    test_result = test(x, y)
+    if _is_true_everywhere(test_result):
         return
-    most = 3 if summarize is None else summarize if summarize >= 0 else 1 << 60
-    lines = _difference(sign, x, y, holds, most) if data is None else data()
+    limit = 3 if summarize is None else summarize if summarize >= 0 else 1 << 60
+    lines = _difference(sign, x, y, test_result, limit) if data is None else data()
     if message is not None:
         lines = [message, *lines]
-    raise InvalidArgumentError("\n".join(_format_data(item, most) for item in lines))
+    raise InvalidArgumentError("\n".join(_format_data(item, limit) for item in lines))
 
 
 def _make_comparison(name: str, sign: str, words: str, test: Callable[[Any, Any], Tensor]) -> Any:
@@ -174,7 +177,7 @@ def _make_sign_check(
         name: str | None = None,
     ) -> None:
         x = as_tensor(x)
-        _binary(sign, test, x, 0, None, summarize, lambda: _signs(x, sign, message, end))
+        _binary(sign, test, x, 0, None, summarize, lambda: _sign_error_data(x, sign, message, end))
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"""Raise unless ``x {sign} 0`` for all elements.
@@ -194,7 +197,7 @@ def _make_sign_check(
     return check
 
 
-def _signs(x: Tensor, sign: str, message: str | None, end: str) -> list[Any]:
+def _sign_error_data(x: Tensor, sign: str, message: str | None, end: str) -> list[Any]:
     start, text = prefix(message), f"Condition x {sign} 0 did not hold element-wise:"
     name_of_x = f"x {_describe(x)}"
     return [start, text + name_of_x, x] if end else [start, text, name_of_x, x]
@@ -236,7 +239,7 @@ def Assert(
 
 
 def _assertion_error(
-    condition: TensorLike, data: Iterable[TensorLike], most: int
+    condition: TensorLike, data: Iterable[TensorLike], limit: int
 ) -> InvalidArgumentError:
     lines = []
     for item in data:
@@ -244,7 +247,7 @@ def _assertion_error(
             lines.append(str(item.encode()))
             continue
         array = np.asarray(as_tensor(item).numpy()).reshape(-1)
-        parts = [str(part) for part in (array if most < 0 else array[:most])]
+        parts = [str(part) for part in (array if limit < 0 else array[:limit])]
         lines.append(", ".join([*parts, "..."] if len(parts) < array.size else parts))
     text = "\n".join(lines)
     return InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {text}")
@@ -281,12 +284,12 @@ def assert_near(
     y = as_tensor(y, x._spec)
     if not x.dtype.is_floating and not x.dtype.is_complex:
         raise ValueError(f"data type {x.dtype.as_numpy_dtype} not inexact")
-    real = intern((), x.dtype.real_dtype)
-    eps = 10 * np.finfo(real.dtype.numpy_dtype).eps
-    rtol = as_tensor(eps if rtol is None else rtol, real)
-    atol = as_tensor(eps if atol is None else atol, real)
+    real_spec = intern((), x.dtype.real_dtype)
+    eps = 10 * np.finfo(real_spec.dtype.numpy_dtype).eps
+    rtol = as_tensor(eps if rtol is None else rtol, real_spec)
+    atol = as_tensor(eps if atol is None else atol, real_spec)
     test = comparison.less_equal(abs_(x - y), atol + rtol * abs_(y))
-    if not _holds(test):
+    if not _is_true_everywhere(test):
         raise _assertion_error(
             as_tensor(False),
             [
@@ -312,10 +315,10 @@ def _rank_of(rank: IntLike) -> int:
 
 
 def _check_rank(
-    x: TensorLike, message: str | None, holds: Callable[[int], bool], expected: str
+    x: TensorLike, message: str | None, is_valid_rank: Callable[[int], bool], expected: str
 ) -> None:
     x = as_tensor(x)
-    if not holds(x.ndim):
+    if not is_valid_rank(x.ndim):
         raise ValueError(
             f"{prefix(message)}Tensor  must have rank {expected}.  Received rank {x.ndim}, shape "
             f"{x.shape}"
@@ -340,8 +343,8 @@ def assert_rank(
     Example:
       >>> tf.debugging.assert_rank([[1, 2]], 2)
     """
-    expected = _rank_of(rank)
-    _check_rank(x, message, lambda ndim: ndim == expected, f"{expected}")
+    expected_rank = _rank_of(rank)
+    _check_rank(x, message, lambda ndim: ndim == expected_rank, f"{expected_rank}")
 
 
 def assert_rank_at_least(
@@ -362,8 +365,8 @@ def assert_rank_at_least(
     Example:
       >>> tf.debugging.assert_rank_at_least([[1, 2]], 1)
     """
-    least = _rank_of(rank)
-    _check_rank(x, message, lambda ndim: ndim >= least, f"at least {least}")
+    min_rank = _rank_of(rank)
+    _check_rank(x, message, lambda ndim: ndim >= min_rank, f"at least {min_rank}")
 
 
 def assert_rank_in(
@@ -384,8 +387,8 @@ def assert_rank_in(
     Example:
       >>> tf.debugging.assert_rank_in([[1, 2]], (1, 2))
     """
-    allowed = tuple(map(_rank_of, to_list(ranks, "ranks")))
-    _check_rank(x, message, lambda ndim: ndim in allowed, f"in {allowed}")
+    allowed_ranks = tuple(map(_rank_of, to_list(ranks, "ranks")))
+    _check_rank(x, message, lambda ndim: ndim in allowed_ranks, f"in {allowed_ranks}")
 
 
 def assert_scalar(
@@ -452,10 +455,10 @@ def assert_type(
     Example:
       >>> tf.debugging.assert_type([1.0], tf.float32)
     """
-    dtype, expected = as_tensor(tensor).dtype, as_dtype(tf_type)
-    if dtype is not expected:
+    dtype, expected_dtype = as_tensor(tensor).dtype, as_dtype(tf_type)
+    if dtype is not expected_dtype:
         raise TypeError(
-            f"{prefix(message)}tensor must be of type tf.{expected.name}; got tf.{dtype.name}"
+            f"{prefix(message)}tensor must be of type tf.{expected_dtype.name}; got tf.{dtype.name}"
         )
 
 
@@ -478,17 +481,18 @@ def assert_same_float_dtype(
       >>> tf.debugging.assert_same_float_dtype([tf.constant(1.0), tf.constant([2.0])])
       tf.float32
     """
-    expected, first = None if dtype is None else as_dtype(dtype), None
+    expected_dtype, first_tensor = None if dtype is None else as_dtype(dtype), None
     for x in () if tensors is None else to_list(tensors, "tensors"):
         x = as_tensor(x)
-        if expected is None:
-            expected, first = x.dtype, x
-        elif x.dtype is not expected:
-            like = "" if first is None else f" as {first!s}"
+        if expected_dtype is None:
+            expected_dtype, first_tensor = x.dtype, x
+        elif x.dtype is not expected_dtype:
+            like_first = "" if first_tensor is None else f" as {first_tensor!s}"
             raise ValueError(
-                f"{x!s}, type={x.dtype!s}, must be of the same type ({expected!s}){like}."
+                f"{x!s}, type={x.dtype!s}, must be of the same type "
+                f"({expected_dtype!s}){like_first}."
             )
-    common = expected or float32
+    common = expected_dtype or float32
     if not common.is_floating:
         raise ValueError(f"Expected floating point type, got {common!s}.")
     return common
@@ -547,10 +551,10 @@ def assert_shapes(
             raise ValueError(
                 f"`shapes` holds pairs of a tensor and its shape, not {repr_of(pair)}."
             )
-    described = [
+    descriptions = [
         _shape_symbols(as_tensor(x), shape, start) for x, shape in pairs if shape is not None
     ]
-    for x, symbols, inner in described:
+    for x, symbols, inner in descriptions:
         if len(symbols) < 2:
             if not inner:
                 assert_rank_in(x, (0, 1), message)
@@ -558,26 +562,30 @@ def assert_shapes(
             assert_rank_at_least(x, len(symbols), message)
         else:
             assert_rank(x, len(symbols), message)
-    known: dict[Any, tuple[int, str]] = {}
-    for x, symbols, inner in described:
+    size_of: dict[Any, tuple[int, str]] = {}
+    for x, symbols, inner in descriptions:
         sizes = tuple(x.shape) or (1,)
         sizes = sizes[len(sizes) - len(symbols) :] if symbols else sizes[:0]
         if not symbols and not inner:
             symbols, sizes = (1,), tuple(x.shape) or (1,)
         for k, (symbol, size) in enumerate(zip(symbols, sizes, strict=True)):
-            at = k - len(symbols) if inner else k
-            of = f"ensor shape={x.shape} dtype={x.dtype.name}"
+            axis = k - len(symbols) if inner else k
+            description = f"ensor shape={x.shape} dtype={x.dtype.name}"
             if symbol is None or symbol == ".":
                 continue
-            fixed = _integer(symbol)
-            if fixed is None and symbol not in known:
-                known[symbol] = size, f"Specified by t{of} dimension {at}"
+            required_size = _integer(symbol)
+            if required_size is None and symbol not in size_of:
+                size_of[symbol] = size, f"Specified by t{description} dimension {axis}"
                 continue
-            right, why = known[symbol] if fixed is None else (fixed, "Specified explicitly")
-            if size != right:
+            expected_size, origin = (
+                size_of[symbol]
+                if required_size is None
+                else (required_size, "Specified explicitly")
+            )
+            if size != expected_size:
                 raise ValueError(
-                    f"{start}{why}.  T{of} dimension {at} must have size {right}.  Received size "
-                    f"{size}, shape {x.shape}"
+                    f"{start}{origin}.  T{description} dimension {axis} must have size "
+                    f"{expected_size}.  Received size {size}, shape {x.shape}"
                 )
 
 
@@ -592,18 +600,19 @@ def _shape_symbols(
     x: Tensor, shape: Iterable[object], start: str
 ) -> tuple[Tensor, tuple[Any, ...], bool]:
     """Return a tensor, the symbols of its last axes, and whether further axes may precede them."""
-    of = f"shape={x.shape} dtype={x.dtype.name}"
+    description = f"shape={x.shape} dtype={x.dtype.name}"
     if not hasattr(shape, "__iter__"):
         raise ValueError(
-            f"{start}Tensor {of}.  Specified shape must be an iterable.  An iterable has the "
-            f"attribute `__iter__` or `__getitem__`.  Received specified shape: {shape}"
+            f"{start}Tensor {description}.  Specified shape must be an iterable.  An iterable "
+            f"has the attribute `__iter__` or `__getitem__`.  Received specified shape: {shape}"
         )
     symbols = tuple(shape)
     for k, symbol in enumerate(symbols[1:], 1):
         if symbol is Ellipsis or symbol == "*":
             raise ValueError(
-                f"{start}Tensor {of} specified shape index {k}.  Symbol `...` or `*` for a "
-                f"variable number of unspecified dimensions is only allowed as the first entry"
+                f"{start}Tensor {description} specified shape index {k}.  Symbol `...` "
+                f"or `*` for a variable number of unspecified dimensions is only "
+                f"allowed as the first entry"
             )
     inner = bool(symbols) and (symbols[0] is Ellipsis or symbols[0] == "*")
     return x, symbols[1:] if inner else symbols, inner

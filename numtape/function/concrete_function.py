@@ -35,14 +35,16 @@ class ConcreteFunction:
       np.float32(8.0)
     """
 
-    def __init__(self, of: TracedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._function = of
-        if of.input_signature is not None and not args and not kwargs:
-            args = of.input_signature
-        elif of._parameters.signature is not None:
+    def __init__(
+        self, function: TracedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._function = function
+        if function.input_signature is not None and not args and not kwargs:
+            args = function.input_signature
+        elif function._parameters.signature is not None:
             args, kwargs = self._bind(args, kwargs)
         self._args, self._kwargs = args, kwargs
-        self.name = of.name
+        self.name = function.name
 
     def _bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -50,11 +52,11 @@ class ConcreteFunction:
         parameters = self._function._parameters
         assert parameters.signature is not None
         try:
-            bound = parameters.signature.bind(*args, **kwargs)
+            bound_arguments = parameters.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise parameters._misfit(str(error), args, kwargs) from None
-        bound.apply_defaults()
-        return bound.args, bound.kwargs
+            raise parameters._binding_error(str(error), args, kwargs) from None
+        bound_arguments.apply_defaults()
+        return bound_arguments.args, bound_arguments.kwargs
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -69,51 +71,53 @@ class ConcreteFunction:
           InvalidArgumentError: If a tensor has another dtype.
         """
         names = [p.name for p in self._function._parameters._positional]
-        remaining = list(args)
-        filled: list[Any] = []
-        for k, expected in enumerate(self._args):
+        remaining_args = list(args)
+        call_args: list[Any] = []
+        for k, recorded_value in enumerate(self._args):
             name = names[k] if k < len(names) else ""
-            if remaining:
-                value = remaining.pop(0)
+            if remaining_args:
+                value = remaining_args.pop(0)
             elif name in kwargs:
                 value = kwargs.pop(name)
-            elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
+            elif isinstance(recorded_value, Tensor | TensorSpec | np.ndarray):
                 raise TypeError(f"{self.name}() missing required argument: {name!r}")
             else:
-                value = expected
-            filled.append(self._check(value, expected, k))
-        if remaining:
+                value = recorded_value
+            call_args.append(self._check(value, recorded_value, k))
+        if remaining_args:
             raise TypeError(f"{self.name}() takes {len(self._args)} arguments, {len(args)} given")
-        for name, expected in self._kwargs.items():
+        for name, recorded_value in self._kwargs.items():
             if name in kwargs:
-                kwargs[name] = self._check(kwargs[name], expected, name)
-            elif isinstance(expected, Tensor | TensorSpec | np.ndarray):
+                kwargs[name] = self._check(kwargs[name], recorded_value, name)
+            elif isinstance(recorded_value, Tensor | TensorSpec | np.ndarray):
                 raise TypeError(f"{self.name}() missing required argument: {name!r}")
-        return self._function(*filled, **{**self._kwargs, **kwargs})
+        return self._function(*call_args, **{**self._kwargs, **kwargs})
 
-    def _check(self, value: Any, expected: Any, k: int | str) -> Any:
+    def _check(self, value: Any, recorded_value: Any, k: int | str) -> Any:
         from ..nest import is_nested, map_structure, map_up_to
 
-        if isinstance(expected, Tensor | TensorSpec):
-            tensor = value if type(value) is Tensor else to_tensor(value, expected.dtype)
-            if tensor.dtype is not expected.dtype:
+        if isinstance(recorded_value, Tensor | TensorSpec):
+            tensor = value if type(value) is Tensor else to_tensor(value, recorded_value.dtype)
+            if tensor.dtype is not recorded_value.dtype:
                 raise InvalidArgumentError(
                     f"cannot compute {self.name} as input #{k}(zero-based) was expected to be a "
-                    f"{expected.dtype.name} tensor but is a {tensor.dtype.name} tensor"
+                    f"{recorded_value.dtype.name} tensor but is a {tensor.dtype.name} tensor"
                 )
             return tensor
-        if is_nested(expected):
+        if is_nested(recorded_value):
             try:
-                return map_up_to(lambda want, x: self._check(x, want, k), expected, value)
+                return map_up_to(
+                    lambda expected, x: self._check(x, expected, k), recorded_value, value
+                )
             except ValueError:
                 raise TypeError(
                     f"Binding inputs to tf.function failed due to `{value!r}` has another "
-                    f"structure than {map_structure(_as_spec, expected)!r}."
+                    f"structure than {map_structure(_as_spec, recorded_value)!r}."
                 ) from None
-        if isinstance(expected, bool | int | float | str) and value != expected:
+        if isinstance(recorded_value, bool | int | float | str) and value != recorded_value:
             raise TypeError(
                 f"Binding inputs to tf.function failed due to `Can not cast {value!r} to "
-                f"Literal[{expected!r}]`."
+                f"Literal[{recorded_value!r}]`."
             )
         return value
 

@@ -58,11 +58,11 @@ def cond(
       >>> tf.cond(x > 0, lambda: x, lambda: -x).numpy()
       np.float32(2.0)
     """
-    for branch, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
+    for branch, parameter in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(branch):
-            raise TypeError(f"'{what}' must be callable.")
-    chosen: Any = true_fn if _truth(pred) else false_fn
-    return chosen()
+            raise TypeError(f"'{parameter}' must be callable.")
+    taken_branch: Any = true_fn if _truth(pred) else false_fn
+    return taken_branch()
 
 
 def _truth(pred: TensorLike) -> bool:
@@ -114,19 +114,19 @@ def while_loop(
       >>> total.numpy()
       np.int32(10)
     """
-    for function, what in ((cond, "cond"), (body, "body")):
+    for function, parameter in ((cond, "cond"), (body, "body")):
         if not callable(function):
-            raise TypeError(f"'{what}' must be callable.")
+            raise TypeError(f"'{parameter}' must be callable.")
     if not nest.flatten(loop_vars):
         raise ValueError("'loop_vars' must be provided.")
     if not nest.is_nested(loop_vars):
         raise ValueError(f"'loop_vars' must be a list, tuple or dict, got {loop_vars!r}.")
-    most = None if maximum_iterations is None else int(maximum_iterations)
-    single = len(loop_vars) == 1
+    max_iterations = None if maximum_iterations is None else int(maximum_iterations)
+    has_single_variable = len(loop_vars) == 1
     count = 0
-    while (most is None or count < most) and _truth(cond(*loop_vars)):
+    while (max_iterations is None or count < max_iterations) and _truth(cond(*loop_vars)):
         results = body(*loop_vars)
-        if single and not isinstance(results, list | tuple | dict):
+        if has_single_variable and not isinstance(results, list | tuple | dict):
             results = [results]
         # A list may become a tuple, and vice versa.
         are_lists = type(loop_vars) in (list, tuple) and type(results) in (list, tuple)
@@ -136,11 +136,11 @@ def while_loop(
     return nest.map_structure(as_tensor, loop_vars)
 
 
-def _same_structure(first: object, second: object) -> None:
-    if nest.structure(first) != nest.structure(second):
+def _same_structure(first_structure: object, second_structure: object) -> None:
+    if nest.structure(first_structure) != nest.structure(second_structure):
         raise ValueError(
             f"The two structures don't have the same nested structure.\n\nFirst structure: "
-            f"{first!r}\n\nSecond structure: {second!r}"
+            f"{first_structure!r}\n\nSecond structure: {second_structure!r}"
         )
 
 
@@ -271,21 +271,21 @@ def scan(
         if not order:
             raise ValueError("elems must have a first element, or pass an initializer.")
         form = elems
-        last = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
-        columns = [[x] for x in nest.flatten(last)]
+        accumulated = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
+        columns = [[x] for x in nest.flatten(accumulated)]
         order = order[1:]
     else:
         form = initializer
-        last = nest.map_structure(as_tensor, initializer)
-        columns = [[] for _ in nest.flatten(last)]
+        accumulated = nest.map_structure(as_tensor, initializer)
+        columns = [[] for _ in nest.flatten(accumulated)]
     for k in order:
-        last = fn(last, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
-        _same_structure(form, last)
-        for column, value in zip(columns, nest.flatten(last), strict=True):
+        accumulated = fn(accumulated, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+        _same_structure(form, accumulated)
+        for column, value in zip(columns, nest.flatten(accumulated), strict=True):
             column.append(as_tensor(value))
     if not columns[0]:
-        empty = [zeros((0, *x.shape), x.dtype) for x in nest.flatten(last)]
-        return nest.pack_sequence_as(form, empty)
+        empty_results = [zeros((0, *x.shape), x.dtype) for x in nest.flatten(accumulated)]
+        return nest.pack_sequence_as(form, empty_results)
     return nest.pack_sequence_as(form, [stack(c[::-1] if reverse else c) for c in columns])
 
 
@@ -430,13 +430,13 @@ def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, backward:
     if initializer is None:
         if not order:
             raise OutOfRangeError("Tried to read from index 0 but array size is: 0 ")
-        last = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
+        accumulated = nest.pack_sequence_as(elems, [x[order[0]] for x in tensors])
         order = order[1:]
     else:
-        last = nest.map_structure(as_tensor, initializer)
+        accumulated = nest.map_structure(as_tensor, initializer)
     for k in order:
-        last = fn(last, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
-    return nest.map_structure(as_tensor, last)
+        accumulated = fn(accumulated, nest.pack_sequence_as(elems, [x[k] for x in tensors]))
+    return nest.map_structure(as_tensor, accumulated)
 
 
 def foldl(
@@ -638,9 +638,9 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        name, before = self._name, local.log.call_guarded(getattr, local, "scope")
-        self._before.append(before)
-        local.scope = name if not name or name.endswith("/") else f"{before}{name}/"
+        name, outer_scope = self._name, local.log.call_guarded(getattr, local, "scope")
+        self._before.append(outer_scope)
+        local.scope = name if not name or name.endswith("/") else f"{outer_scope}{name}/"
         return local.scope
 
     def __exit__(self, *_: object) -> None:

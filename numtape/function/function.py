@@ -132,10 +132,10 @@ def function(
       >>> power(tf.constant(2.0), 3)
       <tf.Tensor: shape=(), dtype=float32, numpy=8.0>
     """
-    compiled = bool(experimental_compile if jit_compile is None else jit_compile)
+    is_jit_compiled = bool(experimental_compile if jit_compile is None else jit_compile)
 
     def decorate(python_function: Callable[..., Any]) -> Function:
-        return Function(python_function, input_signature, compiled, freeze=freeze)
+        return Function(python_function, input_signature, is_jit_compiled, freeze=freeze)
 
     return decorate if func is None else decorate(func)
 
@@ -189,8 +189,10 @@ class Function:
         self._limit = RecordingLimit()
         self._methods: OwnerMap[Function] = OwnerMap()  # the function of each object of a class
         self._method_table = self._methods.table
-        bound = python_function if instance is None else python_function.__get__(instance())
-        self._parameters = Parameters(bound, self.input_signature)
+        bound_function = (
+            python_function if instance is None else python_function.__get__(instance())
+        )
+        self._parameters = Parameters(bound_function, self.input_signature)
         functools.update_wrapper(self, python_function, updated=())
         if instance is not None:
             self._call = weakly_bound(python_function, instance)
@@ -211,20 +213,20 @@ class Function:
             pass
         if instance is None or not hasattr(self.python_function, "__get__"):
             return self
-        method = Method(self._methods.get(instance, self._of))
+        method = Method(self._methods.get(instance, self._bound_to))
         method.__self__ = instance
         return method
 
-    def _of(self, instance: Callable[[], Any]) -> Function:
+    def _bound_to(self, instance: Callable[[], Any]) -> Function:
         """Create the function of an object, to which it refers weakly."""
         from ..core.replay.guard_tree import RecordingLimit
 
-        bound = Function(
+        bound_function = Function(
             self.python_function, self.input_signature, self._jit_compile, instance, self._freeze
         )
-        bound._attribute = self._name_in(type(instance()))
-        bound._limit = RecordingLimit(self._limit.accesses)
-        return bound
+        bound_function._attribute = self._name_in(type(instance()))
+        bound_function._limit = RecordingLimit(self._limit.accesses)
+        return bound_function
 
     def _name_in(self, owner: type) -> str:
         """Return the name of the class attribute, which may have been set after the class body."""
@@ -241,15 +243,15 @@ class Function:
         log = local.log
         if log.nested or settings.eager:
             # Call it in this frame: recursive functions may be deep.
-            with self._inside(args, kwargs) as (args, kwargs, as_returned):
-                return as_returned(self._call(*args, **kwargs))
+            with self._inside(args, kwargs) as (args, kwargs, convert):
+                return convert(self._call(*args, **kwargs))
         if local.training is not self._training:
-            return self._under(bool(local.training))(*args, **kwargs)
-        plain: tuple[Any, ...] = ()
+            return self._variant_for(bool(local.training))(*args, **kwargs)
+        specs: tuple[Any, ...] = ()
         if not kwargs:  # the most common case: only tensors
-            plain = tuple([x._spec for x in args if type(x) is Tensor])
-            if len(plain) == len(args) and plain in self._plain:
-                calls, defaults, is_ambiguous = self._plain[plain]
+            specs = tuple([x._spec for x in args if type(x) is Tensor])
+            if len(specs) == len(args) and specs in self._plain:
+                calls, defaults, is_ambiguous = self._plain[specs]
                 if (defaults is None or self._parameters.defaults() is defaults) and (
                     not is_ambiguous or len(set(map(id, args))) == len(args)  # all tensors differ
                 ):
@@ -263,8 +265,8 @@ class Function:
             from ..core.replay.guard_tree import warn_unobserved
 
             warn_unobserved(self._unobserved)
-            with self._inside(args, kwargs) as (args, kwargs, as_returned):
-                return as_returned(self._call(*args, **kwargs))
+            with self._inside(args, kwargs) as (args, kwargs, convert):
+                return convert(self._call(*args, **kwargs))
         n_args = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)
         leaves = Arguments(args, kwargs, self._parameters.value_defaults)
@@ -276,15 +278,15 @@ class Function:
                 if len(self._known) >= MOST:
                     self._forget()
                 self._known[key] = calls
-        if not kwargs and n_args == len(plain) == len(leaves) and self._limit.has_capacity:
-            is_ambiguous = len(set(plain)) < n_args
+        if not kwargs and n_args == len(specs) == len(leaves) and self._limit.has_capacity:
+            is_ambiguous = len(set(specs)) < n_args
             if n_args == len(args):
-                self._plain[plain] = calls, None, is_ambiguous
+                self._plain[specs] = calls, None, is_ambiguous
             elif all(type(x) in PLAIN for x in args[n_args:]):  # defaults that cannot change
-                self._plain[plain] = calls, self._parameters.defaults(), is_ambiguous
+                self._plain[specs] = calls, self._parameters.defaults(), is_ambiguous
         return calls(leaves)
 
-    def _under(self, training: bool) -> Function:
+    def _variant_for(self, training: bool) -> Function:
         """Return the variant for calls inside a layer that was called with ``training``."""
         variant = self._trained.get(training)
         if variant is None:
@@ -313,18 +315,20 @@ class Function:
                 local.log.on_default_copied(x)
         leaves = Arguments(args, kwargs, self._parameters.value_defaults)
         with undo_on_error():
-            put, named, copies = self._put(leaves.values, leaves.keyword_values, leaves, leaves)
+            put_args, put_kwargs, copies = self._put(
+                leaves.values, leaves.keyword_values, leaves, leaves
+            )
             try:
-                yield put, named, convert_result
+                yield put_args, put_kwargs, convert_result
             finally:
                 self._give_back(copies, leaves, leaves)
 
-    def _calls(self, values: list[Any], named: dict[str, Any]) -> Any:
+    def _calls(self, values: list[Any], keyword_values: dict[str, Any]) -> Any:
         from ..core.replay.dispatch import Dispatcher
 
         return Dispatcher(
             self._call,
-            functools.partial(_run, weakref.ref(self), values, named),
+            functools.partial(_run, weakref.ref(self), values, keyword_values),
             self._limit,
             self._jit_compile,
             self._freeze,
@@ -333,12 +337,12 @@ class Function:
     def _run(
         self,
         values: list[Any],
-        named: dict[str, Any],
+        keyword_values: dict[str, Any],
         tensors: Sequence[Tensor],
         leaves: Sequence[Tensor],
     ) -> Any:
         """Call the function with tensors in the places of a call's ``leaves``."""
-        args, kwargs, copies = self._put(values, named, tensors, leaves)
+        args, kwargs, copies = self._put(values, keyword_values, tensors, leaves)
         try:
             return self._call(*args, **kwargs)
         finally:
@@ -347,13 +351,13 @@ class Function:
     def _put(
         self,
         values: list[Any],
-        named: dict[str, Any],
+        keyword_values: dict[str, Any],
         tensors: Sequence[Tensor],
         leaves: Sequence[Tensor],
     ) -> tuple[Sequence[Any], dict[str, Any], ArgumentCopies | None]:
         """Return the arguments with tensors inserted, and the copies of containers, if any."""
         if type(leaves) is not Arguments:  # only tensors, outside of containers
-            return [*map(ArgumentCopies(tensors).rebuild, values)], named, None
+            return [*map(ArgumentCopies(tensors).rebuild, values)], keyword_values, None
         if (
             tensors is leaves and not leaves.copies_containers
         ):  # as Python, with the caller's own objects
@@ -363,12 +367,12 @@ class Function:
             ]
             kwargs = {
                 name: leaves[x.number] if type(x) is TensorSlot else leaves.kwargs[name]
-                for name, x in named.items()
+                for name, x in keyword_values.items()
             }
             return args, kwargs, None
         copies = ArgumentCopies(tensors)
         args = [copies.rebuild(x) for x in values]
-        kwargs = {name: copies.rebuild(x) for name, x in named.items()}
+        kwargs = {name: copies.rebuild(x) for name, x in keyword_values.items()}
         log = local.log
         for container in copies.created_objects():
             log.on_container_created(container)
@@ -452,11 +456,15 @@ class Function:
         return copy_
 
     def __reduce__(self) -> Any:
-        inner, known = self.python_function, at_module_level(self)
-        if known and inner.__module__ not in ("__main__", "__mp_main__"):
+        inner, is_at_module_level = self.python_function, at_module_level(self)
+        if is_at_module_level and inner.__module__ not in ("__main__", "__mp_main__"):
             return inner.__qualname__
         options = self.input_signature, self._jit_compile, None, self._freeze
-        return restore_function, (Function, self._stand_in if known else inner, *options)
+        return restore_function, (
+            Function,
+            self._stand_in if is_at_module_level else inner,
+            *options,
+        )
 
     @functools.cached_property
     def _stand_in(self) -> Any:

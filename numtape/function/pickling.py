@@ -79,8 +79,8 @@ def restore_function(kind: Any, function: Any, *options: Any, **named: Any) -> A
     """Return the `tf.function` or kernel of a stand-in: the existing one, or a new one."""
     if isinstance(function, types.FunctionType) and function.__qualname__.endswith(_ENDING):
         name = real_name(function)
-        known = _lookup(function.__module__, name)
-        if isinstance(known, kind) and known._stand_in is function:
-            return known
+        known_function = _lookup(function.__module__, name)
+        if isinstance(known_function, kind) and known_function._stand_in is function:
+            return known_function
         function.__qualname__ = name
     return kind(function, *options, **named)

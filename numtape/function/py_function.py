@@ -70,11 +70,11 @@ def numpy_function(
     local.log.refuse("it calls numpy_function")
     arrays = [np.asarray(as_tensor(x).numpy()) for x in to_list(inp, "inp")]
     results = func(*arrays)
-    single = not isinstance(results, list | tuple)
+    is_single = not isinstance(results, list | tuple)
     if results is None:
         return None
-    tensors = [to_tensor(x, None) for x in ([results] if single else results)]
-    return tensors[0] if single else tensors
+    tensors = [to_tensor(x, None) for x in ([results] if is_single else results)]
+    return tensors[0] if is_single else tensors
 
 
 _RAISED: list[tuple[type[BaseException] | tuple[type[BaseException], ...], type[OpError]]] = [
@@ -129,9 +129,9 @@ def py_function(
         raise
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
-        for kind, raised in _RAISED:
+        for kind, error_class in _RAISED:
             if isinstance(error, kind):
-                raise raised(message) from error
+                raise error_class(message) from error
         raise UnknownError(message) from error
     return tensors if isinstance(Tout, list | tuple) else tensors[0]
 
@@ -229,23 +229,23 @@ def _number(x: object) -> str:
         return str(int(x))
     if not isinstance(x, float | np.floating):
         return str(x)
-    few, many = (6, 9) if x.dtype.itemsize < 8 else (15, 17)  # type: ignore[union-attr]
-    short = f"{float(x):.{few}g}"
-    return short if type(x)(float(short)) == x else f"{float(x):.{many}g}"
+    short_digits, full_digits = (6, 9) if x.dtype.itemsize < 8 else (15, 17)  # type: ignore[union-attr]
+    short_text = f"{float(x):.{short_digits}g}"
+    return short_text if type(x)(float(short_text)) == x else f"{float(x):.{full_digits}g}"
 
 
-def _array(array: NDArray[Any], most: int, depth: int = 0) -> str:
+def _array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
     """Format an array; long axes are abbreviated to their ends."""
     if not array.ndim:
         return _number(array[()])
-    between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
+    separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
     count = len(array)
-    if most < 0 or count <= 2 * most:
-        parts = [_array(x, most, depth + 1) for x in array]
+    if limit < 0 or count <= 2 * limit:
+        parts = [_array(x, limit, depth + 1) for x in array]
     else:
-        ends = [_array(array[k], most, depth + 1) for k in (*range(most), *range(-most, 0))]
-        parts = [*ends[:most], "...", *ends[most:]]
-    return f"[{between.join(parts)}]"
+        edges = [_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))]
+        parts = [*edges[:limit], "...", *edges[limit:]]
+    return f"[{separator.join(parts)}]"
 
 
 class _Shown:
@@ -278,17 +278,17 @@ def print_(*inputs: object, **kwargs: Any) -> None:
       >>> tf.print("values:", tf.constant([1.5, 2.0]), output_stream=sys.stdout)
       values: [1.5 2]
     """
-    stream, most = kwargs.pop("output_stream", sys.stderr), kwargs.pop("summarize", 3)
+    stream, limit = kwargs.pop("output_stream", sys.stderr), kwargs.pop("summarize", 3)
     end, sep = kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
     kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     local.log.refuse("it calls tf.print")
-    most = 3 if most is None else most
+    limit = 3 if limit is None else limit
 
     def printable(x: Any) -> Any:
         if isinstance(x, Tensor | Variable):
-            return _Shown(_array(np.asarray(x.numpy()), most))
+            return _Shown(_array(np.asarray(x.numpy()), limit))
         return x
 
     parts = [

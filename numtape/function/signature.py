@@ -106,27 +106,37 @@ class Parameters:
 
     def _has_changed(self) -> bool:
         """Whether the function's defaults or code have changed since `_inspect`."""
-        defaults, code, by_name = self._known
+        defaults, code, old_defaults = self._known
         if self.defaults() is not defaults or getattr(self._inner, "__code__", None) is not code:
             return True
-        if not by_name and not self._partial and not getattr(self._inner, "__kwdefaults__", None):
+        if (
+            not old_defaults
+            and not self._partial
+            and not getattr(self._inner, "__kwdefaults__", None)
+        ):
             return False
-        by_name_now = self._by_name()
-        return len(by_name_now) != len(by_name) or not all(map(operator.is_, by_name_now, by_name))
+        new_defaults = self._by_name()
+        return len(new_defaults) != len(old_defaults) or not all(
+            map(operator.is_, new_defaults, old_defaults)
+        )
 
     def _inspect(self) -> None:
         code = getattr(self._inner, "__code__", None)
-        known: Any = self.defaults(), code, self._by_name()
+        state: Any = self.defaults(), code, self._by_name()
         try:
             # A call runs the wrapper, if there is one, not the function that it wraps.
             signature = inspect.signature(self._of, follow_wrapped=False)
             if self._method:
-                first, *rest = signature.parameters.values()
-                rest = [first, *rest] if first.kind is first.VAR_POSITIONAL else rest
-                signature = signature.replace(parameters=rest)
+                self_parameter, *other_parameters = signature.parameters.values()
+                other_parameters = (
+                    [self_parameter, *other_parameters]
+                    if self_parameter.kind is self_parameter.VAR_POSITIONAL
+                    else other_parameters
+                )
+                signature = signature.replace(parameters=other_parameters)
             self.signature: inspect.Signature | None = signature
         except (TypeError, ValueError):  # some C functions
-            self.signature, self.value_defaults, self._known = None, {}, known
+            self.signature, self.value_defaults, self._known = None, {}, state
             return
         parameters = list(self.signature.parameters.values())
         self._positional = [
@@ -140,7 +150,7 @@ class Parameters:
             for p in parameters
             if isinstance(p.default, list | dict | tuple | set) and not is_immutable(p.default)
         }
-        self._known = known  # set last: an interrupt may come
+        self._known = state  # set last: an interrupt may come
 
     def complete(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -155,19 +165,19 @@ class Parameters:
         if self._has_changed():
             self._inspect()
         if not kwargs and self._all_positional and len(args) <= len(self._defaults):
-            rest = self._defaults[len(args) :]
-            if all(x is not inspect.Parameter.empty for x in rest):
-                return self._check((*args, *rest)), kwargs
+            remaining_defaults = self._defaults[len(args) :]
+            if all(x is not inspect.Parameter.empty for x in remaining_defaults):
+                return self._check((*args, *remaining_defaults)), kwargs
         try:
-            bound = self.signature.bind(*args, **kwargs)
+            bound_arguments = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise self._misfit(str(error), args, kwargs) from None
-        bound.apply_defaults()
-        return self._check(bound.args), bound.kwargs
+            raise self._binding_error(str(error), args, kwargs) from None
+        bound_arguments.apply_defaults()
+        return self._check(bound_arguments.args), bound_arguments.kwargs
 
-    def _misfit(self, why: str, args: object, kwargs: object) -> TypeError:
+    def _binding_error(self, reason: str, args: object, kwargs: object) -> TypeError:
         return TypeError(
-            f"Binding inputs to tf.function failed due to `{why}`. Received args: {args} and "
+            f"Binding inputs to tf.function failed due to `{reason}`. Received args: {args} and "
             f"kwargs: {kwargs} for signature: {self.signature}."
         )
 
@@ -180,7 +190,7 @@ class Parameters:
         if len(args) < count or any(
             value is not x for value, x in zip(args[count:], defaults, strict=False)
         ):
-            raise self._misfit(
+            raise self._binding_error(
                 f"input_signature has {count} specs, and others of the arguments are not their "
                 f"defaults",
                 args,
@@ -196,15 +206,17 @@ class Parameters:
             from ..nest import flatten, map_up_to
 
             try:
-                fitted = map_up_to(lambda inner, part: self._fit(part, inner, args), spec, x)
+                converted = map_up_to(lambda inner, part: self._fit(part, inner, args), spec, x)
             except ValueError:
-                raise self._misfit(f"{x!r} has another structure than {spec!r}", args, {}) from None
-            return x if all(map(operator.is_, flatten(fitted), flatten(x))) else fitted
+                raise self._binding_error(
+                    f"{x!r} has another structure than {spec!r}", args, {}
+                ) from None
+            return x if all(map(operator.is_, flatten(converted), flatten(x))) else converted
         if isinstance(x, Variable):
             x = x.read_value()
         tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)
         if not spec.is_compatible_with(tensor):
-            raise self._misfit(
+            raise self._binding_error(
                 f"Can not cast {TensorSpec.from_tensor(tensor)!r} to {spec!r}", args, {}
             )
         return tensor

@@ -396,8 +396,8 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
         raise ValueError(
             f"axis size must be divisible by 2. Received: x.shape={x.shape} with axis={axis}"
         )
-    first, second = split(x, 2, axis)
-    result: Tensor = first * _nn.sigmoid(second)
+    values, gates = split(x, 2, axis)
+    result: Tensor = values * _nn.sigmoid(gates)
     return result
 
 

@@ -138,7 +138,9 @@ def set_image_data_format(data_format: str) -> None:
     )
 
 
-def _require_unchanged(name: str, value: object, current: object, instead: str) -> None:
-    """Raise if a setting would change; ``instead`` tells the user what to use."""
-    if value != current:
-        raise ValueError(f"{name} is always {current!r} in numtape, not {value!r}: use {instead}.")
+def _require_unchanged(name: str, value: object, current_value: object, alternative: str) -> None:
+    """Raise if a setting would change; ``alternative`` tells the user what to use."""
+    if value != current_value:
+        raise ValueError(
+            f"{name} is always {current_value!r} in numtape, not {value!r}: use {alternative}."
+        )

@@ -150,8 +150,8 @@ class MinMaxNorm(_Norm):
         return self._nt_rescale(w)
 
     def _nt_target_norms(self, norms: Tensor) -> Any:
-        clipped = clip_by_value(norms, float(self.min_value), float(self.max_value))
-        return self.rate * clipped + (1 - self.rate) * norms
+        clipped_norms = clip_by_value(norms, float(self.min_value), float(self.max_value))
+        return self.rate * clipped_norms + (1 - self.rate) * norms
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.

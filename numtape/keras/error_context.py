@@ -23,8 +23,8 @@ def add_location(error: OpError, layer: Any, *inputs: object) -> None:
         return
     shapes = [str(tuple(x.shape)) for x in inputs if hasattr(x, "shape")]
     description = f", for shapes {' and '.join(shapes)}" if shapes else ""
-    what = "loss" if cls.__name__ == "LossFunction" else cls.__name__
-    error.message = f"{error.message} In {what} {layer.name!r}{description}."
+    kind_name = "loss" if cls.__name__ == "LossFunction" else cls.__name__
+    error.message = f"{error.message} In {kind_name} {layer.name!r}{description}."
     error.args = (error.message, *error.args[1:])
     error.located = True  # type: ignore[attr-defined]
 

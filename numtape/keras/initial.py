@@ -127,8 +127,8 @@ class Constant(Initializer):
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Return a tensor of the value."""
-        sizes, requested = _parse_request(shape, dtype)
-        result: Tensor = cast(self.value, requested) * ones(sizes, requested)
+        sizes, result_dtype = _parse_request(shape, dtype)
+        result: Tensor = cast(self.value, result_dtype) * ones(sizes, result_dtype)
         return result
 
     def get_config(self) -> dict[str, Any]:
@@ -155,13 +155,13 @@ class Identity(Initializer):
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Return the matrix. The shape must have two axes."""
-        sizes, requested = _parse_request(shape, dtype)
+        sizes, result_dtype = _parse_request(shape, dtype)
         if len(sizes) != 2:
             raise ValueError(
                 f"Identity matrix initializer can only be used for 2D matrices. Received: "
                 f"shape={sizes} of rank {len(sizes)}."
             )
-        result: Tensor = eye(*sizes, dtype=requested) * self.gain
+        result: Tensor = eye(*sizes, dtype=result_dtype) * self.gain
         return result
 
     def get_config(self) -> dict[str, Any]:
@@ -204,14 +204,14 @@ class RandomInitializer(Initializer):
         *parameters: NumberLike,
     ) -> Tensor:
         """Draw with a stateless op and the seed; the values equal those of Keras on TensorFlow."""
-        sizes, requested = _parse_request(shape, dtype)
-        exact = (
-            requested
-            if requested is dtypes.float64 or not requested.is_floating
+        sizes, result_dtype = _parse_request(shape, dtype)
+        draw_dtype = (
+            result_dtype
+            if result_dtype is dtypes.float64 or not result_dtype.is_floating
             else dtypes.float32
         )
         seed = np.array([self.seed % (2**31 - 2), 0], np.int32)
-        return cast(draw(sizes, seed, *parameters, dtype=exact), requested)
+        return cast(draw(sizes, seed, *parameters, dtype=draw_dtype), result_dtype)
 
 
 @_random
@@ -328,14 +328,16 @@ class VarianceScaling(RandomInitializer):
             raise ValueError(
                 f"Invalid `mode` argument: {repr_of(mode)}. Please use one of {_MODES}."
             )
-        law = distribution.lower() if isinstance(distribution, str) else distribution
-        law = "truncated_normal" if law == "normal" else law
-        if law not in _DISTRIBUTIONS:
+        distribution_name = distribution.lower() if isinstance(distribution, str) else distribution
+        distribution_name = (
+            "truncated_normal" if distribution_name == "normal" else distribution_name
+        )
+        if distribution_name not in _DISTRIBUTIONS:
             raise ValueError(
                 f"Invalid `distribution` argument: {repr_of(distribution)}. Please use one of "
                 f"{_DISTRIBUTIONS}."
             )
-        self.scale, self.mode, self.distribution = scale, mode, law
+        self.scale, self.mode, self.distribution = scale, mode, distribution_name
         self.input_axes, self.output_axes = input_axes, output_axes
         super().__init__(seed)
 
@@ -387,18 +389,20 @@ class Orthogonal(RandomInitializer):
 
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Return the matrix. The shape must have at least two axes."""
-        sizes, requested = _parse_request(shape, dtype)
+        sizes, result_dtype = _parse_request(shape, dtype)
         if len(sizes) < 2:
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional. Received: "
                 f"shape={sizes} of rank {len(sizes)}."
             )
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        exact = dtypes.float64 if requested is dtypes.float64 else dtypes.float32
-        q, r = qr(self._nt_draw(stateless_normal, (max(rows, columns), min(rows, columns)), exact))
+        draw_dtype = dtypes.float64 if result_dtype is dtypes.float64 else dtypes.float32
+        q, r = qr(
+            self._nt_draw(stateless_normal, (max(rows, columns), min(rows, columns)), draw_dtype)
+        )
         q = q * sign(diag_part(r))  # makes the distribution uniform over orthogonal matrices
         result: Tensor = reshape(transpose(q) if rows < columns else q, sizes) * self.gain
-        return cast(result, requested)
+        return cast(result, result_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.

@@ -46,9 +46,11 @@ class InputLayer(Layer):
         ragged: bool | None = None,
         optional: bool = False,
     ) -> None:
-        for word, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
+        for argument, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
             if value:
-                raise ValueError(f"{word}={value}: inputs of numtape's models are dense tensors.")
+                raise ValueError(
+                    f"{argument}={value}: inputs of numtape's models are dense tensors."
+                )
         super().__init__(name=name, dtype=dtype)
         self.batch_shape: tuple[int | None, ...]
         if batch_shape is not None:

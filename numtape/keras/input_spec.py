@@ -148,9 +148,9 @@ def assert_input_compatibility(input_spec: InputSpecs, inputs: object, layer_nam
                 )
             mismatch = _describe_mismatch(spec, tuple(x.shape), x.dtype)
             if mismatch:
-                named = f" with name '{spec.name}'" if spec.name else ""
+                name_suffix = f" with name '{spec.name}'" if spec.name else ""
                 raise ValueError(
-                    f"Input {number}{named} of layer '{layer_name}' is incompatible with the "
+                    f"Input {number}{name_suffix} of layer '{layer_name}' is incompatible with the "
                     f"layer: {mismatch}"
                 )
 
@@ -173,12 +173,12 @@ def _describe_mismatch(spec: InputSpec, shape: tuple[Any, ...], dtype: DTypeLike
                 f"expected axis {axis} of input shape to have value {size}, but received input "
                 f"with shape {shape}"
             )
-    requested = spec.shape
-    if requested is not None:
+    spec_shape = spec.shape
+    if spec_shape is not None:
         if spec.allow_last_axis_squeeze:
             shape = shape[:-1] if shape and shape[-1] == 1 else shape
-            requested = requested[:-1] if requested and requested[-1] == 1 else requested
-        for a, b in zip(requested, shape, strict=False):
+            spec_shape = spec_shape[:-1] if spec_shape and spec_shape[-1] == 1 else spec_shape
+        for a, b in zip(spec_shape, shape, strict=False):
             if a is not None and b is not None and a != b:
                 return f"expected shape={spec.shape}, found shape={shape}"
     return ""

@@ -191,17 +191,17 @@ _TRAINING = frozenset({"training"})
 
 
 def _resolve_training(
-    signature: MethodSignature, requested: bool | None, kwargs: dict[str, Any]
+    signature: MethodSignature, training_argument: bool | None, kwargs: dict[str, Any]
 ) -> Any:
     """Resolve the ``training`` flag, and add it to ``kwargs`` if ``call`` accepts it."""
-    training = local.training if requested is None else requested
+    training = local.training if training_argument is None else training_argument
     if training is None:
         training = signature.defaults.get("training")
     if "training" in signature.all and (
         training is not None or "training" not in signature.defaults
     ):
         kwargs["training"] = False if training is None else training
-    elif requested is not None and signature.takes_any_keyword:
+    elif training_argument is not None and signature.takes_any_keyword:
         kwargs["training"] = training
     return training
 
@@ -373,14 +373,17 @@ class Layer(Module):
             return base  # called by the method of a subclass, which adds its arguments
         args, kwargs = self._nt_made_with
         accepted = inspect.signature(type(self).__init__).parameters
-        provided = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
-        if not all(_is_plain(x) for x in provided.values()):
+        init_arguments = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
+        if not all(_is_plain(x) for x in init_arguments.values()):
             raise NotImplementedError(
                 f"Object {type(self).__name__} was created by passing non-serializable argument "
                 f"values in `__init__()`, and therefore the object must override `get_config()`."
             )
-        open_ = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
-        return {**{k: x for k, x in base.items() if open_ or k in accepted}, **provided}
+        takes_any_keyword = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        return {
+            **{k: x for k, x in base.items() if takes_any_keyword or k in accepted},
+            **init_arguments,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
@@ -939,22 +942,22 @@ class Layer(Module):
         symbolic: bool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        first: object,
+        first_input: object,
         mask: object,
     ) -> Any:
         """Compute the outputs with masks and losses, or the symbolic outputs with masks."""
         if symbolic:
             outputs = self.compute_output_spec(*args, **kwargs)
-            own = type(self).compute_mask is not Layer.compute_mask
-            if self._nt_supports_masking and (own or is_symbolic(mask)):
-                pass_masks(self.compute_mask, first, mask, outputs)
+            has_compute_mask = type(self).compute_mask is not Layer.compute_mask
+            if self._nt_supports_masking and (has_compute_mask or is_symbolic(mask)):
+                pass_masks(self.compute_mask, first_input, mask, outputs)
         else:
             outputs = self.call(*args, **kwargs)
             if not self.built:
                 self.built = True
             masks = self._nt_supports_masking and type(self).compute_mask is not Layer.compute_mask
             if masks or mask is not None or self.activity_regularizer is not None:
-                self._nt_finish(first, outputs, mask)
+                self._nt_finish(first_input, outputs, mask)
         return outputs
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -962,10 +965,10 @@ class Layer(Module):
         if getattr(self, "_nt_trained", None) is None:
             self._nt_check_initialized()
         if len(args) == 1 and type(args[0]) is Tensor and self.built and kwargs.keys() <= _TRAINING:
-            requested = kwargs.get("training")
-            if requested is None or type(requested) is bool:
-                return self._nt_call_on_tensor(args[0], requested)
-        provided = args, kwargs
+            training_argument = kwargs.get("training")
+            if training_argument is None or type(training_argument) is bool:
+                return self._nt_call_on_tensor(args[0], training_argument)
+        original_arguments = args, kwargs
         if kwargs or len(args) != 1 or type(args[0]) is not Tensor:
             args, kwargs = map_structure(self._nt_convert_input, (args, kwargs))
         else:
@@ -979,31 +982,31 @@ class Layer(Module):
                         f"{type(x)})"
                     )
         signature = signature_of(type(self).call)
-        requested = kwargs.get("training")
+        training_argument = kwargs.get("training")
         kwargs = {name: x for name, x in kwargs.items() if name != "training"}
-        training = _resolve_training(signature, requested, kwargs)
+        training = _resolve_training(signature, training_argument, kwargs)
         arguments = signature.arguments(args, kwargs)
         if not arguments and not args:
             raise TypeError(f"{type(self).__name__}.__call__() is missing its inputs.")
-        first = args[0] if args else next(iter(arguments.values()))
-        assert_input_compatibility(self._nt_input_spec, first, self._nt_name)
+        first_input = args[0] if args else next(iter(arguments.values()))
+        assert_input_compatibility(self._nt_input_spec, first_input, self._nt_name)
         if not self.built:
             self._nt_set_path()
             self._nt_build(arguments)
-        symbolic = is_symbolic((args, kwargs))
-        mask = self._nt_add_masks(signature.all, first, arguments, kwargs)
-        outputs = self._nt_run(training, symbolic, args, kwargs, first, mask)
-        if symbolic:
-            Node(self, provided[0], provided[1], outputs)
+        is_symbolic_call = is_symbolic((args, kwargs))
+        mask = self._nt_add_masks(signature.all, first_input, arguments, kwargs)
+        outputs = self._nt_run(training, is_symbolic_call, args, kwargs, first_input, mask)
+        if is_symbolic_call:
+            Node(self, original_arguments[0], original_arguments[1], outputs)
         return outputs
 
-    def _nt_call_on_tensor(self, x: Tensor, requested: bool | None) -> Any:
+    def _nt_call_on_tensor(self, x: Tensor, training_argument: bool | None) -> Any:
         """Fast path of `__call__`: a built layer and a single tensor, so no nested structure."""
         if x._spec.dtype is not self._nt_dtype:
             x = self._nt_convert_input(x)
         kwargs: dict[str, Any] = {}
         signature, mask = signature_of(type(self).call), getattr(x, "_keras_mask", None)
-        training = _resolve_training(signature, requested, kwargs)
+        training = _resolve_training(signature, training_argument, kwargs)
         assert_input_compatibility(self._nt_input_spec, x, self._nt_name)
         if signature.takes_mask:
             kwargs["mask"] = mask
@@ -1015,7 +1018,7 @@ class Layer(Module):
         symbolic: bool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        first: object,
+        first_input: object,
         mask: object,
     ) -> Any:
         """Run ``call`` on converted arguments with this layer as the enclosing layer."""
@@ -1023,16 +1026,16 @@ class Layer(Module):
             self._nt_clear_losses()
         try:
             return layer_context.call_within(
-                self, training, self._nt_compute, symbolic, args, kwargs, first, mask
+                self, training, self._nt_compute, symbolic, args, kwargs, first_input, mask
             )
         except OpError as error:
-            add_location(error, self, first)
+            add_location(error, self, first_input)
             raise
 
     def _nt_add_masks(
         self,
         names: tuple[str, ...],
-        first: object,
+        first_input: object,
         arguments: dict[str, Any],
         kwargs: dict[str, Any],
     ) -> Any:
@@ -1048,9 +1051,9 @@ class Layer(Module):
                 if parameter in names and arguments.get(parameter) is None:
                     kwargs[parameter] = map_structure(mask_of, x)
         mask = kwargs.get("mask")
-        return map_structure(mask_of, first) if mask is None else mask
+        return map_structure(mask_of, first_input) if mask is None else mask
 
-    def _nt_finish(self, first: object, outputs: object, mask: object) -> None:
+    def _nt_finish(self, first_input: object, outputs: object, mask: object) -> None:
         """Add the activity regularization loss, and attach masks to the outputs."""
         if self.activity_regularizer is not None:
             for x in flatten(outputs):
@@ -1073,7 +1076,7 @@ class Layer(Module):
             return
         tensors = [x for x in flatten(outputs) if isinstance(x, Tensor)]
         if not all(mask_of(x) is not None for x in tensors):
-            masks = self.compute_mask(first, mask)
+            masks = self.compute_mask(first_input, mask)
             if masks is not None:
                 for x, new_mask in zip(tensors, flatten(masks), strict=False):
                     if new_mask is not None and mask_of(x) is None:
@@ -1081,11 +1084,12 @@ class Layer(Module):
 
     # --- The place in a graph ----------------------------------------------------------------
 
-    def _nt_node(self, what: str) -> Node:
-        """The node of the first call in a graph; ``what`` names the missing value in the error."""
+    def _nt_node(self, attribute: str) -> Node:
+        """The node of the first call in a graph; ``attribute`` is the property that needs it."""
         if not self._nt_inbound_nodes:
             raise AttributeError(
-                f"The layer {self._nt_name} has never been called and thus has no defined {what}."
+                f"The layer {self._nt_name} has never been called and thus has no defined "
+                f"{attribute}."
             )
         node: Node = self._nt_inbound_nodes[0]
         return node

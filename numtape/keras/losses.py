@@ -239,11 +239,11 @@ class Loss:
         return f"{type(self).__name__}({options})"
 
 
-def _intersect(mask: Tensor | None, other: Tensor | None) -> Tensor | None:
+def _intersect(mask: Tensor | None, other_mask: Tensor | None) -> Tensor | None:
     """Return the intersection of two masks, each of which may be None."""
-    if mask is None or other is None:
-        return other if mask is None else mask
-    return logical_and(mask, other)
+    if mask is None or other_mask is None:
+        return other_mask if mask is None else mask
+    return logical_and(mask, other_mask)
 
 
 def _is_nested(x: object) -> bool:
@@ -734,10 +734,10 @@ class SparseCategoricalCrossentropy(LossFunction):
         return labels if keeps_ints and labels._spec.dtype.is_integer else self._nt_convert(labels)
 
     def _nt_mask(self, y_true: Any) -> Tensor | None:
-        ignored = self._nt_arguments["ignore_class"]
-        if ignored is None:
+        ignore_class = self._nt_arguments["ignore_class"]
+        if ignore_class is None:
             return None
-        counts = not_equal(self._nt_convert(y_true), float(ignored))
+        counts = not_equal(self._nt_convert(y_true), float(ignore_class))
         return counts[..., 0] if counts.ndim > 1 and counts.shape[-1] == 1 else counts
 
 
@@ -806,5 +806,5 @@ def get(identifier: LossLike) -> Any:
     result = globals().get(identifier) if isinstance(identifier, str) else None
     if identifier in __all__ and identifier not in ("get", "Loss") and result is not None:
         return result() if isinstance(result, type) else result
-    near = nearest(identifier, __all__)
-    raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{near}")
+    suggestion = nearest(identifier, __all__)
+    raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{suggestion}")

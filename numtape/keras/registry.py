@@ -86,8 +86,8 @@ def get_registered_name(obj: Callable[..., Any]) -> str:
       >>> tf.keras.utils.get_registered_name(tf.keras.layers.Dense)
       'Dense'
     """
-    known = inspect.isclass(obj) or inspect.isroutine(obj)
-    return (_NAMES.get(obj) if known else None) or str(obj.__name__)
+    can_be_registered = inspect.isclass(obj) or inspect.isroutine(obj)
+    return (_NAMES.get(obj) if can_be_registered else None) or str(obj.__name__)
 
 
 def get_registered_object(
@@ -127,13 +127,13 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
       ...     "halved" in tf.keras.utils.get_custom_objects()
       True
     """
-    before = dict(_OBJECTS)
+    previous_objects = dict(_OBJECTS)
     _OBJECTS.update(custom_objects or {})
     try:
         yield
     finally:
         _OBJECTS.clear()
-        _OBJECTS.update(before)
+        _OBJECTS.update(previous_objects)
 
 
 # Arguments of Keras that numtape lacks, with the values that have no effect and are dropped.
@@ -281,8 +281,10 @@ def nearest(provided: object, names: Iterable[str]) -> str:
     """Return a hint for an unknown name, as a sentence; empty if no name is similar."""
     import difflib
 
-    near = difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
-    return f" Did you mean {near[0]!r}?" if near else ""
+    close_matches = (
+        difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
+    )
+    return f" Did you mean {close_matches[0]!r}?" if close_matches else ""
 
 
 class ClassRegistry:
@@ -354,12 +356,12 @@ class ClassRegistry:
     def describe(self, obj: Configurable) -> dict[str, Any]:
         """Return the class and arguments of an object that has a method `get_config`."""
         name = type(obj).__name__
-        own = self.classes.get(name) is type(obj)
+        is_builtin = self.classes.get(name) is type(obj)
         return {
-            "module": self.module if own else type(obj).__module__,
+            "module": self.module if is_builtin else type(obj).__module__,
             "class_name": name,
             "config": obj.get_config(),
-            "registered_name": None if own else get_registered_name(type(obj)),
+            "registered_name": None if is_builtin else get_registered_name(type(obj)),
         }
 
     def deserialize(
@@ -370,7 +372,7 @@ class ClassRegistry:
         """Create an object from the result of `serialize`."""
         if config is None:
             return None
-        known = {**self.known, **get_custom_objects(), **(custom_objects or {})}
+        classes = {**self.known, **get_custom_objects(), **(custom_objects or {})}
         if isinstance(config, str):
             config = {"class_name": config, "config": {}}
         if not isinstance(config, dict) or not isinstance(config.get("class_name"), str):
@@ -380,12 +382,12 @@ class ClassRegistry:
             name = config["registered_name"]
         if name == "function" and isinstance(arguments, str):
             name, arguments = arguments, {}
-        result = known.get(name)
+        result = classes.get(name)
         if result is None and config.get("registered_name"):
             raise ValueError(
                 f"Could not locate class '{name}'. Make sure custom classes and functions are "
                 f"decorated with `@keras.saving.register_keras_serializable()`, and imported, or "
-                f"given in `custom_objects={{'{name}': {name}}}`.{nearest(name, known)}"
+                f"given in `custom_objects={{'{name}': {name}}}`.{nearest(name, classes)}"
             )
         if result is None:
             raise self._unknown(config)
@@ -420,10 +422,11 @@ def describe(
         text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
         names = [name for name in inspect.signature(obj).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]
-        missing = [name for name in names if name not in arguments]
-        if missing:
+        missing_names = [name for name in names if name not in arguments]
+        if missing_names:
             raise KeyError(
-                f"{obj.__qualname__}: describe {missing} in the dict that the decorator takes."
+                f"{obj.__qualname__}: describe {missing_names} in the dict that the decorator "
+                f"takes."
             )
         for name in names:
             lines += textwrap.wrap(

@@ -59,8 +59,8 @@ class Regularizer(Configured):
         raise NotImplementedError(f"{type(self).__name__} does not implement get_config()")
 
     def __repr__(self) -> str:
-        own = type(self).get_config is not Regularizer.get_config
-        return super().__repr__() if own else object.__repr__(self)
+        has_get_config = type(self).get_config is not Regularizer.get_config
+        return super().__repr__() if has_get_config else object.__repr__(self)
 
 
 def _check_factor(value: object, name: str) -> float:
@@ -184,9 +184,9 @@ class OrthogonalRegularizer(Regularizer):
             x = transpose(x)
         x = l2_normalize(x, 1)
         size = int(x.shape[0])
-        others = matmul(x, x, transpose_b=True) * (1.0 - eye(size, dtype=x.dtype))
+        off_diagonal = matmul(x, x, transpose_b=True) * (1.0 - eye(size, dtype=x.dtype))
         pairs = size * (size - 1.0) / 2.0
-        result: Tensor = reduce_sum(abs_(others)) * (0.5 * self.factor) / pairs
+        result: Tensor = reduce_sum(abs_(off_diagonal)) * (0.5 * self.factor) / pairs
         return result
 
     def get_config(self) -> dict[str, Any]:

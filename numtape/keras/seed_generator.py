@@ -31,15 +31,17 @@ class SeedGenerator:
 
     def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
         if seed is None:
-            derived = fresh_seed()
-            seed = secrets.randbits(63) if derived is None else derived
+            derived_seed = fresh_seed()
+            seed = secrets.randbits(63) if derived_seed is None else derived_seed
         if not isinstance(seed, int | np.integer):
             raise ValueError(
                 f"Argument `seed` must be an integer, or an instance of `SeedGenerator`. "
                 f"Received: seed={seed!r}"
             )
-        start = np.array([int(seed) % 2**63, 0])
-        self.state = Variable(start, trainable=False, name="seed_generator_state", dtype=int64)
+        initial_state = np.array([int(seed) % 2**63, 0])
+        self.state = Variable(
+            initial_state, trainable=False, name="seed_generator_state", dtype=int64
+        )
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name."""

@@ -260,8 +260,10 @@ def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     unknown, it is called twice with different sizes, and a size of the result that differs is
     unknown as well. Assignments to variables are undone.
     """
-    unknown = any(None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor))
-    results = [_call_with_zeros(function, args, kwargs, k) for k in range(1 + unknown)]
+    has_unknown_size = any(
+        None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor)
+    )
+    results = [_call_with_zeros(function, args, kwargs, k) for k in range(1 + has_unknown_size)]
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
         sizes = zip(x.shape, *(other.shape for other in others), strict=True)
@@ -282,7 +284,7 @@ def _call_with_zeros(
         return zeros(sizes, as_dtype(x.dtype))
 
     args, kwargs = map_structure(sample, (tuple(args), kwargs))
-    before, journal = local.journal, dict[int, tuple[Variable, Tensor]]()
+    previous_journal, journal = local.journal, dict[int, tuple[Variable, Tensor]]()
     local.journal = journal
     try:
         result = function(*args, **kwargs)
@@ -293,7 +295,7 @@ def _call_with_zeros(
             )
         return map_structure(as_tensor, result)
     finally:
-        local.journal = before
+        local.journal = previous_journal
         set_values([v for v, _ in journal.values()], [value for _, value in journal.values()])
 
 

@@ -128,17 +128,17 @@ class _KernelDerivative:
                 way=("Take differences of the gradient, or write it with operations on tensors."),
             )
         self._function, self._kernel, self._argnums = f, as_kernel(f), as_argnums(argnums)
-        wrapped: Any = self
-        functools.update_wrapper(wrapped, self._kernel.python_function)
+        wrapper: Any = self
+        functools.update_wrapper(wrapper, self._kernel.python_function)
 
     _constructor: Callable[..., Any]
     _description: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        by_name = not isinstance(self._function, FunctionType) or not is_self_contained(
+        is_by_name = not isinstance(self._function, FunctionType) or not is_self_contained(
             self._function
         )
-        return self._constructor, (self._function if by_name else self._kernel, self._argnums)
+        return self._constructor, (self._function if is_by_name else self._kernel, self._argnums)
 
     def __repr__(self) -> str:
         return f"<{self._description} of {self._kernel!r}>"

@@ -91,7 +91,7 @@ class Kernel:
         self._runs: dict[Any, Any] = {}
         self._call: Any = None
         self._watched: Any = None
-        self._most = -math.inf  # the largest size of arguments of short calls
+        self._max_number = -math.inf  # the largest size of arguments of short calls
         self._rule: FunctionType | None = None
         self._key: str | None = None  # identifies it in other processes
         self._sources: dict[str, tuple[str, list[str]]] | None = None  # until it is compiled
@@ -105,14 +105,14 @@ class Kernel:
         """
         if kwargs:
             return self._call_other(self._bind_arguments(args, kwargs))
-        most = self._most
+        max_number = self._max_number
         for x in args:  # arguments larger than those of all short calls may take long
             kind = type(x)
             if kind is ndarray:
-                if x.size > most:
+                if x.size > max_number:
                     break
             elif kind in _NUMBERS:
-                if x > most:
+                if x > max_number:
                     break
             elif kind in _TENSORS:
                 break
@@ -132,7 +132,7 @@ class Kernel:
         try:
             return self._watched(args)
         finally:
-            self._most = self._watched.most
+            self._max_number = self._watched.most
 
     def _written_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """Return the arguments that a call may write to, or None if that is unknown.
@@ -287,9 +287,9 @@ class Kernel:
             )
         if not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
             return args
-        bound = _signature(self.python_function).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
+        bound_arguments = _signature(self.python_function).bind(*args, **kwargs)
+        bound_arguments.apply_defaults()
+        return tuple(bound_arguments.arguments.values())
 
     def _program(self, kinds: Kinds, argnums: tuple[int, ...], several: bool = False) -> Any:
         for j in argnums:
@@ -319,10 +319,10 @@ class Kernel:
         try:
             return self._gradients[kinds, argnums]
         except KeyError:
-            numbers, single = _numbers(argnums, len(kinds))
+            numbers, is_single = _numbers(argnums, len(kinds))
             program = self._program(kinds, numbers)
             gradient = _call().Gradient(
-                program, numbers, single, self._fastmath, self._limit, self._by_numba
+                program, numbers, is_single, self._fastmath, self._limit, self._by_numba
             )
             return self._gradients.setdefault((kinds, argnums), gradient)
 
@@ -332,10 +332,10 @@ class Kernel:
         try:
             return self._jacobians[kinds, argnums]
         except KeyError:
-            numbers, single = _numbers(argnums, len(args))
+            numbers, is_single = _numbers(argnums, len(args))
             program = self._program(kinds, numbers, True)
             jacobian = importlib.import_module("numtape.core.loops.runtime.invoke").Jacobian(
-                program, numbers, single, self._fastmath, self._limit, self._by_numba
+                program, numbers, is_single, self._fastmath, self._limit, self._by_numba
             )
             return self._jacobians.setdefault((kinds, argnums), jacobian)
 
@@ -451,11 +451,11 @@ def as_argnums(argnums: Any) -> int | tuple[int, ...]:
 
 def _numbers(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], bool]:
     """Return the argument numbers, and whether ``argnums`` is a single number."""
-    requested = (argnums,) if isinstance(argnums, int) else argnums
-    for j in requested:
+    requested_numbers = (argnums,) if isinstance(argnums, int) else argnums
+    for j in requested_numbers:
         if not -count <= j < count:
             raise ValueError(f"argnums has {j}, but there are {count} arguments.")
-    numbers = tuple([j % count for j in requested])
+    numbers = tuple([j % count for j in requested_numbers])
     for k, j in enumerate(numbers):
         if j in numbers[:k]:
             raise ValueError(f"argnums has argument {j} twice.")

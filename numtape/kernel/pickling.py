@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST = 128  # maximum number of kernels that are found by their keys
 
-_known: dict[str, Any] = {}
+_kernels: dict[str, Any] = {}
 
 
 def is_self_contained(function: Callable[..., Any]) -> bool:
@@ -70,7 +70,7 @@ def restore_kernel(
     sources: dict[str, tuple[str, list[str]]],
 ) -> Any:
     """Return the kernel of a pickle: the existing one, or a new one."""
-    kernel = _known.get(key)
+    kernel = _kernels.get(key)
     if kernel is None:
         kernel = restore_function(cls, function, **options)
         if kernel._key is None:
@@ -89,8 +89,8 @@ def locate(kernel: Any) -> None:
         if not lines:
             continue
         if (
-            present := linecache.getlines(file)
-        ) and present != lines:  # another version of the file
+            current_lines := linecache.getlines(file)
+        ) and current_lines != lines:  # another version of the file
             file += f" ({hashlib.sha256(''.join(lines).encode()).hexdigest()[:16]})"
         if linecache.getlines(file) != lines:
             linecache.cache[file] = sum(map(len, lines)), None, lines, file
@@ -134,20 +134,20 @@ def _contents(x: object) -> Any:
 
 def _keep(key: str, kernel: Any) -> None:
     """Remember a kernel by its key; the least recently used ones are dropped."""
-    _known.pop(key, None)
-    _known[key] = kernel
-    for old in list(_known)[:-MOST]:
-        _known.pop(old, None)
+    _kernels.pop(key, None)
+    _kernels[key] = kernel
+    for old_key in list(_kernels)[:-MOST]:
+        _kernels.pop(old_key, None)
 
 
 def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
     """Yield a kernel's function and rule, and the functions they call that cannot be imported."""
-    waiting: list[Any] = [kernel]
+    pending: list[Any] = [kernel]
     visited = set()
-    while waiting:
-        function = waiting.pop()
+    while pending:
+        function = pending.pop()
         if type(function) is type(kernel):
-            waiting.append(function._rule)
+            pending.append(function._rule)
         function = getattr(function, "python_function", getattr(function, "py_func", function))
         if (
             not isinstance(function, types.FunctionType)
@@ -164,12 +164,12 @@ def _reachable_functions(kernel: Any) -> Iterator[types.FunctionType]:
                 values.append(cell.cell_contents)
             except ValueError:  # the cell is empty
                 pass
-        waiting += values
+        pending += values
         for value in values:  # functions in attributes of a class or another object
             if not isinstance(value, types.ModuleType):
                 attributes = getattr(value, "__dict__", {})
                 attributes = [attributes[name] for name in names if name in attributes]
-                waiting += [getattr(x, "__func__", x) for x in attributes]
+                pending += [getattr(x, "__func__", x) for x in attributes]
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

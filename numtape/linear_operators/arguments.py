@@ -54,8 +54,8 @@ def operators_of(values: Sequence[LinearOperator]) -> list[LinearOperator]:
         if not isinstance(value, LinearOperator):
             raise TypeError(f"Expected a LinearOperator. Found: {repr_of(value)}")
     if len({value.dtype for value in values}) > 1:
-        described = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
-        raise TypeError(f"Expected all operators to have the same dtype. Found: {described}")
+        descriptions = ", ".join(f"({x.name}, {x.dtype.name})" for x in values)
+        raise TypeError(f"Expected all operators to have the same dtype. Found: {descriptions}")
     return list(values)
 
 
@@ -68,16 +68,18 @@ def common_batch_shape(operators: list[LinearOperator], *shapes: Iterable[int]) 
         raise ValueError(f"Incompatible batch shapes: {', '.join(map(str, batches))}.") from None
 
 
-def hint(operator: LinearOperator, what: str, value: bool | None) -> bool | None:
+def hint(operator: LinearOperator, hint_name: str, value: bool | None) -> bool | None:
     """Combine a hint with that of an operator.
 
     Raises:
       ValueError: If they contradict each other.
     """
-    own: bool | None = getattr(operator, what)
-    if own is not None and value is not None and own != value:
-        raise ValueError(f"{what}={value} contradicts {operator.name}, which has {own}.")
-    return own if value is None else value
+    operator_hint: bool | None = getattr(operator, hint_name)
+    if operator_hint is not None and value is not None and operator_hint != value:
+        raise ValueError(
+            f"{hint_name}={value} contradicts {operator.name}, which has {operator_hint}."
+        )
+    return operator_hint if value is None else value
 
 
 def broadcast_batches(parts: list[Tensor]) -> list[Tensor]:

@@ -177,9 +177,11 @@ class LinearOperator:
         """Return an identity matrix to multiply this operator by."""
         return eye(self.domain_dimension, dtype=self._dtype)
 
-    def _needs_square(self, what: str) -> None:
+    def _needs_square(self, operation: str) -> None:
         if not self._square:
-            raise NotImplementedError(f"{what} requires a square matrix, got shape {self._shape}.")
+            raise NotImplementedError(
+                f"{operation} requires a square matrix, got shape {self._shape}."
+            )
 
     def matmul(
         self, x: TensorLike | LinearOperator, adjoint: bool = False, adjoint_arg: bool = False

@@ -97,16 +97,17 @@ class LinearOperatorKronecker(LinearOperator):
         )
 
 
-def _swap_indices(x: Tensor, first: int, second: int) -> Tensor:
+def _swap_indices(x: Tensor, first_size: int, second_size: int) -> Tensor:
     """Swap the two indices of rows, from (..., first, second * k) to (..., second, first * k)."""
     batch_shape, k = (
         tuple(x.shape[:-2]),
-        int(x._spec.size // max(1, _size(x.shape[:-2]) * first * second)),
+        int(x._spec.size // max(1, _size(x.shape[:-2]) * first_size * second_size)),
     )
-    x = reshape(x, (*batch_shape, first, second, k))
+    x = reshape(x, (*batch_shape, first_size, second_size, k))
     n = len(batch_shape)
     return reshape(
-        transpose_if_needed(x, (*range(n), n + 1, n, n + 2)), (*batch_shape, second, first * k)
+        transpose_if_needed(x, (*range(n), n + 1, n, n + 2)),
+        (*batch_shape, second_size, first_size * k),
     )
 
 
@@ -121,12 +122,14 @@ def _apply_factors(
     operators: list[LinearOperator], sizes: list[int], method: str, x: Tensor, adjoint: bool
 ) -> Tensor:
     """Apply a method of each Kronecker factor in turn to its index of the rows."""
-    first, size = operators[0], sizes[0]
+    first_factor, size = operators[0], sizes[0]
     if len(operators) == 1:
-        result: Tensor = getattr(first, method)(x, adjoint)
+        result: Tensor = getattr(first_factor, method)(x, adjoint)
         return result
     other_size, columns = _size(sizes[1:]), int(x.shape[-1])
-    y = getattr(first, method)(reshape(x, (*x.shape[:-2], size, other_size * columns)), adjoint)
+    y = getattr(first_factor, method)(
+        reshape(x, (*x.shape[:-2], size, other_size * columns)), adjoint
+    )
     rows = int(y.shape[-2])
     y = _apply_factors(
         operators[1:], sizes[1:], method, _swap_indices(y, rows, other_size), adjoint

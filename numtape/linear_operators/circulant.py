@@ -107,11 +107,11 @@ class LinearOperatorCirculant(LinearOperator):
           >>> tf.linalg.LinearOperatorCirculant([2.0, 0.0]).convolution_kernel().numpy()
           array([1.+0.j, 1.+0.j], dtype=complex64)
         """
-        return self._as_rows(_BACK[self._depth](self._wide(self._spectrum)))  # type: ignore[misc]
+        return self._as_rows(_BACK[self._depth](self._to_complex(self._spectrum)))  # type: ignore[misc]
 
-    def _wide(self, x: Tensor) -> Tensor:
-        wide = self.dtype.name in ("float64", "complex128")
-        return elementwise.cast(x, "complex128" if wide else "complex64")
+    def _to_complex(self, x: Tensor) -> Tensor:
+        is_double = self.dtype.name in ("float64", "complex128")
+        return elementwise.cast(x, "complex128" if is_double else "complex64")
 
     def _as_rows(self, x: Tensor) -> Tensor:
         return elementwise.cast(x if self.dtype.is_complex else real(x), self.dtype)
@@ -119,7 +119,9 @@ class LinearOperatorCirculant(LinearOperator):
     def _through(self, x: Tensor, factor: Tensor) -> Tensor:
         """Transform columns, multiply by ``factor``, and transform back."""
         rank = x.ndim
-        rows = movement.transpose_if_needed(self._wide(x), (*range(rank - 2), rank - 1, rank - 2))
+        rows = movement.transpose_if_needed(
+            self._to_complex(x), (*range(rank - 2), rank - 1, rank - 2)
+        )
         rows = movement.reshape(rows, (*rows.shape[:-1], *self._block))
         # Insert the axis of columns before the transformed axes.
         factor = movement.expand_dims(factor, -1 - self._depth)
@@ -132,7 +134,7 @@ class LinearOperatorCirculant(LinearOperator):
         )
 
     def _factor(self, adjoint: bool) -> Tensor:
-        spectrum = self._wide(self._spectrum)
+        spectrum = self._to_complex(self._spectrum)
         return conj(spectrum) if adjoint else spectrum
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
@@ -154,13 +156,13 @@ class LinearOperatorCirculant(LinearOperator):
         return movement.reshape(self._spectrum, (*self.batch_shape, self.domain_dimension))
 
     def _diag_part(self) -> Tensor:
-        mean = reduction.reduce_mean(self._wide(self._flat()), -1, True)
+        mean = reduction.reduce_mean(self._to_complex(self._flat()), -1, True)
         return self._as_rows(
             movement.broadcast_to(mean, (*self.batch_shape, self.domain_dimension))
         )
 
     def _determinant(self) -> Tensor:
-        return self._as_rows(self._wide(reduction.reduce_prod(self._flat(), -1)))
+        return self._as_rows(self._to_complex(reduction.reduce_prod(self._flat(), -1)))
 
     def _log_abs_determinant(self) -> Tensor:
         return elementwise.cast(log_abs(self._flat()), self.dtype)

@@ -47,15 +47,15 @@ class LinearOperatorDiag(LinearOperator):
         name: str = "LinearOperatorDiag",
     ) -> None:
         self._diag = check_tensor(diag, 1, "diag")
-        real = self._diag.dtype.is_floating
-        if (real and is_self_adjoint is False) or is_square is False:
+        is_real = self._diag.dtype.is_floating
+        if (is_real and is_self_adjoint is False) or is_square is False:
             raise ValueError("A real diagonal operator is always self adjoint and square.")
         n = self._diag.shape[-1]
         super().__init__(
             self._diag.dtype,
             (*self._diag.shape[:-1], n, n),
             is_non_singular,
-            True if real else is_self_adjoint,
+            True if is_real else is_self_adjoint,
             is_positive_definite,
             True,
             name,

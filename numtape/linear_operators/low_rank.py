@@ -73,20 +73,24 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         else:
             self._d = check_tensor(diag_update, 1, "diag_update", self._base.dtype)
         self._positive_update = is_diag_update_positive
-        expected = (self._base.range_dimension, k), (self._base.domain_dimension, k)
-        if (tuple(self._u.shape[-2:]), tuple(self._v.shape[-2:])) != expected or (
+        expected_shapes = (self._base.range_dimension, k), (self._base.domain_dimension, k)
+        if (tuple(self._u.shape[-2:]), tuple(self._v.shape[-2:])) != expected_shapes or (
             self._d is not None and self._d.shape[-1] != k
         ):
             raise ValueError(
                 f"Incompatible shapes: base_operator {self._base.shape}, u {self._u.shape}, v "
                 f"{self._v.shape}, diag_update {None if self._d is None else self._d.shape}."
             )
-        real = not self._base.dtype.is_complex
-        same = v is None and self._base.is_self_adjoint and (real or self._d is None)
-        if same and is_self_adjoint is None:
+        is_real = not self._base.dtype.is_complex
+        is_hermitian_update = (
+            v is None and self._base.is_self_adjoint and (is_real or self._d is None)
+        )
+        if is_hermitian_update and is_self_adjoint is None:
             is_self_adjoint = True
-        positive = same and self._base.is_positive_definite and is_diag_update_positive
-        if positive and is_positive_definite is None:
+        is_positive = (
+            is_hermitian_update and self._base.is_positive_definite and is_diag_update_positive
+        )
+        if is_positive and is_positive_definite is None:
             is_positive_definite = True
         shapes = [self._u.shape[:-2], self._v.shape[:-2]]
         if self._d is not None:
@@ -160,16 +164,18 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def _capacitance(self, adjoint: bool) -> tuple[Tensor, Tensor]:
         """Return ``inv(diag(d)) + adjoint(v) @ inv(base) @ u``, and ``inv(base) @ u``."""
         left, right = self._sides(adjoint)
-        solved = self._base._solve(left, adjoint)
+        solution = self._base._solve(left, adjoint)
         ones = self._u[..., 0, :] * 0 + 1
         d = ones if self._d is None else 1 / (conj(self._d) if adjoint else self._d)
-        return diagonal_matrix(d) + matmul(right, solved, adjoint_a=True), solved
+        return diagonal_matrix(d) + matmul(right, solution, adjoint_a=True), solution
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
         capacitance, columns = self._capacitance(adjoint)
-        first = self._base._solve(rhs, adjoint)
-        met = matmul(self._sides(adjoint)[1], first, adjoint_a=True)
-        return first - matmul(columns, solve(*broadcast_batches(capacitance, met, "MatrixSolve")))
+        base_solution = self._base._solve(rhs, adjoint)
+        projection = matmul(self._sides(adjoint)[1], base_solution, adjoint_a=True)
+        return base_solution - matmul(
+            columns, solve(*broadcast_batches(capacitance, projection, "MatrixSolve"))
+        )
 
     def _determinant(self) -> Tensor:
         determinant = self._base._determinant() * det(self._capacitance(False)[0])
@@ -180,8 +186,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         )
 
     def _log_abs_determinant(self) -> Tensor:
-        small = slogdet(self._capacitance(False)[0]).log_abs_determinant
-        total = self._base._log_abs_determinant() + small
+        capacitance_term = slogdet(self._capacitance(False)[0]).log_abs_determinant
+        total = self._base._log_abs_determinant() + capacitance_term
         if self._d is None:
             return total
         return total + LinearOperatorDiag(self._d).log_abs_determinant()

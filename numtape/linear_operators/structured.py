@@ -92,8 +92,8 @@ class LinearOperatorToeplitz(LinearOperator):
         col, row = (movement.broadcast_to(x, shape_) for x in (self._col, self._row))
         # The values of the diagonals, from the lower left to the upper right corner.
         edge = concat([reverse(col, [-1]), row[..., 1:]], -1)
-        places = np.arange(n) - np.arange(n)[:, None] + n - 1
-        return gather(edge, places.astype(np.int32), axis=-1)
+        indices = np.arange(n) - np.arange(n)[:, None] + n - 1
+        return gather(edge, indices.astype(np.int32), axis=-1)
 
     def _diag_part(self) -> Tensor:
         return movement.broadcast_to(self._col[..., :1], (*self.batch_shape, self.domain_dimension))
@@ -136,10 +136,10 @@ class LinearOperatorTridiag(LinearOperator):
         self._packed = check_tensor(
             packed_diagonals(diagonals, diagonals_format, "LinearOperatorTridiag"), 2, "diagonals"
         )
-        *lead, _, n = self._packed.shape
+        *batch_shape, _, n = self._packed.shape
         super().__init__(
             self._packed.dtype,
-            (*lead, n, n),
+            (*batch_shape, n, n),
             is_non_singular,
             is_self_adjoint,
             is_positive_definite,
@@ -158,11 +158,13 @@ class LinearOperatorTridiag(LinearOperator):
         return self._format
 
     def _matmul(self, x: Tensor, adjoint: bool) -> Tensor:
-        packed = self._packed
+        diagonals = self._packed
         if adjoint:
-            above, main, below = (conj(d) for d in unstack(packed, axis=-2))
-            packed = stack([roll(below, -1, -1), main, roll(above, 1, -1)], axis=-2)
-        return tridiagonal_product(packed, x)
+            superdiagonal, main, subdiagonal = (conj(d) for d in unstack(diagonals, axis=-2))
+            diagonals = stack(
+                [roll(subdiagonal, -1, -1), main, roll(superdiagonal, 1, -1)], axis=-2
+            )
+        return tridiagonal_product(diagonals, x)
 
     def _solve(self, rhs: Tensor, adjoint: bool) -> Tensor:
         return tridiagonal_solution(self._packed, rhs, adjoint)

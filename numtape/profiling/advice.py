@@ -53,24 +53,24 @@ def _tracing_advice(measurements: Measurements) -> Iterator[str]:
         if f.recorded >= 5 and 2 * f.recorded >= f.calls and not f.reason:
             if len(f.shapes) > 1:
                 shapes = "; ".join(", ".join(map(str, s)) or "none" for s in f.shapes[:3])
-                why = (
+                reason = (
                     f"the shapes of its arguments change ({shapes}; ...). Pad them to a few "
                     f"lengths, or drop the last short batch"
                 )
             else:
-                why = (
+                reason = (
                     "its arguments or the state it reads, besides tensors, change. Pass changing "
                     "numbers as tensors, and keep counters in a Variable"
                 )
             yield (
                 f"{place(f.line)}: {f.name} was recorded {f.recorded} times in {f.calls} calls: "
-                f"{why}."
+                f"{reason}."
             )
 
 
 def _evaluations(measurements: Measurements) -> Iterator[str]:
     for line, evaluations in measurements.evaluations.items():
-        count, work = evaluations.with_work, evaluations.work
+        count, work = evaluations.computing_reads, evaluations.work
         if count >= OFTEN and work < LITTLE * count:
             yield (
                 f"{place(line)}: {count} reads of a value (float(), .numpy(), print, if), "
@@ -103,7 +103,7 @@ def _eager(measurements: Measurements) -> Iterator[str]:
     clock = measurements.clock
     rows = sum(measurements.eager_ops.values())
     python = sum(
-        count.nanoseconds for key, count in clock.counts.items() if key.how == PYTHON and key.what
+        count.nanoseconds for key, count in clock.counts.items() if key.kind == PYTHON and key.op
     )
     loop = any(count >= OFTEN for count in measurements.optimizer_steps.values())
     if rows >= MANY and python > 0.3 * clock.total and not loop:
@@ -117,26 +117,30 @@ def _eager(measurements: Measurements) -> Iterator[str]:
 def _host(measurements: Measurements) -> Iterator[str]:
     counts = measurements.clock.counts
     for key, count in counts.items():
-        if key.how == HOST and count.nanoseconds >= SHARE * measurements.clock.total:
+        if key.kind == HOST and count.nanoseconds >= SHARE * measurements.clock.total:
             yield (
-                f"{place(key.line)}: {key.what} is computed by NumPy or SciPy, "
+                f"{place(key.line)}: {key.op} is computed by NumPy or SciPy, "
                 f"{count.calls} time{'s' * (count.calls != 1)}. Take it out of the loop if its "
                 f"operands do not change, or batch the calls: one call for a batch is faster."
             )
 
 
 def _floats(measurements: Measurements) -> Iterator[str]:
-    small, large = measurements.float_elements["float32"], measurements.float_elements["float64"]
+    float32_elements, float64_elements = (
+        measurements.float_elements["float32"],
+        measurements.float_elements["float64"],
+    )
     if measurements.casts:
         line, count = measurements.casts.most_common(1)[0]
         yield (
             f"{place(line)}: {count} conversions between float32 and float64. Use one dtype "
             f"from the source on (dtype=tf.float32, .astype(np.float32))."
         )
-    elif min(small, large) > 0.1 * (small + large):
+    elif min(float32_elements, float64_elements) > 0.1 * (float32_elements + float64_elements):
+        share = 100 * float64_elements // (float32_elements + float64_elements)
         yield (
-            f"{100 * large // (small + large)} % of the floats computed are float64, the others "
-            f"float32: float64 takes twice the memory and time. Use one dtype."
+            f"{share} % of the floats computed are float64, the others float32: float64 takes "
+            f"twice the memory and time. Use one dtype."
         )
 
 

@@ -21,13 +21,13 @@ class Key(NamedTuple):
 
     Attributes:
       line: The line of the program, ``file:number``, or "" for none.
-      what: The op, or "".
-      how: The kind of work, or the kind of kernel that computed the op.
+      op: The op, or "".
+      kind: The kind of work, or the kind of kernel that computed the op.
     """
 
     line: str
-    what: str
-    how: str
+    op: str
+    kind: str
 
 
 @dataclass(slots=True)
@@ -44,15 +44,15 @@ class Clock:
 
     Attributes:
       counts: The counts, by key.
-      own: Nanoseconds of overhead.
+      overhead: Nanoseconds of overhead.
       total: Nanoseconds from start to end; 0 until `end`.
     """
 
     def __init__(self) -> None:
         self.counts: dict[Key, Count] = {}
-        self.own = 0
+        self.overhead = 0
         self.total = 0
-        self.begun: list[Key] = []  # open blocks, innermost last
+        self.open_blocks: list[Key] = []  # open blocks, innermost last
         self._thread = threading.get_ident()
         self._any = False  # whether anything was counted
         self._start = self._last = perf_counter_ns()
@@ -70,57 +70,57 @@ class Clock:
         count.calls += calls
         count.bytes += size
 
-    def reach(self, line: str, what: str = "") -> None:
+    def reach(self, line: str, op: str = "") -> None:
         """Attribute the time since the last event to a line that recorded an op."""
         now = perf_counter_ns()
-        begun = self.begun[-1] if self.begun else None
-        if begun is not None:
-            self.count(Key(line, what, begun.how), now - self._last, 1)
+        block = self.open_blocks[-1] if self.open_blocks else None
+        if block is not None:
+            self.count(Key(line, op, block.kind), now - self._last, 1)
         else:
             # The time before the first event is that of imports and of reading data.
-            self.count(Key(line if self._any else "", what, PYTHON), now - self._last, 1)
+            self.count(Key(line if self._any else "", op, PYTHON), now - self._last, 1)
         self._any = True
         self._resume(now)
 
     @contextmanager
-    def during(self, how: str, line: str) -> Iterator[None]:
-        """Count the block's time as kind ``how``, for the enclosing block's line or ``line``."""
+    def during(self, kind: str, line: str) -> Iterator[None]:
+        """Count the block's time as ``kind``, for the enclosing block's line or ``line``."""
         now = perf_counter_ns()
-        around = self.begun[-1] if self.begun else None
-        key = Key(around.line if around is not None and around.line else line, "", how)
-        self.count(around or Key(key.line if self._any else "", "", PYTHON), now - self._last)
+        enclosing = self.open_blocks[-1] if self.open_blocks else None
+        key = Key(enclosing.line if enclosing is not None and enclosing.line else line, "", kind)
+        self.count(enclosing or Key(key.line if self._any else "", "", PYTHON), now - self._last)
         self._any = True
-        self.begun.append(key)
+        self.open_blocks.append(key)
         self._resume(now)
         try:
             yield
         finally:
             now = perf_counter_ns()
             self.count(key, now - self._last, 1)
-            self.begun.pop()
+            self.open_blocks.pop()
             self._resume(now)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Count the block's time as overhead, except what `spent` reports."""
         now = perf_counter_ns()
-        key = self.begun[-1] if self.begun else Key("", "", PYTHON)
+        key = self.open_blocks[-1] if self.open_blocks else Key("", "", PYTHON)
         self.count(key, now - self._last)
         self._resume(now)
         try:
             yield
         finally:
             now = perf_counter_ns()
-            self.own += now - self._last
+            self.overhead += now - self._last
             self._last = now
 
     def spent(self, nanoseconds: int) -> None:
         """Subtract from the overhead time that the caller counts for other keys."""
-        self.own -= nanoseconds
+        self.overhead -= nanoseconds
 
     def _resume(self, since: int) -> None:
         self._last = now = perf_counter_ns()
-        self.own += now - since
+        self.overhead += now - since
 
     def end(self) -> None:
         """Stop the clock."""

@@ -61,8 +61,8 @@ class Hooks:
 
     def enter(self) -> None:
         """Install the hooks."""
-        for owner, name, how in TIMED:
-            self._put(owner, name, self._time_calls(getattr(owner, name), how))
+        for owner, name, kind in TIMED:
+            self._put(owner, name, self._time_calls(getattr(owner, name), kind))
         self._put(Sweeper, "run", self._sweep(Sweeper.run))
         for name in ("evaluate", "evaluate_on_device"):
             self._put(Log, name, self._look(getattr(Log, name)))
@@ -86,14 +86,14 @@ class Hooks:
         self.before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
-    def _time_calls(self, function: Callable[..., Any], how: str) -> Any:
+    def _time_calls(self, function: Callable[..., Any], kind: str) -> Any:
         clock = self.measurements.clock
 
         @functools.wraps(function)
         def time(*args: Any, **kwargs: Any) -> Any:
             if not clock.is_own_thread():
                 return function(*args, **kwargs)
-            with clock.during(how, "" if clock.begun else caller()):
+            with clock.during(kind, "" if clock.open_blocks else caller()):
                 return function(*args, **kwargs)
 
         return time
@@ -122,10 +122,10 @@ class Hooks:
         def timed_look(log: Log, tensor: Tensor) -> Any:
             if not clock.is_own_thread():
                 return look(log, tensor)
-            line, before = caller(), measurements.work
+            line, work_before = caller(), measurements.work
             with clock.during(LOOKING, line):
                 value = look(log, tensor)
-            measurements.record_evaluation(line, measurements.work - before)
+            measurements.record_evaluation(line, measurements.work - work_before)
             return value
 
         return timed_look
@@ -141,13 +141,15 @@ class Hooks:
                 if tree not in self.trees:
                     self.trees.put(tree, True)
                     tree.holds = self._time_calls(tree.guards.holds, GUARDS)
-            before = calls.limit.recording_count
+            count_before = calls.limit.recording_count
             try:
                 with clock.during(REPLAYING, caller()):
                     return call(calls, leaves)
             finally:
                 with clock.aside():
-                    measurements.record_call(calls, leaves, calls.limit.recording_count - before)
+                    measurements.record_call(
+                        calls, leaves, calls.limit.recording_count - count_before
+                    )
 
         return call_cell
 

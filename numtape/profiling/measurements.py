@@ -57,12 +57,12 @@ class Evaluations:
 
     Attributes:
       calls: The number of reads.
-      with_work: The number of reads that computed something.
+      computing_reads: The number of reads that computed something.
       work: The number of computed elements.
     """
 
     calls: int = 0
-    with_work: int = 0
+    computing_reads: int = 0
     work: int = 0
 
 
@@ -112,13 +112,13 @@ class Measurements:
             self.eager_ops[line] += 1
         spec = tensor._spec
         if op in INDEXING_OPS and spec.size <= 1:
-            of = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].size
-            if of > 1:
+            operand_size = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].size
+            if operand_size > 1:
                 self.element_reads[line] += 1
-                self.array_sizes[line] = max(self.array_sizes.get(line, 0), of)
+                self.array_sizes[line] = max(self.array_sizes.get(line, 0), operand_size)
         elif op == "Cast" and spec.dtype.name in ("float32", "float64"):
-            before = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].dtype.name
-            if before in ("float32", "float64") and before != spec.dtype.name:
+            operand_dtype = SPECS.specs[log.spec[next(iter(operands(log, tensor._row)))]].dtype.name
+            if operand_dtype in ("float32", "float64") and operand_dtype != spec.dtype.name:
                 self.casts[line] += 1
 
     def record_elements(self, row: Row) -> None:
@@ -130,28 +130,29 @@ class Measurements:
         """Count a value read that computed ``work`` elements."""
         evaluations = self.evaluations.setdefault(line, Evaluations())
         evaluations.calls += 1
-        evaluations.with_work += work > 0
+        evaluations.computing_reads += work > 0
         evaluations.work += work
 
-    def record_call(self, calls: Any, leaves: Any, recorded: int) -> None:
+    def record_call(self, calls: Any, leaves: Any, recording_count: int) -> None:
         """Count a call of a function, and its recordings."""
         _, value = self.functions.get(id(calls.limit), (None, None))
         if value is None:
             function = calls.function
             code = getattr(function, "__code__", None)
-            own = getattr(function, "__module__", "").startswith("numtape.")  # e.g. a train step
+            # Such as a train step.
+            is_internal = getattr(function, "__module__", "").startswith("numtape.")
             line = (
                 caller()
-                if own
+                if is_internal
                 else (f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "")
             )
             name = getattr(function, "__qualname__", type(function).__name__)
             value = ProfiledFunction(name.rpartition("<locals>.")[2], line)
             self.functions[id(calls.limit)] = calls.limit, value
         value.calls += 1
-        value.recorded += recorded
+        value.recorded += recording_count
         value.reason = value.reason or calls.reason
-        if recorded and len(value.shapes) < EXAMPLES:
+        if recording_count and len(value.shapes) < EXAMPLES:
             shapes = tuple(tuple(leaf._spec.shape) for leaf in leaves)
             if shapes not in value.shapes:
                 value.shapes.append(shapes)
@@ -185,28 +186,30 @@ class Measurements:
         self.work += plan.work
         self.sweeps += 1
         buffer_bytes = sum(spec.size * spec.dtype.size for _, spec in plan.buffers)
-        scratch = plan.arena + plan.scratch + plan.partials
-        self.buffer_bytes = max(self.buffer_bytes, max(log.bytes, buffer_bytes) + scratch)
+        scratch_bytes = plan.arena + plan.scratch + plan.partials
+        self.buffer_bytes = max(self.buffer_bytes, max(log.bytes, buffer_bytes) + scratch_bytes)
         columns = log.columns
         size = sum(getattr(columns, name).nbytes for name in columns.NAMES) + log.extra.nbytes
         self.log_bytes = max(self.log_bytes, size)
-        for took, shares in zip(nanoseconds, self._shares(log, plan, line), strict=True):
+        for group_nanoseconds, shares in zip(
+            nanoseconds, self._shares(log, plan, line), strict=True
+        ):
             for key, part, calls, size in shares:
-                self.clock.count(key, round(part * took), calls, size)
+                self.clock.count(key, round(part * group_nanoseconds), calls, size)
 
     def _shares(self, log: Log, plan: Plan, line: str) -> list[list[tuple[Key, float, int, int]]]:
         """Return, for each group, its keys with their share of the time, rows and bytes."""
         lines = getattr(log.tensors, "lines", {})
-        known = self._plans.get(id(plan))
-        if known is not None and known[0] is plan and known[1] is lines:
-            return known[2]  # type: ignore[no-any-return]
-        ordered = sorted(lines)
+        cached = self._plans.get(id(plan))
+        if cached is not None and cached[0] is plan and cached[1] is lines:
+            return cached[2]  # type: ignore[no-any-return]
+        sorted_rows = sorted(lines)
         shares = []
         for group in groups_of(log, plan):
             sums: dict[Key, list[Any]] = {}
             for row in group:
                 self.record_elements(row)
-                key = Key(_line(row, lines, ordered, line), row.op, row.how)
+                key = Key(_line(row, lines, sorted_rows, line), row.op, row.kind)
                 entry = sums.setdefault(key, [0.0, 0, 0])
                 entry[0] += row.part
                 entry[1] += 1
@@ -218,10 +221,10 @@ class Measurements:
         return shares
 
 
-def _line(row: Row, lines: dict[int, str], ordered: list[int], line: str) -> str:
+def _line(row: Row, lines: dict[int, str], sorted_rows: list[int], line: str) -> str:
     """Return a row's line, or that of the next row with one: gradients append many rows at once."""
     value = lines.get(row.row)
     if value is not None:
         return value
-    at = bisect_left(ordered, row.row)
-    return lines[ordered[at]] if at < len(ordered) else line
+    position = bisect_left(sorted_rows, row.row)
+    return lines[sorted_rows[position]] if position < len(sorted_rows) else line

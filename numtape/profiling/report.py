@@ -34,35 +34,35 @@ class Bar(NamedTuple):
 
     Attributes:
       line: The line of the program.
-      what: The op; "" for other work.
-      how: The kind of kernel, or the kind of work.
-      counted: The counts.
+      op: The op; "" for other work.
+      kind: The kind of kernel, or the kind of work.
+      counts: The counts.
     """
 
     line: str
-    what: str
-    how: str
-    counted: Count
+    op: str
+    kind: str
+    counts: Count
 
 
 def bars(measurements: Measurements) -> list[Bar]:
     """Return the counts by line and op, slowest first; recording is counted by line only."""
     counts: dict[tuple[str, str, str], Count] = defaultdict(Count)
     for key, count in measurements.clock.counts.items():
-        swept = key.how in (LOOP, LANES, ARRAY, HOST, COPY)
-        one = counts[key.line, key.what if swept else "", key.how]
-        one.nanoseconds += count.nanoseconds
-        one.calls += count.calls
-        one.bytes += count.bytes
+        is_swept = key.kind in (LOOP, LANES, ARRAY, HOST, COPY)
+        total = counts[key.line, key.op if is_swept else "", key.kind]
+        total.nanoseconds += count.nanoseconds
+        total.calls += count.calls
+        total.bytes += count.bytes
     bar_list = [Bar(*key, count) for key, count in counts.items()]
-    return sorted(bar_list, key=lambda bar: (-bar.counted.nanoseconds, bar[:3]))
+    return sorted(bar_list, key=lambda bar: (-bar.counts.nanoseconds, bar[:3]))
 
 
 def parts(measurements: Measurements) -> dict[str, int]:
     """Return nanoseconds by kind of work."""
     times = dict.fromkeys(PARTS, 0)
     for key, count in measurements.clock.counts.items():
-        times[key.how if key.how in times else SWEEPING] += count.nanoseconds
+        times[key.kind if key.kind in times else SWEEPING] += count.nanoseconds
     return times
 
 
@@ -70,17 +70,17 @@ def data(measurements: Measurements) -> dict[str, Any]:
     """Return all results as plain numbers and strings."""
     clock = measurements.clock
     return {
-        "seconds": (clock.total - clock.own) / 1e9,
-        "profiler": clock.own / 1e9,
+        "seconds": (clock.total - clock.overhead) / 1e9,
+        "profiler": clock.overhead / 1e9,
         "parts": {name: n / 1e9 for name, n in parts(measurements).items()},
         "lines": [
             {
                 "line": bar.line,
-                "op": bar.what,
-                "how": bar.how,
-                "seconds": bar.counted.nanoseconds / 1e9,
-                "calls": bar.counted.calls,
-                "bytes": bar.counted.bytes,
+                "op": bar.op,
+                "how": bar.kind,
+                "seconds": bar.counts.nanoseconds / 1e9,
+                "calls": bar.counts.calls,
+                "bytes": bar.counts.bytes,
             }
             for bar in bars(measurements)
         ],
@@ -103,16 +103,18 @@ def data(measurements: Measurements) -> dict[str, Any]:
 def report(measurements: Measurements, top: int) -> str:
     """Return the results as a text table."""
     clock = measurements.clock
-    total = max(clock.total - clock.own, 1)
-    lines = [f"{seconds(total)} in total, plus {seconds(clock.own)} of overhead", ""]
-    for name, spent in parts(measurements).items():
-        if spent:
-            lines.append(f"{seconds(spent):>9} {100 * spent / total:4.0f} %  {PARTS[name]}")
+    total = max(clock.total - clock.overhead, 1)
+    lines = [f"{seconds(total)} in total, plus {seconds(clock.overhead)} of overhead", ""]
+    for name, nanoseconds in parts(measurements).items():
+        if nanoseconds:
+            lines.append(
+                f"{seconds(nanoseconds):>9} {100 * nanoseconds / total:4.0f} %  {PARTS[name]}"
+            )
     bar_list = bars(measurements)
     lines += ["", *align(_table(bar_list, top, total), right=4)]
     if len(bar_list) > top:
-        rest = sum(bar.counted.nanoseconds for bar in bar_list[top:])
-        lines.append(f"{seconds(rest)} more in {len(bar_list) - top} others")
+        remaining = sum(bar.counts.nanoseconds for bar in bar_list[top:])
+        lines.append(f"{seconds(remaining)} more in {len(bar_list) - top} others")
     lines += [
         "",
         f"peak memory: {size(measurements.log_bytes)} of log, "
@@ -131,7 +133,7 @@ def report(measurements: Measurements, top: int) -> str:
         ]
     suggestions = advice(measurements)
     if suggestions:
-        lines += ["", "Suggested changes:", *(f"- {one}" for one in suggestions)]
+        lines += ["", "Suggested changes:", *(f"- {suggestion}" for suggestion in suggestions)]
     return "\n".join(lines)
 
 
@@ -139,26 +141,26 @@ def _table(bar_list: Sequence[Bar], top: int, total: int) -> list[tuple[str, ...
     """Return a row for each line of the program with its total, followed by its parts."""
     totals: dict[str, int] = defaultdict(int)
     for bar in bar_list:
-        totals[bar.line] += bar.counted.nanoseconds
+        totals[bar.line] += bar.counts.nanoseconds
     bars_of_line: dict[str, list[Bar]] = defaultdict(list)
     for bar in bar_list[:top]:
         bars_of_line[bar.line].append(bar)
     table: list[tuple[str, ...]] = [("time", "part", "calls", "buffers", "line and work")]
     for line in sorted(bars_of_line, key=lambda line: -totals[line]):
-        named = f"{place(line)}  {source(line)}" if line else NOWHERE
+        label = f"{place(line)}  {source(line)}" if line else NOWHERE
         table.append(
-            (seconds(totals[line]), f"{100 * totals[line] / total:.0f} %", "", "", named.rstrip())
+            (seconds(totals[line]), f"{100 * totals[line] / total:.0f} %", "", "", label.rstrip())
         )
         for bar in bars_of_line[line]:
-            counted, what = bar.counted, f"{bar.what}, " if bar.what else ""
-            bytes_ = size(counted.bytes) if counted.bytes else ""
+            count, op_prefix = bar.counts, f"{bar.op}, " if bar.op else ""
+            bytes_ = size(count.bytes) if count.bytes else ""
             table.append(
                 (
-                    seconds(counted.nanoseconds),
+                    seconds(count.nanoseconds),
                     "",
-                    str(counted.calls),
+                    str(count.calls),
                     bytes_,
-                    f"    {what}{bar.how}",
+                    f"    {op_prefix}{bar.kind}",
                 )
             )
     return table
@@ -224,9 +226,9 @@ FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
 def picture(measurements: Measurements, top: int) -> str:
     """Return the SVG of the ``top`` longest bars."""
     clock = measurements.clock
-    total = max(clock.total - clock.own, 1)
-    shown_bars = [bar for bar in bars(measurements)[:top] if bar.counted.nanoseconds > 0]
-    most = max((bar.counted.nanoseconds for bar in shown_bars), default=1)
+    total = max(clock.total - clock.overhead, 1)
+    shown_bars = [bar for bar in bars(measurements)[:top] if bar.counts.nanoseconds > 0]
+    longest = max((bar.counts.nanoseconds for bar in shown_bars), default=1)
     width, height = SIDE + LONGEST + 250, 64 + HIGH * len(shown_bars)
     lines = [
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' "
@@ -235,21 +237,21 @@ def picture(measurements: Measurements, top: int) -> str:
         f"<text x='12' y='24' font-size='15' fill='#111111'>{seconds(total)} by line and op</text>",
     ]
     for k, bar in enumerate(shown_bars):
-        lines += _bar(bar, 46 + HIGH * k, most, total)
+        lines += _bar(bar, 46 + HIGH * k, longest, total)
     lines.append("</svg>")
     return "\n".join(lines) + "\n"
 
 
-def _bar(bar: Bar, y: int, most: int, total: int) -> list[str]:
-    spent = bar.counted.nanoseconds
-    long = max(1.0, LONGEST * spent / most)
+def _bar(bar: Bar, y: int, longest: int, total: int) -> list[str]:
+    nanoseconds = bar.counts.nanoseconds
+    width = max(1.0, LONGEST * nanoseconds / longest)
     name = f"{place(bar.line)}  {source(bar.line)}".strip() or NOWHERE
     name = name if len(name) <= LETTERS else name[: LETTERS - 3] + "..."
-    what = f"{bar.what}, {bar.how}" if bar.what else bar.how
-    label = f"{what}  {seconds(spent)}, {100 * spent / total:.0f} %"
+    description = f"{bar.op}, {bar.kind}" if bar.op else bar.kind
+    label = f"{description}  {seconds(nanoseconds)}, {100 * nanoseconds / total:.0f} %"
     return [
         f"<text x='{SIDE - 8}' y='{y + 13}' text-anchor='end' fill='#111111'>{escape(name)}</text>",
-        f"<rect x='{SIDE}' y='{y + 2}' width='{long:.1f}' height='{HIGH - 8}' "
-        f"fill='{COLOURS[bar.how]}'/>",
-        f"<text x='{SIDE + long + 6:.1f}' y='{y + 13}' fill='#111111'>{escape(label)}</text>",
+        f"<rect x='{SIDE}' y='{y + 2}' width='{width:.1f}' height='{HIGH - 8}' "
+        f"fill='{COLOURS[bar.kind]}'/>",
+        f"<text x='{SIDE + width + 6:.1f}' y='{y + 13}' fill='#111111'>{escape(label)}</text>",
     ]

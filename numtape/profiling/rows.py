@@ -40,7 +40,7 @@ class Row(NamedTuple):
     Attributes:
       row: The row's index.
       op: The op's name.
-      how: The kind of kernel that computed it.
+      kind: The kind of kernel that computed it.
       part: The row's share of its group's time, from 0 to 1.
       size: Bytes of the row's buffer; 0 if it has none.
       elements: The number of elements.
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
     row: int
     op: str
-    how: str
+    kind: str
     part: float
     size: int
     elements: int
@@ -75,37 +75,37 @@ def groups_of(log: Log, plan: Plan) -> list[list[Row]]:
                 Row(
                     row,
                     CODES.entries[log.code[row]][0].name,
-                    how,
+                    kind,
                     weight / total_weight,
                     buffers.get(row, 0),
                     spec.size,
                     spec.dtype.name,
                 )
-                for row, spec, how, weight in zip(
-                    rows, specs, _ways(plan, g, group, len(rows)), weights, strict=True
+                for row, spec, kind, weight in zip(
+                    rows, specs, _kernel_kinds(plan, g, group, len(rows)), weights, strict=True
                 )
             ]
         )
     return groups
 
 
-def _ways(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
+def _kernel_kinds(plan: Plan, g: int, group: list[int], count: int) -> list[str]:
     """Return the kind of kernel that computes each row of a group."""
     kind = group[G_KIND]
     if kind > LANES_GROUP:
-        by_numpy = g in plan.numpy_groups and g not in plan.kernel_first
-        return [COPY if kind == SHARED else HOST if by_numpy else ARRAY] * count
-    ways = []
+        is_numpy_group = g in plan.numpy_groups and g not in plan.kernel_first
+        return [COPY if kind == SHARED else HOST if is_numpy_group else ARRAY] * count
+    kinds = []
     end = -1  # end of the steps that the last fused loop replaces
     steps = plan.arrays["program"][group[G_BODY] : group[G_CODE_END]].tolist()
-    for k, (kernel, _, places, replaced, _) in enumerate(steps):
+    for k, (kernel, _, place_count, replaced_count, _) in enumerate(steps):
         if kernel == FUSED:
-            end = k + places + replaced
+            end = k + place_count + replaced_count
         elif kernel == COPY_BYTES:
-            ways.append(COPY)
+            kinds.append(COPY)
         elif kernel in (CALL_FIXED, CALL_VARIADIC):
-            ways.append(ARRAY)
+            kinds.append(ARRAY)
         elif kernel > COPY_BYTES:
-            ways.append(LOOP if k <= end else LANES)
-    assert len(ways) == count
-    return ways
+            kinds.append(LOOP if k <= end else LANES)
+    assert len(kinds) == count
+    return kinds

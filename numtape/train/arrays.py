@@ -64,7 +64,7 @@ def pack(arrays: Mapping[str, Array], description: object) -> bytes:
     pairs = sorted(name for name, x in arrays.items() if x.dtype == _PAIRS)
     entries: dict[str, Any] = {}
     parts: list[bytes] = []
-    at = 0
+    offset = 0
     # The largest element sizes come first, so that every array is aligned for its dtype.
     for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
         array = np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape)
@@ -74,10 +74,10 @@ def pack(arrays: Mapping[str, Array], description: object) -> bytes:
         entries[name] = {
             "dtype": _NAMES[array.dtype],
             "shape": list(array.shape),
-            "data_offsets": [at, at + len(part)],
+            "data_offsets": [offset, offset + len(part)],
         }
         parts.append(part)
-        at += len(part)
+        offset += len(part)
     data = b"".join(parts)
     text = json.dumps({"complex128": pairs, "content": description}, sort_keys=True)
     metadata = {"format": "numtape", "numtape": text, "sha256": _checksum(entries, text, data)}
@@ -120,16 +120,16 @@ def unpack(content: bytes, where: str) -> tuple[dict[str, Array], Any]:
     if metadata.get("sha256") != _checksum(header, metadata["numtape"], data):
         raise lost("it was changed after it was written: its checksum does not match")
     arrays: dict[str, Array] = {}
-    for name, (kind, shape, begin, end) in entries.items():
+    for name, (kind, shape, start, end) in entries.items():
         dtype = _DTYPES[kind]
-        values = np.frombuffer(data[begin:end], dtype.newbyteorder("<")).astype(dtype)
+        values = np.frombuffer(data[start:end], dtype.newbyteorder("<")).astype(dtype)
         arrays[name] = values.reshape(shape)
     try:
-        described = json.loads(metadata["numtape"])
-        for name in described["complex128"]:
+        description = json.loads(metadata["numtape"])
+        for name in description["complex128"]:
             pairs = arrays[name]
             arrays[name] = pairs.view(np.complex128).reshape(pairs.shape[:-1])
-        return arrays, described["content"]
+        return arrays, description["content"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise lost("its description is damaged") from None
 
@@ -141,23 +141,23 @@ def _checksum(entries: object, text: str, data: bytes | memoryview) -> str:
 
 
 def _entry(dtype: str, shape: list[int], data_offsets: list[int]) -> Entry:
-    begin, end = map(int, data_offsets)
-    return str(dtype), tuple(map(int, shape)), begin, end
+    start, end = map(int, data_offsets)
+    return str(dtype), tuple(map(int, shape)), start, end
 
 
 def _check_places(entries: dict[str, Entry], size: int, lost: Callable[[str], Exception]) -> None:
     """Check that the arrays are contiguous and fill the data exactly."""
-    at = 0
-    for name, (kind, shape, begin, end) in sorted(
+    offset = 0
+    for name, (kind, shape, start, end) in sorted(
         entries.items(), key=lambda item: (item[1][2:], item[0])
     ):
         if kind not in _DTYPES or min(shape, default=0) < 0:
             raise lost(f"the array {name!r} has an unknown dtype, or an invalid shape")
-        if begin != at or end - begin != math.prod(shape) * _DTYPES[kind].itemsize:
+        if start != offset or end - start != math.prod(shape) * _DTYPES[kind].itemsize:
             raise lost(f"the array {name!r} has a wrong offset or size in the header")
-        at = end
-    if at != size:
-        raise lost(f"it is truncated or was extended: {size} bytes of arrays instead of {at}")
+        offset = end
+    if offset != size:
+        raise lost(f"it is truncated or was extended: {size} bytes of arrays instead of {offset}")
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:
@@ -170,15 +170,15 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
     local.log.refuse("it writes a file")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+    temporary_path = path.parent / f".{path.name}.{secrets.token_hex(4)}"
     try:
-        with open(beside, "xb") as file:
+        with open(temporary_path, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(temporary_path, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
         raise
     if hasattr(os, "O_DIRECTORY"):  # flush the directory entry to disk too
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

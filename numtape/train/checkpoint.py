@@ -57,7 +57,7 @@ class Checkpoint:
         roots = kwargs if root is None else {"root": root, **kwargs}
         for name, value in roots.items():
             _check_stored(name, value)
-            if not (is_trackable(value) or _holds(value)):
+            if not (is_trackable(value) or _holds_trackables(value)):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (an object "
                     f"derived from `Trackable`), got {repr_of(value)}. Variables, modules, layers, "
@@ -73,11 +73,11 @@ class Checkpoint:
         notify_changed(self)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
-        saved: dict[str, Any] = {} if self._root is None else dict(parts(self._root))
-        saved.update((k, x) for k, x in vars(self).items() if not k.startswith("_"))
+        saved_parts: dict[str, Any] = {} if self._root is None else dict(parts(self._root))
+        saved_parts.update((k, x) for k, x in vars(self).items() if not k.startswith("_"))
         if self._save_counter is not None:
-            saved["save_counter"] = self._save_counter
-        return saved
+            saved_parts["save_counter"] = self._save_counter
+        return saved_parts
 
     def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
         """The names of the root's parts, which are also parts of the checkpoint."""
@@ -149,12 +149,12 @@ class Checkpoint:
     def _write_numbered(self, prefix: str, number: int | None = None) -> str:
         """Increment the save counter, and write a file named with it or with ``number``."""
         counter = self.save_counter
-        before = counter.read_value()
+        previous_number = counter.read_value()
         counter.assign_add(1)
         try:
             return self.write(f"{prefix}-{int(counter.numpy()) if number is None else number}")
         except BaseException:
-            counter.assign(before)
+            counter.assign(previous_number)
             raise
 
     def read(
@@ -238,9 +238,9 @@ def _check_stored(name: str, value: object) -> None:
         )
 
 
-def _holds(value: Any) -> bool:
+def _holds_trackables(value: Any) -> bool:
     """Whether ``value`` is a (nested) list, tuple or dict of trackable objects."""
     items = value.values() if isinstance(value, dict) else value
     return isinstance(value, list | tuple | dict) and all(
-        is_trackable(x) or _holds(x) for x in items
+        is_trackable(x) or _holds_trackables(x) for x in items
     )

@@ -135,8 +135,8 @@ class CheckpointManager:
         if self._interval is not None and self._step_counter is not None:
             step = int(self._step_counter.numpy())
             if self._last_step is not None:
-                least = self._interval if check_interval else 1
-                if step - self._last_step < least:
+                min_steps = self._interval if check_interval else 1
+                if step - self._last_step < min_steps:
                     return None
         number = None if checkpoint_number is None else int(checkpoint_number)
         path = self._checkpoint._write_numbered(self._prefix, number)
@@ -161,14 +161,14 @@ class CheckpointManager:
 
     def _sweep(self) -> bool:
         """Delete excess checkpoints; return whether the list changed."""
-        due = 0 if self._keep is None else max(0, len(self._times) - self._keep)
-        for path in list(self._times)[:due]:
-            written = self._times.pop(path)
-            if self._hours is not None and written - self._hours * 3600 >= self._preserved:
-                self._preserved = written  # kept for good
+        excess = 0 if self._keep is None else max(0, len(self._times) - self._keep)
+        for path in list(self._times)[:excess]:
+            saved_at = self._times.pop(path)
+            if self._hours is not None and saved_at - self._hours * 3600 >= self._preserved:
+                self._preserved = saved_at  # kept for good
             else:
                 Path(path + SUFFIX).unlink(missing_ok=True)
-        return due > 0
+        return excess > 0
 
     def restore_or_initialize(self) -> str | None:
         """Restore the latest checkpoint, or call ``init_fn`` before the first save.

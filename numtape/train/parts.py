@@ -93,18 +93,18 @@ class ObjectGraph:
                 self.nodes.append(key)
                 self.variables[key] = obj
                 continue
-            own = {}
+            part_numbers = {}
             for name, part in parts(obj, without).items():
                 if id(part) not in numbers:
                     numbers[id(part)] = len(objects)
                     objects.append(part)
                     paths.append(f"{path}/{name}" if path else name)
-                own[name] = numbers[id(part)]
-            self.nodes.append(own)
+                part_numbers[name] = numbers[id(part)]
+            self.nodes.append(part_numbers)
         for obj, node in zip(objects, self.nodes, strict=True):
             names = alternative_names(obj, lambda v: numbers.get(id(v)))
-            for old, new in names.items():
-                node[new] = node.pop(old)
+            for old_name, new_name in names.items():
+                node[new_name] = node.pop(old_name)
 
 
 def check_nodes(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
@@ -113,13 +113,15 @@ def check_nodes(nodes: Any, arrays: Mapping[str, Any], where: str) -> list[Any]:
     Raises:
       DataLossError: If they are not a graph's nodes, or do not match the arrays.
     """
-    fits = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict)
-    for node in nodes if fits else ():
+    is_valid = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict)
+    for node in nodes if is_valid else ():
         if isinstance(node, dict):
-            fits = fits and all(type(k) is int and 0 <= k < len(nodes) for k in node.values())
+            is_valid = is_valid and all(
+                type(k) is int and 0 <= k < len(nodes) for k in node.values()
+            )
         else:
-            fits = fits and isinstance(node, str) and node in arrays
-    keys = [node for node in nodes if isinstance(node, str)] if fits else []
-    if not fits or sorted(keys) != sorted(arrays):
+            is_valid = is_valid and isinstance(node, str) and node in arrays
+    keys = [node for node in nodes if isinstance(node, str)] if is_valid else []
+    if not is_valid or sorted(keys) != sorted(arrays):
         raise DataLossError(f"{where} cannot be read: its graph does not match its arrays.")
     return list(nodes)

@@ -110,12 +110,12 @@ def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReade
     """
     path = os.fspath(ckpt_dir_or_file)
     if os.path.isdir(path):
-        latest = latest_checkpoint(path)
-        if latest is None:
+        latest_path = latest_checkpoint(path)
+        if latest_path is None:
             raise NotFoundError(
                 f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
             )
-        path = latest
+        path = latest_path
     return CheckpointReader(path)
 
 

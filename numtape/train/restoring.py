@@ -149,14 +149,16 @@ class Restoration:
                 f"An earlier numtape wrote {self.filename}, which does not record the variables of "
                 f"the optimizer's values."
             )
-        stored = dict(name.split(": ", 1) for name in node if ": " in name)
-        for place, is_by_place, variable_name in (name.partition(": ") for name in names.values()):
-            if is_by_place and stored.get(place, variable_name) != variable_name:
+        saved_names = dict(name.split(": ", 1) for name in node if ": " in name)
+        for slot_name, separator, variable_name in (
+            name.partition(": ") for name in names.values()
+        ):
+            if separator and saved_names.get(slot_name, variable_name) != variable_name:
                 raise ValueError(
-                    f"{self.filename} has the optimizer's {place!r} for a variable "
-                    f"{stored[place]!r}, but the program's optimizer has {variable_name!r} at this "
-                    f"index. Add the variables that it trains, or their model, to the checkpoint: "
-                    f"then their order does not matter."
+                    f"{self.filename} has the optimizer's {slot_name!r} for a variable "
+                    f"{saved_names[slot_name]!r}, but the program's optimizer has "
+                    f"{variable_name!r} at this index. Add the variables that it trains, or their "
+                    f"model, to the checkpoint: then their order does not matter."
                 )
         return named_parts(obj, number_of, self._excluded)
 
@@ -259,13 +261,15 @@ class Restoration:
 def _assign_values(variables: list[Variable], arrays: list[Any]) -> None:
     """Assign values; for variables created by the call being recorded, set their initial value."""
     values = [of_array(x, v._spec) for v, x in zip(variables, arrays, strict=True)]
-    created = local.log.created
-    late = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) in created]
-    if late:
-        set_values([v for v, _ in late], [x for _, x in late])
-    now = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) not in created]
-    if now:
-        assign_all([v for v, _ in now], [x for _, x in now])
+    created_ids = local.log.created
+    after_creation = [
+        (v, x) for v, x in zip(variables, values, strict=True) if id(v) in created_ids
+    ]
+    if after_creation:
+        set_values([v for v, _ in after_creation], [x for _, x in after_creation])
+    existing = [(v, x) for v, x in zip(variables, values, strict=True) if id(v) not in created_ids]
+    if existing:
+        assign_all([v for v, _ in existing], [x for _, x in existing])
 
 
 def _with_dots(key: str) -> str:

@@ -229,17 +229,17 @@ def test_a_compiled_model_is_stored_with_its_optimizer(tf, tmp_path, trained):
 
 @numtape_only
 def test_nothing_waits_for_what_is_gone(tf, tmp_path):
-    from numtape.deferred_restore import _waiting
+    from numtape.deferred_restore import _listeners
 
-    before = len(_waiting)
+    before = len(_listeners)
     path = tf.train.Checkpoint(a=tf.Variable(1), m=values(tf)).save(str(tmp_path / "ck"))
     module = tf.Module()
     checkpoint = tf.train.Checkpoint(m=module)
     for _ in range(3):
         checkpoint.restore(path)
-    assert len(_waiting) == before + 2
+    assert len(_listeners) == before + 2
     del checkpoint, module
-    assert len(_waiting) == before
+    assert len(_listeners) == before
 
 
 def test_generators_are_stored(tf, tmp_path):

@@ -264,7 +264,7 @@ class LambdaCallback(Callback):
         **kwargs: object,
     ) -> None:
         vars(self).update(kwargs)
-        provided = {
+        functions = {
             "on_epoch_begin": on_epoch_begin,
             "on_epoch_end": on_epoch_end,
             "on_train_begin": on_train_begin,
@@ -272,4 +272,4 @@ class LambdaCallback(Callback):
             "on_train_batch_begin": on_train_batch_begin,
             "on_train_batch_end": on_train_batch_end,
         }
-        vars(self).update({name: f for name, f in provided.items() if f is not None})
+        vars(self).update({name: f for name, f in functions.items() if f is not None})

@@ -74,13 +74,13 @@ class CallbackList(Callback):
                 "progress bar unless verbose=0."
             )
         self.callbacks: list[Any] = flatten(callbacks) if callbacks else []
-        for one in self.callbacks:
-            if isinstance(one, type):
+        for callback in self.callbacks:
+            if isinstance(callback, type):
                 raise TypeError(
-                    f"{one.__name__} is a class, but a callback must be an instance: write "
-                    f"{one.__name__}()."
+                    f"{callback.__name__} is a class, but a callback must be an instance: write "
+                    f"{callback.__name__}()."
                 )
-        histories = [one for one in self.callbacks if isinstance(one, History)]
+        histories = [callback for callback in self.callbacks if isinstance(callback, History)]
         if not histories and add_history:
             histories = [History()]
             self.callbacks.append(histories[0])
@@ -122,16 +122,16 @@ class CallbackList(Callback):
         result = self._nt_cached_listeners.get(name)
         if result is None:
             names = [name, *([_OLDER[name]] if name in _OLDER else [])]
-            result = [one for one in self.callbacks if _overrides(one, *names)]
+            result = [callback for callback in self.callbacks if _overrides(callback, *names)]
             self._nt_cached_listeners[name] = result
         return result
 
-    def _nt_call(self, name: str, *place: int, logs: dict[str, Any] | None) -> None:
+    def _nt_call(self, name: str, *indices: int, logs: dict[str, Any] | None) -> None:
         listeners = self._nt_listeners(name)
         if listeners:
             logs = as_numbers(logs)
             for callback in listeners:
-                getattr(callback, name)(*place, logs=logs)
+                getattr(callback, name)(*indices, logs=logs)
 
     def _nt_begin(self, name: str, logs: dict[str, Any] | None) -> None:
         self._nt_cached_listeners.clear()  # the callbacks or their methods may have changed

@@ -148,17 +148,17 @@ class EarlyStopping(MonitorCallback):
         """Check for improvement, and stop training when the patience is exhausted."""
         if self.monitor_op is None:
             self._nt_set_monitor_op()
-        current = self._nt_current(logs or {})
-        if current is None or epoch < self.start_from_epoch:
+        current_value = self._nt_current(logs or {})
+        if current_value is None or epoch < self.start_from_epoch:
             return
         if self.restore_best_weights and self.best_weights is None:
             self.best_weights, self.best_epoch = self.model.get_weights(), epoch
         self.wait += 1
-        if self._nt_is_improvement(current, self.best):
-            self.best, self.best_epoch = current, epoch
+        if self._nt_is_improvement(current_value, self.best):
+            self.best, self.best_epoch = current_value, epoch
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
-            if self.baseline is None or self._nt_is_improvement(current, self.baseline):
+            if self.baseline is None or self._nt_is_improvement(current_value, self.baseline):
                 self.wait = 0
         elif self.wait >= self.patience and epoch > 0:
             self.stopped_epoch = epoch
@@ -285,31 +285,31 @@ class ModelCheckpoint(MonitorCallback):
 
     def _nt_decide(self, epoch: int, logs: dict[str, Any], path: str) -> tuple[bool, Any]:
         """Return whether to save the model, and the best value after that."""
-        begin = f"\nEpoch {epoch + 1}:"
+        prefix = f"\nEpoch {epoch + 1}:"
         if not self.save_best_only:
             if self.verbose > 0:
-                say(f"{begin} saving model to {path}")
+                say(f"{prefix} saving model to {path}")
             return True, self.best
-        current = logs.get(self.monitor)
-        if current is None:
+        current_value = logs.get(self.monitor)
+        if current_value is None:
             warn(f"Can save best model only with {self.monitor} available.")
             return True, self.best
-        if np.ndim(current):
+        if np.ndim(current_value):
             warn(
                 "Can save best model only when `monitor` is a scalar value. Received: "
-                f"{current}. Falling back to `save_best_only=False`."
+                f"{current_value}. Falling back to `save_best_only=False`."
             )
             return True, self.best
-        best = "None" if self.best is None else f"{self.best:.5f}"
-        better = self._nt_is_improvement(current, self.best)
-        if self.verbose > 0 and better:
+        best_text = "None" if self.best is None else f"{self.best:.5f}"
+        is_improvement = self._nt_is_improvement(current_value, self.best)
+        if self.verbose > 0 and is_improvement:
             say(
-                f"{begin} {self.monitor} improved from {best} to {current:.5f}, saving model to "
-                f"{path}"
+                f"{prefix} {self.monitor} improved from {best_text} to {current_value:.5f}, saving "
+                f"model to {path}"
             )
         elif self.verbose > 0:
-            say(f"{begin} {self.monitor} did not improve from {best}")
-        return better, current
+            say(f"{prefix} {self.monitor} did not improve from {best_text}")
+        return is_improvement, current_value
 
     def _nt_path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
         """Return the path with its fields filled in."""
@@ -359,9 +359,9 @@ class LearningRateScheduler(Callback):
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Set the learning rate."""
         optimizer = self.model.optimizer
-        before = rate(optimizer)
+        previous_rate = rate(optimizer)
         try:
-            value = self.schedule(epoch, before)
+            value = self.schedule(epoch, previous_rate)
         except TypeError:  # a function of the epoch alone
             value = self.schedule(epoch)
         if not isinstance(value, float | np.float32 | np.float64):
@@ -452,8 +452,8 @@ class ReduceLROnPlateau(MonitorCallback):
             self._nt_set_monitor_op()
         logs = {} if logs is None else logs
         logs["learning_rate"] = rate(self.model.optimizer)
-        current = logs.get(self.monitor)
-        if current is None:
+        current_value = logs.get(self.monitor)
+        if current_value is None:
             warn(
                 f"Learning rate reduction is conditioned on metric `{self.monitor}` which is not "
                 f"available. Available metrics are: {','.join(logs)}."
@@ -462,8 +462,8 @@ class ReduceLROnPlateau(MonitorCallback):
         if self.in_cooldown():
             self.cooldown_counter -= 1
             self.wait = 0
-        if self._nt_is_improvement(current, self.best):
-            self.best = current
+        if self._nt_is_improvement(current_value, self.best):
+            self.best = current_value
             self.wait = 0
         elif not self.in_cooldown():
             self.wait += 1
@@ -473,10 +473,10 @@ class ReduceLROnPlateau(MonitorCallback):
 
     def _nt_reduce(self, epoch: int) -> bool:
         """Reduce the learning rate; return False if it is at ``min_lr`` already."""
-        before = rate(self.model.optimizer)
-        if before <= np.float32(self.min_lr):
+        previous_rate = rate(self.model.optimizer)
+        if previous_rate <= np.float32(self.min_lr):
             return False
-        value = max(before * self.factor, self.min_lr)
+        value = max(previous_rate * self.factor, self.min_lr)
         self.model.optimizer.learning_rate = value
         if self.verbose > 0:
             say(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {value}.")

@@ -54,8 +54,8 @@ class TerminateOnNaN(Callback):
 
 def _show(value: object) -> Any:
     """Format a value for the file; arrays and iterables become a quoted list."""
-    single = isinstance(value, str) or (isinstance(value, np.ndarray) and not value.ndim)
-    if single or not isinstance(value, Iterable):
+    is_scalar = isinstance(value, str) or (isinstance(value, np.ndarray) and not value.ndim)
+    if is_scalar or not isinstance(value, Iterable):
         return value
     return f'"[{", ".join(map(str, value))}]"'
 
@@ -102,13 +102,13 @@ class CSVLogger(Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Write a line."""
         logs = logs or {}
-        first = self.keys is None
+        is_first_epoch = self.keys is None
         if self.keys is None:
             self.keys = sorted(logs)
             if not any(key.startswith("val_") for key in self.keys):
                 self.keys.extend([f"val_{key}" for key in self.keys])
         with Path(self.filename).open("a", newline="") as file:
             writer = csv.writer(file, delimiter=self.sep)
-            if first and self.append_header:
+            if is_first_epoch and self.append_header:
                 writer.writerow(["epoch", *self.keys])
             writer.writerow([epoch, *(_show(logs.get(key, "NA")) for key in self.keys)])

@@ -92,9 +92,9 @@ class TensorBoard(Callback):
             self._nt_writers[name] = self._nt_class(str(Path(self.log_dir) / name))
         return self._nt_writers[name]
 
-    def _nt_write(self, where: str, values: dict[str, Any], pattern: str, step: int) -> None:
+    def _nt_write(self, writer_name: str, values: dict[str, Any], pattern: str, step: int) -> None:
         for name, value in values.items():
-            self._nt_writer(where).add_scalar(pattern.format(name), value, step)
+            self._nt_writer(writer_name).add_scalar(pattern.format(name), value, step)
 
     def _nt_now(self) -> bool:
         """Whether to write this batch."""

@@ -175,15 +175,16 @@ class PReLU(_Elementwise):
     def build(self, input_shape: InputShape) -> None:
         """Create ``alpha``, of the shape of an example, with size 1 for shared axes."""
         shape = tuple(input_shape)
-        shared = self.shared_axes or []
-        if not all(isinstance(axis, int) and 1 <= axis < len(shape) for axis in shared):
+        shared_axes = self.shared_axes or []
+        if not all(isinstance(axis, int) and 1 <= axis < len(shape) for axis in shared_axes):
             raise ValueError(
-                f"`shared_axes` are axes from 1 to {len(shape) - 1}, received {repr_of(shared)}"
+                f"`shared_axes` are axes from 1 to {len(shape) - 1}, received "
+                f"{repr_of(shared_axes)}"
             )
         self.alpha = self._nt_weight(
-            "alpha", (1 if k in shared else n for k, n in enumerate(shape) if k)
+            "alpha", (1 if k in shared_axes else n for k, n in enumerate(shape) if k)
         )
-        axes = {k: n for k, n in enumerate(shape) if shared and k and k not in shared}
+        axes = {k: n for k, n in enumerate(shape) if shared_axes and k and k not in shared_axes}
         self.input_spec = InputSpec(ndim=len(shape), axes=axes)
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -222,5 +223,5 @@ class Softmax(_Elementwise):
                 "The `mask` must be broadcastable to `inputs`. Received: "
                 f"inputs.shape={shape}, mask.shape={mask_shape}"
             )
-        least = -3e4 if inputs.dtype.name == "float16" else -1e9
-        return select(keep, activations.softmax(select(keep, inputs, least), self.axis), 0.0)
+        masked_score = -3e4 if inputs.dtype.name == "float16" else -1e9
+        return select(keep, activations.softmax(select(keep, inputs, masked_score), self.axis), 0.0)

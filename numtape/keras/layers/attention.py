@@ -88,9 +88,9 @@ class _Attention(ConfiguredLayer):
         if mask is not None and mask[1] is not None:
             score_mask = movement.expand_dims(cast(mask[1], bool_), -2)
         if use_causal_mask:
-            triangle = causal_mask(*tuple(scores.shape)[-2:])
+            causal = causal_mask(*tuple(scores.shape)[-2:])
             score_mask = (
-                triangle if score_mask is None else comparison.logical_and(score_mask, triangle)
+                causal if score_mask is None else comparison.logical_and(score_mask, causal)
             )
         if score_mask is not None:
             penalty = 65504.0 if scores.dtype.name == "float16" else 1e9
@@ -180,11 +180,11 @@ class Attention(_Attention):
         if self.score_mode == "dot":
             result = matmul(query, key, transpose_b=True)
             return result if self.scale is None else multiply(result, original(self.scale))
-        summed: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
+        pairwise_sums: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
         if self.scale is not None:
-            summed = summed * original(self.scale)
+            pairwise_sums = pairwise_sums * original(self.scale)
         assert self.concat_score_weight is not None
-        scores: Tensor = reduce_sum(tanh(summed), -1) * original(self.concat_score_weight)
+        scores: Tensor = reduce_sum(tanh(pairwise_sums), -1) * original(self.concat_score_weight)
         return scores
 
 
@@ -247,7 +247,7 @@ def _copy_initializer(initializer: object) -> Any:
     return initializer
 
 
-def _projection_equation(free: int, bound: int, created: int) -> tuple[str, str]:
+def _projection_equation(kept_axes: int, summed_axes: int, new_axes: int) -> tuple[str, str]:
     """Return the equation and bias letters of a projection.
 
     Args:
@@ -256,9 +256,12 @@ def _projection_equation(free: int, bound: int, created: int) -> tuple[str, str]
       created: The number of new axes.
     """
     letters = string.ascii_lowercase
-    remaining, summed = letters[:free], letters[free : free + bound]
-    new = letters[free + bound : free + bound + created]
-    return f"{remaining}{summed},{summed}{new}->{remaining}{new}", new
+    kept_letters, summed_letters = letters[:kept_axes], letters[kept_axes : kept_axes + summed_axes]
+    new_letters = letters[kept_axes + summed_axes : kept_axes + summed_axes + new_axes]
+    return (
+        f"{kept_letters}{summed_letters},{summed_letters}{new_letters}->{kept_letters}{new_letters}",
+        new_letters,
+    )
 
 
 @document(
@@ -347,16 +350,16 @@ class MultiHeadAttention(ConfiguredLayer):
         self,
         name: str,
         shape: Shape,
-        created: Shape,
-        bound: int = 1,
+        new_shape: Shape,
+        summed_axes: int = 1,
         activation: ActivationLike = None,
     ) -> EinsumDense:
         """Create and build a projection of the last axes onto new ones."""
-        free = len(shape) - bound
-        equation, letters = _projection_equation(free, bound, len(created))
+        kept_axes = len(shape) - summed_axes
+        equation, letters = _projection_equation(kept_axes, summed_axes, len(new_shape))
         layer = EinsumDense(
             equation,
-            (*[None] * (free - 1), *created),
+            (*[None] * (kept_axes - 1), *new_shape),
             activation,
             letters if self.use_bias else None,
             _copy_initializer(self.kernel_initializer),
@@ -396,9 +399,9 @@ class MultiHeadAttention(ConfiguredLayer):
         )
         self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
         self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
-        created = self.output_shape or (query[-1],)
+        result_shape = self.output_shape or (query[-1],)
         self.output_dense = self._nt_dense(
-            "attention_output", (*query[:-1], heads, self.value_dim), created, 2
+            "attention_output", (*query[:-1], heads, self.value_dim), result_shape, 2
         )
 
     def _nt_equations(self, rank: int) -> tuple[str, str]:
@@ -426,25 +429,25 @@ class MultiHeadAttention(ConfiguredLayer):
         query: Tensor,
         value: Tensor,
         masks: tuple[Any, Any, Any],
-        provided: Tensor | None,
-        triangle: bool,
+        attention_mask: Tensor | None,
+        use_causal_mask: bool,
     ) -> Any:
         """Combine the masks into one of shape (batch, queries, values), or None."""
         query_mask, value_mask, key_mask = masks
-        parts = [] if provided is None else [cast(provided, bool_)]
+        parts = [] if attention_mask is None else [cast(attention_mask, bool_)]
         if query_mask is not None:
             parts.append(movement.expand_dims(cast(query_mask, bool_), -1))
         for mask in (value_mask, key_mask):
             if mask is not None:
                 parts.append(movement.expand_dims(cast(mask, bool_), -2))
-        if triangle or self.sliding_window is not None:
+        if use_causal_mask or self.sliding_window is not None:
             if len(self._nt_axes) != 1:
                 raise ValueError(
                     "`use_causal_mask` and `sliding_window` need an order of the values: attention "
                     f"over one axis. Received: attention_axes={self._nt_axes}"
                 )
             queries, values = query.shape[self._nt_axes[0]], value.shape[self._nt_axes[0]]
-            if triangle:
+            if use_causal_mask:
                 parts.append(causal_mask(queries, values))
             if self.sliding_window is not None:
                 distance = np.abs(np.arange(queries)[:, None] - np.arange(values))
@@ -479,16 +482,18 @@ class MultiHeadAttention(ConfiguredLayer):
         if score_mask is not None:
             for _ in range(scores.ndim - score_mask.ndim):  # all heads have the same mask
                 score_mask = movement.expand_dims(score_mask, -2 * len(self._nt_axes) - 1)
-            least = -3e4 if scores.dtype.name == "float16" else -1e9
-            scores = select(score_mask, scores, least)
-        shape, split = tuple(scores.shape), scores.ndim - len(self._nt_axes)
-        values_size = math.prod(shape[split:])
-        weights = softmax(movement.reshape(scores, (*shape[:split], values_size)))
+            masked_score = -3e4 if scores.dtype.name == "float16" else -1e9
+            scores = select(score_mask, scores, masked_score)
+        shape, first_value_axis = tuple(scores.shape), scores.ndim - len(self._nt_axes)
+        values_size = math.prod(shape[first_value_axis:])
+        weights = softmax(movement.reshape(scores, (*shape[:first_value_axis], values_size)))
         weights = movement.reshape(weights, shape)
         if score_mask is not None:
             weights = select(score_mask, weights, 0.0)
-        dropped = self.dropout_layer(weights, training=training) if self.dropout else weights
-        result = einsum(combining, dropped, values)
+        dropped_weights = (
+            self.dropout_layer(weights, training=training) if self.dropout else weights
+        )
+        result = einsum(combining, dropped_weights, values)
         output = self.output_dense(result if gate is None else result * gate)
         return (output, weights) if return_attention_scores else output
 

@@ -26,9 +26,11 @@ FUNCTIONAL = "keras.src.models.functional"  # Keras's module of functional model
 def _layer_kind() -> ClassRegistry:
     """Return the known layers and models, of modules that are already imported."""
     modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
-    known = (getattr(module, name) for module in modules if module for name in module.__all__)
+    layer_classes = (
+        getattr(module, name) for module in modules if module for name in module.__all__
+    )
     return ClassRegistry(
-        "layer", [x for x in known if isinstance(x, type) and issubclass(x, Layer)]
+        "layer", [x for x in layer_classes if isinstance(x, type) and issubclass(x, Layer)]
     )
 
 
@@ -222,10 +224,10 @@ def int_tuple(value: Any, count: int, name: str, minimum: int = 1) -> tuple[int,
         result = tuple(int(n) for n in result)
     except (TypeError, ValueError):
         raise ValueError(message) from None
-    wrong = {n for n in result if n < minimum}
-    if wrong:
+    invalid = {n for n in result if n < minimum}
+    if invalid:
         raise ValueError(
-            f"{message}, including values {wrong} that do not satisfy `value "
+            f"{message}, including values {invalid} that do not satisfy `value "
             f"{'>= 0' if minimum == 0 else '> 0'}`"
         )
     return result
@@ -255,10 +257,10 @@ def parse_padding(value: object, *more: str) -> str:
     Raises:
       ValueError: If the name is unknown.
     """
-    known = ("valid", "same", *more)
-    if not isinstance(value, str) or value.lower() not in known:
+    accepted = ("valid", "same", *more)
+    if not isinstance(value, str) or value.lower() not in accepted:
         raise ValueError(
-            f"The `padding` argument must be one of {known}. Received: {repr_of(value)}"
+            f"The `padding` argument must be one of {accepted}. Received: {repr_of(value)}"
         )
     return value.lower()
 
@@ -269,11 +271,11 @@ def parse_data_format(value: object) -> str:
     Raises:
       ValueError: If the value is neither of them.
     """
-    known = ("channels_first", "channels_last")
+    accepted = ("channels_first", "channels_last")
     name = "channels_last" if value is None else value
-    if not isinstance(name, str) or name.lower() not in known:
+    if not isinstance(name, str) or name.lower() not in accepted:
         raise ValueError(
-            f"The `data_format` argument must be one of {known}. Received: "
+            f"The `data_format` argument must be one of {accepted}. Received: "
             f"data_format={repr_of(value)}"
         )
     return name.lower()

@@ -120,8 +120,8 @@ class BaseConvolution(ConfiguredLayer):
         self, x: Tensor, kernel: Tensor | Variable, strides: tuple[int, ...], padding: str
     ) -> Tensor:
         if padding == "causal":  # all padding precedes the steps
-            before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            x = pad(x, list(join_shape((0, 0), [(before, 0)], (0, 0), self.data_format)))
+            causal_padding = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+            x = pad(x, list(join_shape((0, 0), [(causal_padding, 0)], (0, 0), self.data_format)))
             padding = "valid"
         result: Tensor = _CONVOLUTIONS[self.rank](
             self._nt_floats(x),
@@ -158,10 +158,10 @@ class BaseConvolution(ConfiguredLayer):
         features: int = self.filters
         return features
 
-    def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
+    def _nt_spatial_output_sizes(self, spatial_sizes: Shape) -> Shape:
         """Return the spatial sizes of the output."""
         return window_counts(
-            space, self.kernel_size, self.strides, self.dilation_rate, self.padding
+            spatial_sizes, self.kernel_size, self.strides, self.dilation_rate, self.padding
         )
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -172,9 +172,11 @@ class BaseConvolution(ConfiguredLayer):
                 f"Kernel shape must have the same length as input, but received kernel of shape "
                 f"{self.kernel_size} and input of shape {shape}."
             )
-        space, channels = split_shape(shape, self.data_format)
-        result = self._nt_spatial_output_sizes(space)
-        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
+        spatial_sizes, channels = split_shape(shape, self.data_format)
+        result = self._nt_spatial_output_sizes(spatial_sizes)
+        if any(
+            n is not None and n <= 0 < (m or 1) for n, m in zip(result, spatial_sizes, strict=True)
+        ):
             raise ValueError(
                 "Computed output size would be zero or negative. Received `inputs "
                 f"shape={shape}`, `kernel shape={self.kernel_size}`, "
@@ -498,12 +500,14 @@ class TransposedConvolution(BaseConvolution):
         extra_sizes: tuple[int, ...] | None = None
         if output_padding is not None:
             extra_sizes = int_tuple(output_padding, self.rank, "output_padding", 0)
-            for axis, (extra, stride) in enumerate(zip(extra_sizes, self.strides, strict=True)):
-                if extra >= stride:
+            for axis, (padding_of_axis, stride) in enumerate(
+                zip(extra_sizes, self.strides, strict=True)
+            ):
+                if padding_of_axis >= stride:
                     raise ValueError(
                         "`output_padding` must be strictly less than `strides` for all "
-                        f"dimensions. At dimension {axis}, `output_padding` is {extra} but "
-                        f"`strides` is {stride}. Received: output_padding={extra_sizes}, "
+                        f"dimensions. At dimension {axis}, `output_padding` is {padding_of_axis} "
+                        f"but `strides` is {stride}. Received: output_padding={extra_sizes}, "
                         f"strides={self.strides}"
                     )
         self._nt_set_arguments(
@@ -526,22 +530,33 @@ class TransposedConvolution(BaseConvolution):
         self.bias = self._nt_weight("bias", (self.filters,)) if self.use_bias else None
         self._nt_require_channels(channels)
 
-    def _nt_spatial_output_sizes(self, space: Shape) -> Shape:
+    def _nt_spatial_output_sizes(self, spatial_sizes: Shape) -> Shape:
         items: list[int | None] = []
         extra_sizes = self.output_padding or (None,) * self.rank
         windows = zip(
-            space, self.kernel_size, self.strides, self.dilation_rate, extra_sizes, strict=True
+            spatial_sizes,
+            self.kernel_size,
+            self.strides,
+            self.dilation_rate,
+            extra_sizes,
+            strict=True,
         )
-        for size, width, stride, rate, extra in windows:
-            reach = (width - 1) * rate + 1
+        for size, width, stride, rate, output_padding in windows:
+            dilated_width = (width - 1) * rate + 1
             if size is None:
                 items.append(None)
             elif self.padding == "valid":
-                unused = max(reach, stride) - reach if extra is None else extra
-                items.append((size - 1) * stride + reach + unused)
+                extra_size = (
+                    max(dilated_width, stride) - dilated_width
+                    if output_padding is None
+                    else output_padding
+                )
+                items.append((size - 1) * stride + dilated_width + extra_size)
             else:
                 items.append(
-                    size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
+                    size * stride
+                    if output_padding is None
+                    else (size - 1) * stride + dilated_width % 2 + output_padding
                 )
         return tuple(items)
 

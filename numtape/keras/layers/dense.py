@@ -128,7 +128,7 @@ class _EinsumShapes(NamedTuple):
 
 
 def _infer_shapes(
-    equation: str, bias_axes: str | None, inputs: Shape, provided: Shape
+    equation: str, bias_axes: str | None, inputs: Shape, declared_shape: Shape
 ) -> _EinsumShapes:
     """Infer shapes from an equation.
 
@@ -147,32 +147,40 @@ def _infer_shapes(
             f"Invalid einsum equation '{equation}'. Equations must be in the form [X],[Y]->[Z], "
             f"...[X],[Y]->...[Z], or [X]...,[Y]->[Z]...."
         )
-    before, x, w, y, after = match.groups()
-    elided = len(inputs) - len(x)
-    if elided < 0 or (elided and not (before or after)):
+    leading_ellipsis, x, w, y, trailing_ellipsis = match.groups()
+    ellipsis_rank = len(inputs) - len(x)
+    if ellipsis_rank < 0 or (ellipsis_rank and not (leading_ellipsis or trailing_ellipsis)):
         raise ValueError(
             f"The equation '{equation}' is for inputs of {len(x)} axes, but received inputs of "
             f"shape {inputs}."
         )
-    # `provided` lacks the batch axis.
-    lead, tail = (inputs[:elided], ()) if before else ((), inputs[len(x) :])
-    output = (*lead, *provided) if lead else (inputs[0], *provided, *tail)
-    if len(output) != len(y) + elided:
+    # `declared_shape` lacks the batch axis.
+    leading_sizes, trailing_sizes = (
+        (inputs[:ellipsis_rank], ()) if leading_ellipsis else ((), inputs[len(x) :])
+    )
+    output = (
+        (*leading_sizes, *declared_shape)
+        if leading_sizes
+        else (inputs[0], *declared_shape, *trailing_sizes)
+    )
+    if len(output) != len(y) + ellipsis_rank:
         raise ValueError(
             f"The equation '{equation}' has an output of {len(y)} letters, but `output_shape`, "
-            f"without the batch, is {provided}."
+            f"without the batch, is {declared_shape}."
         )
-    at = len(lead)
-    sizes_in = dict(zip(x, inputs[at:], strict=False))
-    own = [sizes_in.get(c) if n is None else n for c, n in zip(y, output[at:], strict=False)]
-    output = (*lead, *own, *tail)
-    sizes_out = dict(zip(y, own, strict=True))
+    first_axis = len(leading_sizes)
+    sizes_in = dict(zip(x, inputs[first_axis:], strict=False))
+    named_sizes = [
+        sizes_in.get(c) if n is None else n for c, n in zip(y, output[first_axis:], strict=False)
+    ]
+    output = (*leading_sizes, *named_sizes, *trailing_sizes)
+    sizes_out = dict(zip(y, named_sizes, strict=True))
     for letter, size in sizes_in.items():
-        requested = sizes_out.get(letter, size)
-        if requested is not None and requested != size:
+        output_size = sizes_out.get(letter, size)
+        if output_size is not None and output_size != size:
             raise ValueError(
                 f"Input shape and output shape do not match at shared dimension '{letter}'. Input "
-                f"shape is {size}, and output shape is {requested}."
+                f"shape is {size}, and output shape is {output_size}."
             )
     for letter in y:
         if letter not in x and letter not in w:
@@ -195,9 +203,9 @@ def _infer_shapes(
                     f"Bias dimension '{letter}' was requested, but is not part of the output spec "
                     f"'{y}'"
                 )
-        first = min(map(y.find, bias_axes), default=len(y))
-        bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first:])
-        bias = (*bias, *(1 for _ in tail)) if after else bias
+        first_bias_axis = min(map(y.find, bias_axes), default=len(y))
+        bias = tuple(sizes_out[c] if c in bias_axes else 1 for c in y[first_bias_axis:])
+        bias = (*bias, *(1 for _ in trailing_sizes)) if trailing_ellipsis else bias
     outputs = tuple(k for k, letter in enumerate(w) if letter in y)
     inputs_axes = tuple(k for k in range(len(w)) if k not in outputs)
     return _EinsumShapes(kernel, bias, output, inputs_axes, outputs)

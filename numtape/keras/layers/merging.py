@@ -50,22 +50,22 @@ def shapes_of(input_shape: object, kind: str, count: str = "a list of inputs") -
     return [tuple(shape) for shape in input_shape]
 
 
-def _broadcast_shape(first: Shape, second: Shape) -> Shape:
+def _broadcast_shape(long_shape: Shape, short_shape: Shape) -> Shape:
     """Return the shape to which two shapes broadcast.
 
     Raises:
       ValueError: If they are incompatible.
     """
-    if len(first) < len(second):
-        first, second = second, first
-    lead = len(first) - len(second)
-    sizes = list(first[:lead])
-    for m, n in zip(first[lead:], second, strict=True):
+    if len(long_shape) < len(short_shape):
+        long_shape, short_shape = short_shape, long_shape
+    extra_axes = len(long_shape) - len(short_shape)
+    sizes = list(long_shape[:extra_axes])
+    for m, n in zip(long_shape[extra_axes:], short_shape, strict=True):
         if m is None or n is None:
             sizes.append(None)
         elif m != n and 1 not in (m, n):
             raise ValueError(
-                f"Inputs have incompatible shapes. Received shapes {first} and {second}"
+                f"Inputs have incompatible shapes. Received shapes {long_shape} and {short_shape}"
             )
         else:
             sizes.append(n if m == 1 else m)
@@ -255,8 +255,8 @@ class _Extremum(_PairwiseMerge):
                 x = where(mask, x, result)
             if result_mask is not None:
                 result = where(result_mask, result, x)
-            both = mask is not None and result_mask is not None
-            result_mask = comparison.logical_or(result_mask, mask) if both else None
+            has_both_masks = mask is not None and result_mask is not None
+            result_mask = comparison.logical_or(result_mask, mask) if has_both_masks else None
             result = self._nt_merge_pair(result, x)
         return result
 
@@ -309,7 +309,7 @@ class Concatenate(Merge):
             raise ValueError(
                 f"Axis {repr_of(self.axis)} is out of bounds for inputs of shape {shapes[0]}."
             )
-        same = all(
+        are_compatible = all(
             len(shape) == rank
             and all(
                 k == self.axis % rank or None in (m, n) or m == n
@@ -317,7 +317,7 @@ class Concatenate(Merge):
             )
             for shape in shapes
         )
-        if not same:
+        if not are_compatible:
             raise ValueError(
                 "A `Concatenate` layer requires inputs with matching shapes except for the "
                 f"concatenation axis. Received: input_shape={shapes}"
@@ -417,20 +417,20 @@ class Dot(Merge):
                 f"A `Dot` layer should be called on a list of 2 inputs. Received: "
                 f"input_shape={input_shape}"
             )
-        first, second = shapes
-        i, j = self._nt_contracted_axes(first, second)
-        if None not in (first[i], second[j]) and first[i] != second[j]:
+        first_shape, second_shape = shapes
+        i, j = self._nt_contracted_axes(first_shape, second_shape)
+        if None not in (first_shape[i], second_shape[j]) and first_shape[i] != second_shape[j]:
             raise ValueError(
-                f"Incompatible input shapes: axis values {first[i]} (at axis {i}) != {second[j]} "
-                f"(at axis {j}). Full input shapes: {first}, {second}"
+                f"Incompatible input shapes: axis values {first_shape[i]} (at axis {i}) != "
+                f"{second_shape[j]} (at axis {j}). Full input shapes: {first_shape}, {second_shape}"
             )
-        if None not in (first[0], second[0]) and first[0] != second[0]:
+        if None not in (first_shape[0], second_shape[0]) and first_shape[0] != second_shape[0]:
             raise ValueError(
                 "Cannot do batch_dot on inputs with different batch sizes. Received inputs with "
-                f"shapes {first} and {second}."
+                f"shapes {first_shape} and {second_shape}."
             )
-        sizes = [n for k, n in enumerate(first) if k != i]
-        sizes += [n for k, n in enumerate(second) if k not in (0, j)]
+        sizes = [n for k, n in enumerate(first_shape) if k != i]
+        sizes += [n for k, n in enumerate(second_shape) if k not in (0, j)]
         return tuple(sizes) if len(sizes) > 1 else (*sizes, 1)
 
     def compute_mask(self, inputs: object, previous_mask: object = None) -> None:

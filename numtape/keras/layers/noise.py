@@ -67,7 +67,7 @@ def _noise_shape(noise_shape: InputShape | None, inputs: Tensor) -> tuple[int, .
     if noise_shape is None:
         return tuple(inputs.shape)
     sizes = zip(noise_shape, tuple(inputs.shape), strict=True)
-    return tuple(size if requested is None else requested for requested, size in sizes)
+    return tuple(size if noise_size is None else noise_size for noise_size, size in sizes)
 
 
 @document(f"{_RANGE[:-1]}, or ``noise_shape`` is not a shape.")
@@ -293,11 +293,14 @@ class AlphaDropout(_Noise):
     def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
-        low = -1.6732632423543772 * 1.0507009873554805  # the limit of `selu` at minus infinity
-        scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
+        selu_limit = (
+            -1.6732632423543772 * 1.0507009873554805
+        )  # the limit of `selu` at minus infinity
+        scale = ((1 - self.rate) * (1 + self.rate * selu_limit**2)) ** -0.5
         draws = self.seed_generator.uniform(_noise_shape(self.noise_shape, inputs), inputs.dtype)
         keep_mask = cast(draws >= self.rate, inputs.dtype)
         result: Tensor = (
-            scale * (inputs * keep_mask + low * (1 - keep_mask)) - scale * low * self.rate
+            scale * (inputs * keep_mask + selu_limit * (1 - keep_mask))
+            - scale * selu_limit * self.rate
         )
         return result

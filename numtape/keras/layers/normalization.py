@@ -411,8 +411,8 @@ class BatchNormalization(Normalizer):
         mean: Any = original(self.moving_mean)
         variance: Any = original(self.moving_variance)
         if training and self.trainable:
-            others = [k for k in range(len(shape)) if k != axis]
-            mean, variance = self._nt_moments(inputs, others, mask)
+            reduction_axes = [k for k in range(len(shape)) if k != axis]
+            mean, variance = self._nt_moments(inputs, reduction_axes, mask)
             self._nt_update_moving(self.moving_mean, mean)
             self._nt_update_moving(self.moving_variance, variance)
         broadcast_shape = [n if k == axis else 1 for k, n in enumerate(shape)]

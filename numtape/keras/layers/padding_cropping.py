@@ -55,9 +55,10 @@ def _parse_pairs(value: int | Sequence[int | Sequence[int]], rank: int, name: st
         raise ValueError(
             f"`{name}` should have {rank} elements. Received: {name}={repr_of(value)}."
         )
-    places = ("1st", "2nd", "3rd")
+    ordinals = ("1st", "2nd", "3rd")
     result = (
-        int_tuple(v, 2, f"{p} entry of {name}", 0) for v, p in zip(value, places, strict=False)
+        int_tuple(v, 2, f"{ordinal} entry of {name}", 0)
+        for v, ordinal in zip(value, ordinals, strict=False)
     )
     return tuple((before, after) for before, after in result)
 
@@ -103,18 +104,18 @@ class _Cropping(_BorderLayer):
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape after cropping."""
         shape = tuple(input_shape)
-        space, channels = split_shape(shape, self.data_format)
-        left = [
+        spatial_sizes, channels = split_shape(shape, self.data_format)
+        cropped_sizes = [
             None if size is None else size - before - after
-            for size, (before, after) in zip(space, self._nt_pairs, strict=True)
+            for size, (before, after) in zip(spatial_sizes, self._nt_pairs, strict=True)
         ]
-        if any(size is not None and size <= 0 for size in left):
+        if any(size is not None and size <= 0 for size in cropped_sizes):
             raise ValueError(
                 "Values in `cropping` argument should be smaller than the corresponding spatial "
                 f"dimension of the input. Received: input_shape={shape}, "
                 f"cropping={self.cropping}"
             )
-        return join_shape(shape[0], left, channels, self.data_format)
+        return join_shape(shape[0], cropped_sizes, channels, self.data_format)
 
 
 _CROP_RAISES = (
@@ -189,10 +190,10 @@ class _ZeroPadding(_BorderLayer):
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape after padding."""
         shape = tuple(input_shape)
-        space, channels = split_shape(shape, self.data_format)
+        spatial_sizes, channels = split_shape(shape, self.data_format)
         sizes = [
             None if size is None else size + before + after
-            for size, (before, after) in zip(space, self._nt_pairs, strict=True)
+            for size, (before, after) in zip(spatial_sizes, self._nt_pairs, strict=True)
         ]
         return join_shape(shape[0], sizes, channels, self.data_format)
 
@@ -286,9 +287,9 @@ class _UpSampling(ConfiguredLayer):
             if factor > 1:
                 before, size, after = sizes_around(tuple(inputs.shape), axis)
                 rows = movement.reshape(inputs, (before, size, 1, after))
-                repeated = movement.broadcast_to(rows, (before, size, factor, after))
+                repeated_rows = movement.broadcast_to(rows, (before, size, factor, after))
                 inputs = movement.reshape(
-                    repeated, (*inputs.shape[:axis], size * factor, *inputs.shape[axis + 1 :])
+                    repeated_rows, (*inputs.shape[:axis], size * factor, *inputs.shape[axis + 1 :])
                 )
         return inputs
 
@@ -301,10 +302,10 @@ class _UpSampling(ConfiguredLayer):
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape with the repeated spatial sizes."""
         shape = tuple(input_shape)
-        space, channels = split_shape(shape, self.data_format)
+        spatial_sizes, channels = split_shape(shape, self.data_format)
         sizes = [
             None if n is None else n * count
-            for n, count in zip(space, self._nt_factors, strict=True)
+            for n, count in zip(spatial_sizes, self._nt_factors, strict=True)
         ]
         return join_shape(shape[0], sizes, channels, self.data_format)
 

@@ -75,9 +75,13 @@ class Pooling(ConfiguredLayer):
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape of the output."""
         shape = tuple(input_shape)
-        space, channels = split_shape(shape, self.data_format)
-        result = window_counts(space, self.pool_size, self.strides, (1,) * self.rank, self.padding)
-        if any(n is not None and n <= 0 < (m or 1) for n, m in zip(result, space, strict=True)):
+        spatial_sizes, channels = split_shape(shape, self.data_format)
+        result = window_counts(
+            spatial_sizes, self.pool_size, self.strides, (1,) * self.rank, self.padding
+        )
+        if any(
+            n is not None and n <= 0 < (m or 1) for n, m in zip(result, spatial_sizes, strict=True)
+        ):
             raise ValueError(
                 "Computed output size would be zero or negative. Received: `inputs.shape="
                 f"{shape}`, `pool_size={self.pool_size}`, `strides={self.strides}`, "
@@ -193,8 +197,8 @@ class GlobalPooling(ConfiguredLayer):
 
     @property
     def _nt_axes(self) -> list[int]:
-        first = 1 if self.data_format == "channels_last" else 2
-        return list(range(first, first + self.rank))
+        first_axis = 1 if self.data_format == "channels_last" else 2
+        return list(range(first_axis, first_axis + self.rank))
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return one element for each channel."""
@@ -207,8 +211,8 @@ class GlobalPooling(ConfiguredLayer):
         """Return (batch, channels), with spatial axes of size 1 if ``keepdims``."""
         shape = tuple(input_shape)
         channels = split_shape(shape, self.data_format)[1]
-        space = (1,) * self.rank if self.keepdims else ()
-        return join_shape(shape[0], space, channels, self.data_format)
+        spatial_sizes = (1,) * self.rank if self.keepdims else ()
+        return join_shape(shape[0], spatial_sizes, channels, self.data_format)
 
 
 _KEEPDIMS = "Whether to keep the spatial axes, with size 1."

@@ -112,17 +112,17 @@ class Normalization(ConfiguredLayer):
                 shape=(), initializer="zeros", dtype="int32", trainable=False, name="count"
             )
 
-    def _nt_broadcast_constant(self, provided: ArrayLike) -> Any:
+    def _nt_broadcast_constant(self, constant: ArrayLike) -> Any:
         """Reshape given moments so that they broadcast with the inputs."""
-        value = np.asarray(provided, self.dtype)
+        value = np.asarray(constant, self.dtype)
         sizes = [1] * len(self._nt_wide)
         for axis, size in zip(self._nt_kept_axes[::-1], value.shape[::-1], strict=False):
             sizes[axis] = size
         return np.broadcast_to(value.reshape(sizes), self._nt_wide)
 
-    def _nt_moment(self, provided: ArrayLike | None, name: str) -> Tensor:
-        if provided is not None:
-            return as_tensor(self._nt_broadcast_constant(provided))
+    def _nt_moment(self, constant: ArrayLike | None, name: str) -> Tensor:
+        if constant is not None:
+            return as_tensor(self._nt_broadcast_constant(constant))
         return reshape(original(getattr(self, name)), self._nt_wide)
 
     @property
@@ -135,8 +135,8 @@ class Normalization(ConfiguredLayer):
         """The variance, in a shape that broadcasts with the inputs; None before `build`."""
         return self._nt_moment_if_built(self.input_variance, "adapt_variance")
 
-    def _nt_moment_if_built(self, provided: ArrayLike | None, name: str) -> Any:
-        return self._nt_moment(provided, name) if self.built else None
+    def _nt_moment_if_built(self, constant: ArrayLike | None, name: str) -> Any:
+        return self._nt_moment(constant, name) if self.built else None
 
     def adapt(self, data: TensorLike | Iterable[Any]) -> None:
         """Compute the mean and variance of data.
@@ -153,20 +153,20 @@ class Normalization(ConfiguredLayer):
         if self.input_mean is not None:
             raise ValueError("`adapt` has nothing to compute: `mean` and `variance` were given.")
         batches = self._nt_batches(data)
-        first = next(batches, None)
-        if first is None:
+        first_batch = next(batches, None)
+        if first_batch is None:
             raise ValueError(
                 "adapt() received an empty iterable (no batches). Expected at least one batch."
             )
         if not self.built:
-            self.build(first.shape)
+            self.build(first_batch.shape)
         count, mean, variance = 0, np.zeros(()), np.zeros(())
-        for batch in itertools.chain([first], batches):
+        for batch in itertools.chain([first_batch], batches):
             self._nt_check_batch(batch)
             axes = tuple(k for k in range(batch.ndim) if k not in self._nt_kept_axes)
-            batch_mean, size = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
-            count += size
-            weight = size / count if count else 1.0
+            batch_mean, batch_count = batch.mean(axes), math.prod(batch.shape[k] for k in axes)
+            count += batch_count
+            weight = batch_count / count if count else 1.0
             new_mean = mean * (1 - weight) + batch_mean * weight
             # The mean squared distances of the earlier batches and of this one from the new mean.
             variance = (variance + (mean - new_mean) ** 2) * (1 - weight) + (
@@ -178,10 +178,10 @@ class Normalization(ConfiguredLayer):
 
     def _nt_check_batch(self, batch: np.ndarray[Any, Any]) -> None:
         """Raise if the shape of a batch differs from the shape in `build`."""
-        fits = batch.ndim == len(self._nt_built_for) and all(
+        is_compatible = batch.ndim == len(self._nt_built_for) and all(
             batch.shape[axis] == self._nt_built_for[axis] for axis in self._nt_kept_axes
         )
-        if not fits:
+        if not is_compatible:
             raise ValueError(
                 f"The layer was built with input_shape={self._nt_built_for}, but adapt() is being "
                 f"called with data with an incompatible shape, data.shape={batch.shape}"

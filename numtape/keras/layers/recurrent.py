@@ -87,12 +87,12 @@ def _run_cell(
     if isinstance(cell, StackedRNNCells):
         final_states = []
         for layer, state in zip(cell.cells, states, strict=True):
-            nested = is_nested(state)
-            layer_states = list(state) if nested else [state]
-            inputs, new = _run_cell(
+            is_nested_state = is_nested(state)
+            layer_states = list(state) if is_nested_state else [state]
+            inputs, new_states = _run_cell(
                 layer, inputs, sequence, layer_states, masks, training, zero_output
             )
-            final_states.append(new if nested else new[0])
+            final_states.append(new_states if is_nested_state else new_states[0])
             sequence = None
         return inputs, final_states
     if not isinstance(cell, Cell):
@@ -231,7 +231,7 @@ class RNN(ConfiguredLayer):
         states = self._nt_initial_states(batch, initial_state)
         time_major = time_first(sequences)
         masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
-        fused = isinstance(self.cell, Cell) or (
+        is_fused = isinstance(self.cell, Cell) or (
             isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
         )
         if self.go_backwards:
@@ -239,7 +239,7 @@ class RNN(ConfiguredLayer):
             masks = None if masks is None else masks[::-1]
         outputs, states = _run_cell(
             self.cell,
-            [] if fused else unstack_rows(time_major),
+            [] if is_fused else unstack_rows(time_major),
             time_major,
             states,
             masks,
@@ -372,10 +372,10 @@ class _BuiltInRNN(RNN):
                 f"Invalid valid received for argument `use_cudnn`. Expected one of {{'auto', True, "
                 f"False}}. Received: use_cudnn={repr_of(use_cudnn)}"
             )
-        own = {name: provided[name] for name in _cell_arguments(self._nt_cell)}
-        own.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
+        cell_arguments = {name: provided[name] for name in _cell_arguments(self._nt_cell)}
+        cell_arguments.update({n: kwargs.pop(n) for n in ("implementation",) if n in kwargs})
         cell = self._nt_cell(
-            **own,
+            **cell_arguments,
             name=CELL_NAMES[self._nt_cell],
             dtype=kwargs.get("dtype"),
             trainable=kwargs.get("trainable", True),

@@ -51,9 +51,9 @@ def unstack_rows(x: Tensor) -> list[Tensor]:
     count = int(x.shape[0])
     if count <= 4:
         return unstack(x)
-    rest = [(0, int(n), 1) for n in x.shape[1:]]
-    half = count // 2
-    first, second = ((0, half, 1), *rest), ((half, count, 1), *rest)
+    other_axes = [(0, int(n), 1) for n in x.shape[1:]]
+    half_count = count // 2
+    first, second = ((0, half_count, 1), *other_axes), ((half_count, count, 1), *other_axes)
     return unstack_rows(strided_slice(x, first)) + unstack_rows(strided_slice(x, second))
 
 
@@ -65,10 +65,10 @@ def apply_mask(mask: Tensor | None, new: Any, old: Any) -> Any:
     return pack_sequence_as(new, selected)
 
 
-def _select_rows(mask: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    if new.ndim != 2:
-        mask = mask[(slice(None), 0, *(None,) * (new.ndim - 1))]
-    return select(mask, new, old)
+def _select_rows(mask: Tensor, new_value: Tensor, old_value: Tensor) -> Tensor:
+    if new_value.ndim != 2:
+        mask = mask[(slice(None), 0, *(None,) * (new_value.ndim - 1))]
+    return select(mask, new_value, old_value)
 
 
 def run_steps(
@@ -90,20 +90,20 @@ def run_steps(
       zero_output: Whether the output of a masked step is 0 instead.
     """
     outputs: list[Tensor] = []
-    last: Any = None
+    last_output: Any = None
     for k, x in enumerate(inputs):
-        output, new = step(x, states)
+        output, new_states = step(x, states)
         if masks is None:
-            states = new
+            states = new_states
         else:
-            old, states = states, apply_mask(masks[k], new, states)
-            if last is None or zero_output:
-                last = zeros_like(output)
-            if output is new[0] and last is old[0]:
+            previous_output, states = states, apply_mask(masks[k], new_states, states)
+            if last_output is None or zero_output:
+                last_output = zeros_like(output)
+            if output is new_states[0] and last_output is previous_output[0]:
                 output = states[0]
             else:
-                output = _select_rows(masks[k], output, last)
-            last = output
+                output = _select_rows(masks[k], output, last_output)
+            last_output = output
         outputs.append(output)
     return outputs, states
 
@@ -265,8 +265,8 @@ class Cell(ConfiguredLayer):
         project, step = self._nt_project_and_step(
             int(inputs.shape[0]), int(inputs.shape[-1]), training
         )
-        output, new = step(project(inputs), list(states) if is_nested(states) else [states])
-        return output, new if is_nested(states) else new[0]
+        output, new_states = step(project(inputs), list(states) if is_nested(states) else [states])
+        return output, new_states if is_nested(states) else new_states[0]
 
 
 @_cell
@@ -404,8 +404,8 @@ class LSTMCell(Cell):
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h, c = states
-            i, f, new, o = split(x[0] + self._nt_product(h, kernel, masks), 4, 1)
-            c = gate(f) * c + gate(i) * activate(new)
+            i, f, candidate, o = split(x[0] + self._nt_product(h, kernel, masks), 4, 1)
+            c = gate(f) * c + gate(i) * activate(candidate)
             h = gate(o) * activate(c)
             return h, [h, c]
 
@@ -587,11 +587,11 @@ class StackedRNNCells(Layer):
         Returns:
           The output, and a list of the new states of each cell.
         """
-        new = []
+        new_states = []
         for cell, state in zip(self.cells, states, strict=True):
             inputs, value = call_cell(cell, inputs, state, training)
-            new.append(value)
-        return inputs, new
+            new_states.append(value)
+        return inputs, new_states
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments."""
@@ -627,11 +627,15 @@ def output_size_of(cell: Any) -> int:
 
 def call_cell(cell: Any, inputs: Tensor, states: Any, training: bool | None) -> tuple[Any, Any]:
     """Call any cell. The new states are a list if ``states`` is nested, else a single state."""
-    single = not is_nested(states)
-    named: dict[str, Any] = {}
+    has_single_state = not is_nested(states)
+    optional_arguments: dict[str, Any] = {}
     if isinstance(cell, Layer):
-        named = {"training": training} if "training" in signature_of(type(cell).call).all else {}
+        optional_arguments = (
+            {"training": training} if "training" in signature_of(type(cell).call).all else {}
+        )
     step = cell if callable(cell) else cell.call
-    output, new = step(inputs, [states] if single else list(states), **named)
-    new = list(new) if is_nested(new) else [new]
-    return output, new[0] if single else new
+    output, new_states = step(
+        inputs, [states] if has_single_state else list(states), **optional_arguments
+    )
+    new_states = list(new_states) if is_nested(new_states) else [new_states]
+    return output, new_states[0] if has_single_state else new_states

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def _product(sizes: Sequence[int | None]) -> int | None:
     """The product of sizes; None if one of them is unknown."""
-    known = [size for size in sizes if size is not None]
-    return math.prod(known) if len(known) == len(sizes) else None
+    known_sizes = [size for size in sizes if size is not None]
+    return math.prod(known_sizes) if len(known_sizes) == len(sizes) else None
 
 
 @document("ValueError: If the format is unknown.")
@@ -82,16 +82,20 @@ class Reshape(ConfiguredLayer):
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the batch size and the target shape."""
         batch, *sizes = tuple(input_shape)
-        total, requested = _product(sizes), self.target_shape
-        known = math.prod(n for n in requested if n != -1)
+        total, target_shape = _product(sizes), self.target_shape
+        known_product = math.prod(n for n in target_shape if n != -1)
         if total is None:
-            return (batch, *(None if n == -1 else n for n in requested))
-        if (total % known if known else total) if -1 in requested else total != known:
+            return (batch, *(None if n == -1 else n for n in target_shape))
+        if (
+            (total % known_product if known_product else total)
+            if -1 in target_shape
+            else total != known_product
+        ):
             raise ValueError(
                 "The total size of the tensor must be unchanged. Received: "
-                f"input_shape={tuple(input_shape)}, target_shape={requested}"
+                f"input_shape={tuple(input_shape)}, target_shape={target_shape}"
             )
-        return (batch, *(total // max(known, 1) if n == -1 else n for n in requested))
+        return (batch, *(total // max(known_product, 1) if n == -1 else n for n in target_shape))
 
 
 @document(

@@ -140,13 +140,13 @@ class TimeDistributed(Wrapper):
                 f"{tuple(inputs.shape)}. The first two dimensions of the mask (batch size and "
                 f"timesteps) must match the input's first two dimensions."
             )
-        named = {"training": training} if "training" in names else {}
+        optional_arguments = {"training": training} if "training" in names else {}
         steps = unstack_rows(time_first(inputs))
         if mask is None or "mask" not in names:
-            return stack([self.layer.call(x, **named) for x in steps], 1)
+            return stack([self.layer.call(x, **optional_arguments) for x in steps], 1)
         masks = unstack_rows(time_first(mask))
         pairs = zip(steps, masks, strict=True)
-        return stack([self.layer.call(x, mask=m, **named) for x, m in pairs], 1)
+        return stack([self.layer.call(x, mask=m, **optional_arguments) for x, m in pairs], 1)
 
 
 _MODES = ("sum", "mul", "ave", "concat", None)
@@ -223,12 +223,12 @@ class Bidirectional(Layer):
                 f"backward_layer.go_backwards={backward.go_backwards}"
             )
         for name in ("stateful", "return_sequences", "return_state"):
-            value, other = getattr(forward, name), getattr(backward, name)
-            if value != other:
+            forward_value, backward_value = getattr(forward, name), getattr(backward, name)
+            if forward_value != backward_value:
                 raise ValueError(
                     f"Forward layer and backward layer are expected to have the same value for "
-                    f'attribute "{name}", got "{value}" for forward layer and "{other}" for '
-                    f"backward layer"
+                    f'attribute "{name}", got "{forward_value}" for forward layer and '
+                    f'"{backward_value}" for backward layer'
                 )
 
     def build(self, sequences_shape: InputShape, initial_state_shape: object = None) -> None:
@@ -243,9 +243,9 @@ class Bidirectional(Layer):
                 layer.build(sequences_shape)
                 layer.built = True
         if self._nt_given is not None:
-            half = len(self._nt_given) // 2
-            self.forward_layer.set_weights(self._nt_given[:half])
-            self.backward_layer.set_weights(self._nt_given[half:])
+            half_count = len(self._nt_given) // 2
+            self.forward_layer.set_weights(self._nt_given[:half_count])
+            self.backward_layer.set_weights(self._nt_given[half_count:])
             self._nt_given = None
 
     def call(
@@ -268,15 +268,19 @@ class Bidirectional(Layer):
           A tensor, or a tuple of both outputs; followed by the states if ``return_state``.
         """
         results = []
-        half = 0 if initial_state is None else len(initial_state) // 2
+        half_count = 0 if initial_state is None else len(initial_state) // 2
         for k, layer in enumerate((self.forward_layer, self.backward_layer)):
             names = signature_of(type(layer).call).all
-            provided = {"training": training, "mask": mask}
-            named: dict[str, Any] = {name: x for name, x in provided.items() if name in names}
-            state = None if initial_state is None else initial_state[k * half : (k + 1) * half]
+            arguments = {"training": training, "mask": mask}
+            accepted: dict[str, Any] = {name: x for name, x in arguments.items() if name in names}
+            state = (
+                None
+                if initial_state is None
+                else initial_state[k * half_count : (k + 1) * half_count]
+            )
             if state is not None or "initial_state" in names:
-                named["initial_state"] = state
-            results.append(layer(sequences, **named))
+                accepted["initial_state"] = state
+            results.append(layer(sequences, **accepted))
         states: tuple[Any, ...] = ()
         if self.return_state:
             states = (*results[0][1:], *results[1][1:])
@@ -286,18 +290,18 @@ class Bidirectional(Layer):
         )
         if self.return_sequences:
             backward = reverse(backward, [1])
-        merged: Any = (forward, backward)
+        result: Any = (forward, backward)
         if self.merge_mode == "concat":
-            merged = concat([forward, backward], -1)
+            result = concat([forward, backward], -1)
         elif self.merge_mode == "sum":
-            merged = forward + backward
+            result = forward + backward
         elif self.merge_mode == "ave":
-            merged = (forward + backward) / 2.0
+            result = (forward + backward) / 2.0
         elif self.merge_mode == "mul":
-            merged = forward * backward
+            result = forward * backward
         if not self.return_state:
-            return merged
-        return (*merged, *states) if self.merge_mode is None else (merged, *states)
+            return result
+        return (*result, *states) if self.merge_mode is None else (result, *states)
 
     def compute_output_shape(
         self, sequences_shape: InputShape, initial_state_shape: object = None

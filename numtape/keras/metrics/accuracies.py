@@ -47,8 +47,8 @@ def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: NumberLik
     y_true, y_pred = same_rank(as_tensor(y_true), as_tensor(y_pred))
     if not y_pred.dtype.is_floating:
         y_pred = cast(y_pred, float32)
-    above = greater(y_pred, to_float(threshold, "threshold"))
-    return cast(equal(y_true, cast(above, y_true.dtype)), float32)
+    is_above = greater(y_pred, to_float(threshold, "threshold"))
+    return cast(equal(y_true, cast(is_above, y_true.dtype)), float32)
 
 
 def _is_top_class(labels: Tensor, y_pred: Tensor) -> Tensor:

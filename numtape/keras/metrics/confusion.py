@@ -46,9 +46,9 @@ def parse_thresholds(thresholds: Thresholds, default: float = 0.5) -> list[float
         result = list(thresholds)
     else:
         result = [thresholds]
-    wrong = [t for t in result if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
-    if wrong or not result:
-        raise ValueError(f"Threshold values must be in [0, 1]. Received: {wrong}")
+    invalid = [t for t in result if not isinstance(t, int | float | np.number) or not 0 <= t <= 1]
+    if invalid or not result:
+        raise ValueError(f"Threshold values must be in [0, 1]. Received: {invalid}")
     return result
 
 
@@ -105,8 +105,8 @@ class Counter:
             if weight.ndim == y_true.ndim + 1:
                 weight = squeeze(weight, -1)
         if self.top_k is not None:
-            top = one_hot(largest(y_pred, self.top_k).indices, y_pred.shape[-1])
-            y_pred = select(reduce_sum(top, -2) > 0.0, y_pred, LOWEST)
+            top_classes = one_hot(largest(y_pred, self.top_k).indices, y_pred.shape[-1])
+            y_pred = select(reduce_sum(top_classes, -2) > 0.0, y_pred, LOWEST)
         if self.class_id is not None:
             if y_pred.ndim == 1:
                 raise ValueError(
@@ -125,23 +125,23 @@ class Counter:
             positive, negative = positive * weight, negative * weight
         if not self.multi_label:
             y_pred, positive, negative = (reshape(x, (-1,)) for x in (y_pred, positive, negative))
-        above = self._above_even if self.even else self._above
+        sum_above = self._sum_above_even if self.even else self._sum_above
         counts = {}
-        for part, true, false in ((positive, "tp", "fn"), (negative, "fp", "tn")):
-            if true in names or false in names:
-                counts[true] = above(y_pred, part)
-                counts[false] = reduce_sum(part, 0) - counts[true]
+        for part, above_name, below_name in ((positive, "tp", "fn"), (negative, "fp", "tn")):
+            if above_name in names or below_name in names:
+                counts[above_name] = sum_above(y_pred, part)
+                counts[below_name] = reduce_sum(part, 0) - counts[above_name]
         return [counts[name] for name in names]
 
-    def _above(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
+    def _sum_above(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
         """Return, for each threshold, the sum of ``amounts`` where predictions exceed it."""
         limits = as_tensor(self.thresholds.reshape(-1, *(1,) * y_pred.ndim))
         return reduce_sum(select(greater(y_pred[None], limits), amounts[None], 0.0), 1)
 
-    def _above_even(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
-        """`_above` for evenly spaced thresholds: a histogram, then a cumulative sum.
+    def _sum_above_even(self, y_pred: Tensor, amounts: Tensor) -> Tensor:
+        """`_sum_above` for evenly spaced thresholds: a histogram, then a cumulative sum.
 
-        It takes O(predictions + thresholds) steps; `_above` takes their product.
+        It takes O(predictions + thresholds) steps; `_sum_above` takes their product.
         """
         count = len(self.thresholds)
         index = ceil(clip_by_value(y_pred, 0.0, 1.0) * (count - 1.0)) - 1.0
@@ -152,8 +152,8 @@ class Counter:
             return cumsum(unsorted_segment_sum(amounts, bins, count), reverse=True)
         columns = y_pred.shape[1]
         # The bins of a column are contiguous; predictions below the first threshold get bin -1.
-        first = as_tensor(np.arange(columns, dtype=np.int32) * count)
-        bins = select(bins < 0, -1, bins + first)
+        first_bins = as_tensor(np.arange(columns, dtype=np.int32) * count)
+        bins = select(bins < 0, -1, bins + first_bins)
         result = unsorted_segment_sum(amounts, bins, count * columns)
         return cumsum(transpose(reshape(result, (columns, count))), reverse=True)
 
@@ -268,8 +268,8 @@ class _Ratio(Metric):
         self._nt_counter = Counter(self.thresholds, top_k, class_id)
         shape = (len(self.thresholds),)
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
-        other = self.add_variable(shape, "zeros", name=self._nt_other[1])
-        setattr(self, self._nt_other[1], other)
+        other_count = self.add_variable(shape, "zeros", name=self._nt_other[1])
+        setattr(self, self._nt_other[1], other_count)
 
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
@@ -290,8 +290,11 @@ class _Ratio(Metric):
         Returns:
           A scalar, or a vector with an element for each threshold.
         """
-        right, wrong = self.true_positives.read_value(), getattr(self, self._nt_other[1])
-        return unwrap_single(divide_no_nan(right, right + wrong))
+        true_positives, other_count = (
+            self.true_positives.read_value(),
+            getattr(self, self._nt_other[1]),
+        )
+        return unwrap_single(divide_no_nan(true_positives, true_positives + other_count))
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.

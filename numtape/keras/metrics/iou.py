@@ -108,13 +108,13 @@ class IoU(Metric):
         weight = cast(weight, self._nt_dtype)
         weight = reshape(weight, (-1,)) if weight.ndim > 1 else weight
         weight = broadcast_to(weight, y_true.shape)
-        valid = logical_and(
+        is_valid = logical_and(
             logical_and(y_true >= 0, y_true < self.num_classes),
             logical_and(y_pred >= 0, y_pred < self.num_classes),
         )
         if self.ignore_class is not None:
-            valid = logical_and(valid, not_equal(y_true, self.ignore_class))
-        y_true, y_pred, weight = (select(valid, x, 0) for x in (y_true, y_pred, weight))
+            is_valid = logical_and(is_valid, not_equal(y_true, self.ignore_class))
+        y_true, y_pred, weight = (select(is_valid, x, 0) for x in (y_true, y_pred, weight))
         add_all(
             [self.total_cm],
             [confusion_matrix(y_true, y_pred, self.num_classes, weight, self._nt_dtype)],
@@ -186,8 +186,8 @@ class BinaryIoU(IoU):
           y_pred: Predictions from 0 to 1.
           sample_weight: A weight for each element.
         """
-        above = cast(as_tensor(y_pred), float32) >= self.threshold
-        super().update_state(y_true, cast(above, self._nt_dtype), sample_weight)
+        is_above = cast(as_tensor(y_pred), float32) >= self.threshold
+        super().update_state(y_true, cast(is_above, self._nt_dtype), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.

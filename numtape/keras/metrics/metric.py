@@ -136,8 +136,8 @@ class Metric:
             raise RuntimeError(
                 "You forgot to call `super().__init__()` in the `__init__()` method. Go add it!"
             )
-        requested = keras_dtype(dtype or None)
-        value = cast(initializers.get(initializer)(tuple(shape), requested), requested)
+        variable_dtype = keras_dtype(dtype or None)
+        value = cast(initializers.get(initializer)(tuple(shape), variable_dtype), variable_dtype)
         path = f"{self.name.replace('/', '>')}/{name or 'variable'}"
         variable = LayerVariable(Variable(value, trainable=False, name=path))
         self._nt_variables = (*self._nt_variables, variable)

@@ -30,11 +30,11 @@ def _apply_mask(weight: TensorLike | None, mask: TensorLike | None, dtype: DType
         weight = cast(as_tensor(weight), dtype)
     if mask is None:
         return weight
-    counted = cast(as_tensor(mask), dtype)
+    mask_weight = cast(as_tensor(mask), dtype)
     if weight is None:
-        return counted
-    counted, weight = same_rank(counted, weight)
-    return counted * weight
+        return mask_weight
+    mask_weight, weight = same_rank(mask_weight, weight)
+    return mask_weight * weight
 
 
 def _values_of_examples(
@@ -155,8 +155,8 @@ class MeanMetricWrapper(Mean):
             raise TypeError(f"fn must be a function of y_true and y_pred, got {fn!r}.")
         self._nt_fn = fn
         self._nt_fn_kwargs = kwargs
-        known = any(fn is function for function in _LOSSES)
-        if self._direction is None and (known or isinstance(fn, Loss)):
+        is_loss = any(fn is function for function in _LOSSES)
+        if self._direction is None and (is_loss or isinstance(fn, Loss)):
             self._direction = "down"
 
     def update_state(  # type: ignore[override]

@@ -193,8 +193,8 @@ class FBetaScore(Metric):
         if not self._nt_built:
             self._nt_build(y_pred.shape[-1])
         if self.threshold is None:
-            largest = y_pred >= reduce_max(y_pred, -1, True)
-            is_predicted = logical_and(largest, abs_(y_pred) > 1e-9)
+            is_largest = y_pred >= reduce_max(y_pred, -1, True)
+            is_predicted = logical_and(is_largest, abs_(y_pred) > 1e-9)
         else:
             is_predicted = y_pred > self.threshold
         predicted = cast(is_predicted, self._nt_dtype)
@@ -293,10 +293,10 @@ class R2Score(Metric):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(dtype, name)
-        known = (None, "uniform_average", "variance_weighted_average")
-        if class_aggregation not in known:
+        aggregations = (None, "uniform_average", "variance_weighted_average")
+        if class_aggregation not in aggregations:
             raise ValueError(
-                f"Invalid value for argument `class_aggregation`. Expected one of {known}. "
+                f"Invalid value for argument `class_aggregation`. Expected one of {aggregations}. "
                 f"Received: class_aggregation={class_aggregation}"
             )
         if not isinstance(num_regressors, int) or num_regressors < 0:

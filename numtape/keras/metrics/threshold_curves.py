@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _KINDS = ("tp", "fp", "tn", "fn")
 
 
-def _between(count: int) -> list[float]:
+def _inner_thresholds(count: int) -> list[float]:
     """Evenly spaced thresholds from 0 to 1, without the end points."""
     return [k / (count - 1) for k in range(1, count - 1)]
 
@@ -95,7 +95,7 @@ class _RateAtConstraint(_Counts):
         self.num_thresholds = num_thresholds
         self.class_id = class_id
         count = int(num_thresholds)
-        self.thresholds = [0.5] if count == 1 else [0.0, *_between(count), 1.0]
+        self.thresholds = [0.5] if count == 1 else [0.0, *_inner_thresholds(count), 1.0]
         self._nt_counter = Counter(self.thresholds, class_id=class_id)
         self._nt_create_counts((len(self.thresholds),))
 
@@ -107,8 +107,8 @@ class _RateAtConstraint(_Counts):
         """The constrained rate and the maximized rate."""
         raise NotImplementedError
 
-    def _nt_ratio(self, part: Variable, rest: Variable) -> Tensor:
-        return divide_no_nan(part, part + rest)
+    def _nt_ratio(self, numerator: Variable, remainder: Variable) -> Tensor:
+        return divide_no_nan(numerator, numerator + remainder)
 
     @property
     def _nt_sensitivity(self) -> Tensor:
@@ -293,7 +293,7 @@ class AUC(_Counts):
                     "Argument `num_thresholds` must be an integer > 1. Received: "
                     f"num_thresholds={num_thresholds!r}"
                 )
-            inner = _between(int(num_thresholds))
+            inner = _inner_thresholds(int(num_thresholds))
         else:
             inner = sorted(parse_thresholds(to_list(thresholds, "thresholds")))
         if num_labels and not multi_label:
@@ -370,15 +370,15 @@ class AUC(_Counts):
             x, y = recall, divide_no_nan(tp, tp + fp)
         else:
             ratio = divide_no_nan(tp + fn, tn + fp)
-            none = tp <= 0.0
-            gain = select(none, 0.0, 1.0 - ratio * divide_no_nan(fn, tp))
+            has_no_positives = tp <= 0.0
+            gain = select(has_no_positives, 0.0, 1.0 - ratio * divide_no_nan(fn, tp))
             x = maximum(gain, 0.0)
-            y = select(none, 1.0, 1.0 - ratio * divide_no_nan(fp, tp))
+            y = select(has_no_positives, 1.0, 1.0 - ratio * divide_no_nan(fp, tp))
         if self.summation_method == "interpolation":
             heights = (y[:-1] + y[1:]) / 2.0
         else:
-            smaller = self.summation_method == "minoring"
-            heights = (minimum if smaller else maximum)(y[:-1], y[1:])
+            takes_minimum = self.summation_method == "minoring"
+            heights = (minimum if takes_minimum else maximum)(y[:-1], y[1:])
         result: Tensor = (x[:-1] - x[1:]) * heights
         return result
 

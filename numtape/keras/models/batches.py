@@ -97,7 +97,7 @@ class Batches:
 
     steps: int | None
     _max_steps: int | None  # steps per epoch; None for all
-    _continued: Iterator[Any] | None = None  # an iterator that the next epoch continues
+    _continued_iterator: Iterator[Any] | None = None  # an iterator that the next epoch continues
 
     def _start(self) -> Iterator[Any]:
         """Iterate from the start; a generator continues where it stopped."""
@@ -118,9 +118,9 @@ class Batches:
         """Whether the source is exhausted and cannot restart; warns if so."""
         if self._can_restart():
             return False
-        source = self._continued or self._start()
+        source = self._continued_iterator or self._start()
         for element in source:
-            self._continued = itertools.chain([element], source)
+            self._continued_iterator = itertools.chain([element], source)
             return False
         warn(RAN_OUT)
         return True
@@ -131,7 +131,7 @@ class Batches:
         With a requested number, an epoch continues where the last one stopped. If the source ends
         early, the epoch ends with a warning and the next one restarts the source.
         """
-        source, self._continued = self._continued or self._start(), None
+        source, self._continued_iterator = self._continued_iterator or self._start(), None
         count = 0
         while self._max_steps is None or count < self._max_steps:
             element = next(source, _END)
@@ -149,7 +149,7 @@ class Batches:
             count += 1
             yield batch
         if self._max_steps is not None and count == self._max_steps:
-            self._continued = source
+            self._continued_iterator = source
         elif self._max_steps is not None and count:
             warn(RAN_OUT)
         if self.steps is None and count:
@@ -209,8 +209,10 @@ class Arrays(Batches):
             if is_flat:
                 yield part[0], part[1], part[2]
             else:
-                rest = iter(part)
-                x, y, weight = map_structure(lambda _, rest=rest: next(rest), data)
+                remaining_indices = iter(part)
+                x, y, weight = map_structure(
+                    lambda _, remaining_indices=remaining_indices: next(remaining_indices), data
+                )
                 yield x, y, weight
 
 
@@ -316,8 +318,8 @@ def check_sizes(data: Batch) -> None:
 def split(data: Batch, fraction: float) -> tuple[Batch, Batch]:
     """Split off the last ``fraction`` of the examples; return (training, validation) data."""
     arrays: Any = tuple(map(arrays_of, data))
-    for part, provided in zip(arrays, data, strict=True):
-        if part is None and provided is not None:
+    for part, original in zip(arrays, data, strict=True):
+        if part is None and original is not None:
             raise ValueError("validation_split requires arrays.")
     check_sizes(arrays)
     n = len(flatten(arrays[0])[0])
@@ -338,8 +340,8 @@ def split(data: Batch, fraction: float) -> tuple[Batch, Batch]:
 
 def group_batches(batches: Iterable[Batch], count: int) -> Iterator[list[Batch]]:
     """Yield lists of ``count`` batches; the last may be shorter."""
-    rest = iter(batches)
-    while group := list(itertools.islice(rest, count)):
+    batch_iterator = iter(batches)
+    while group := list(itertools.islice(batch_iterator, count)):
         yield group
 
 

@@ -97,9 +97,9 @@ class Outputs:
         self.keys: list[Any] | None = sorted(y_pred) if isinstance(y_pred, dict) else None
         self.count = len(self.flat(y_pred))
         self.single = self.count == 1
-        nameless: list[Any] = [None] * self.count
-        known = output_names if output_names and len(output_names) == self.count else nameless
-        self.names: list[Any] = self.keys or list(known)
+        no_names: list[Any] = [None] * self.count
+        names = output_names if output_names and len(output_names) == self.count else no_names
+        self.names: list[Any] = self.keys or list(names)
 
     def flat(self, y: Any) -> list[Any]:
         """Flatten predictions, or a structure like theirs, to a list."""
@@ -110,8 +110,8 @@ class Outputs:
     def targets(self, y: Any, kind: str = "y_true") -> list[Any]:
         """Return the target of each output, from a dict by name or a flat structure."""
         if isinstance(y, dict):
-            unknown = set(y) - set(self.names)
-            if unknown:
+            unknown_names = set(y) - set(self.names)
+            if unknown_names:
                 raise KeyError(
                     f"{kind} has keys {sorted(y)}, but the model's outputs are {self.names}."
                 )
@@ -133,8 +133,8 @@ class Outputs:
           several: Whether a single output accepts a list of values.
         """
         if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):
-            unknown = [name for name in provided if name not in self.names]
-            if unknown:
+            unknown_names = [name for name in provided if name not in self.names]
+            if unknown_names:
                 raise ValueError(
                     f"Expected keys {self.names} in {kind} dict, but found "
                     f"{kind}.keys()={list(provided)}"
@@ -205,10 +205,10 @@ class CompiledLoss:
     @staticmethod
     def _targets(outputs: Outputs, requested: list[Any], y_true: Any) -> list[Any]:
         provided = flatten(y_true)
-        losing = [k for k, identifier in enumerate(requested) if identifier is not None]
-        if not isinstance(y_true, dict) and len(provided) == len(losing) < outputs.count:
+        outputs_with_loss = [k for k, identifier in enumerate(requested) if identifier is not None]
+        if not isinstance(y_true, dict) and len(provided) == len(outputs_with_loss) < outputs.count:
             result: list[Any] = [None] * outputs.count
-            for k, y in zip(losing, provided, strict=True):
+            for k, y in zip(outputs_with_loss, provided, strict=True):
                 result[k] = y
             return result
         return outputs.targets(y_true)
@@ -267,17 +267,23 @@ class CompiledMetrics:
         self._groups: tuple[Group, Group] = [], []
 
     def _build(self, y_true: Any, y_pred: Any) -> Outputs:
-        plain, weighted, names = self._given
+        unweighted, weighted, names = self._given
         outputs = Outputs(y_pred, names)
         predicted = outputs.flat(y_pred)
         targets = self._targets(outputs, y_true)
         groups: list[Group] = []
-        for kind, provided in (("metrics", plain), ("weighted_metrics", weighted)):
+        for kind, provided in (("metrics", unweighted), ("weighted_metrics", weighted)):
             group: Group = []
-            for k, its in enumerate(outputs.spread(provided, kind, True) if provided else []):
-                if its is not None:
-                    listed = its if isinstance(its, list | tuple) else [its]
-                    group.append((k, [metric_of(m, targets[k], predicted[k]) for m in listed]))
+            for k, identifiers in enumerate(
+                outputs.spread(provided, kind, True) if provided else []
+            ):
+                if identifiers is not None:
+                    identifier_list = (
+                        identifiers if isinstance(identifiers, list | tuple) else [identifiers]
+                    )
+                    group.append(
+                        (k, [metric_of(m, targets[k], predicted[k]) for m in identifier_list])
+                    )
             groups.append(group)
         self._outputs, self._groups = outputs, (groups[0], groups[1])
         return outputs
@@ -291,7 +297,7 @@ class CompiledMetrics:
     @property
     def metrics(self) -> list[Metric]:
         """The metrics of all outputs, as a flat list."""
-        return [m for group in self._groups for _, its in group for m in its]
+        return [m for group in self._groups for _, output_metrics in group for m in output_metrics]
 
     @property
     def variables(self) -> list[Any]:
@@ -310,11 +316,11 @@ class CompiledMetrics:
                 if len(provided) == 1
                 else outputs.targets(sample_weight, "sample_weight")
             )
-        for k, its in self._groups[0]:
-            for m in its:
+        for k, output_metrics in self._groups[0]:
+            for m in output_metrics:
                 m.update_state(targets[k], predicted[k])
-        for k, its in self._groups[1]:
-            for m in its:
+        for k, output_metrics in self._groups[1]:
+            for m in output_metrics:
                 m.update_state(targets[k], predicted[k], sample_weight=weights[k])
 
     def reset_state(self) -> None:
@@ -330,20 +336,20 @@ class CompiledMetrics:
                 if name in result and number:
                     output, _, _ = name.rpartition(m.name)
                     name = f"{output}weighted_{m.name}"
-                result[_free(name, result)] = m.result()
+                result[_unused_name(name, result)] = m.result()
         return result
 
     def _name_of(self, group: Group) -> Iterable[tuple[str, Metric]]:
         outputs = self._outputs
-        for k, its in group:
+        for k, output_metrics in group:
             name = None if outputs is None or outputs.single else outputs.names[k]
-            for m in its:
+            for m in output_metrics:
                 yield (f"{name}_{m.name}" if name else m.name), m
 
 
-def _free(name: str, taken: dict[str, Any]) -> str:
+def _unused_name(name: str, used_names: dict[str, Any]) -> str:
     number, result = 1, name
-    while result in taken:
+    while result in used_names:
         result = f"{name}_{number}"
         number += 1
     return result

@@ -52,7 +52,7 @@ class LayerGraph:
         self.nodes: list[Node] = []
         self.entries = {id(x): _entry(x) for x in self.inputs}
         self._walk()
-        self.calls = [(node, _only(node)) for node in self.nodes if node.inputs]
+        self.calls = [(node, _single_argument(node)) for node in self.nodes if node.inputs]
         self.operations = self._by_depth()
         names = [operation.name for operation in self.operations]
         for name in names:
@@ -64,31 +64,31 @@ class LayerGraph:
 
     def _walk(self) -> None:
         """Collect the nodes in topological order, depth first from the outputs (iteratively)."""
-        provided = {id(x) for x in self.inputs}
-        done: set[int] = set()
+        input_ids = {id(x) for x in self.inputs}
+        visited_ids: set[int] = set()
         stack: list[tuple[KerasTensor, bool]] = [(x, False) for x in reversed(self.outputs)]
         while stack:
-            tensor, ready = stack.pop()
+            tensor, has_visited_inputs = stack.pop()
             node = tensor._node
             if node is None:
                 raise self._disconnected_error(tensor)
-            if id(node) in done:
+            if id(node) in visited_ids:
                 continue
             node = self.entries.get(id(tensor), node)
             is_input = not node.inputs
-            if is_input and id(tensor) not in provided:
+            if is_input and id(tensor) not in input_ids:
                 raise self._disconnected_error(tensor)
-            if id(node) in done:
+            if id(node) in visited_ids:
                 continue
             self._order.setdefault(id(node.operation), len(self._order))
-            if ready or is_input:
-                done.add(id(node))
+            if has_visited_inputs or is_input:
+                visited_ids.add(id(node))
                 self.nodes.append(node)
             else:
                 stack.append((tensor, True))
                 stack += [(x, False) for x in reversed(node.inputs)]
         for node in self.entries.values():  # unused inputs
-            if id(node) not in done:
+            if id(node) not in visited_ids:
                 self._order[id(node.operation)] = -1
                 self.nodes.append(node)
 
@@ -105,18 +105,20 @@ class LayerGraph:
         )
 
     def _by_depth(self) -> list[Any]:
-        depths: dict[int, int] = {}  # of nodes
-        deepest: dict[int, tuple[int, Any]] = {}  # of operations
-        inside = {id(node) for node in self.nodes}
+        node_depths: dict[int, int] = {}
+        operation_depths: dict[int, tuple[int, Any]] = {}
+        node_ids = {id(node) for node in self.nodes}
         for node in reversed(self.nodes):
-            depth = max(depths.get(id(node), 0), deepest.get(id(node.operation), (0, None))[0])
-            deepest[id(node.operation)] = depth, node.operation
-            depths[id(node)] = depth
+            depth = max(
+                node_depths.get(id(node), 0), operation_depths.get(id(node.operation), (0, None))[0]
+            )
+            operation_depths[id(node.operation)] = depth, node.operation
+            node_depths[id(node)] = depth
             for x in node.inputs:
                 source = self.source(x)
-                if source is not None and id(source) in inside:
-                    depths[id(source)] = max(depth + 1, depths.get(id(source), 0))
-        items = sorted(deepest.values(), key=lambda d: (-d[0], self._order[id(d[1])]))
+                if source is not None and id(source) in node_ids:
+                    node_depths[id(source)] = max(depth + 1, node_depths.get(id(source), 0))
+        items = sorted(operation_depths.values(), key=lambda d: (-d[0], self._order[id(d[1])]))
         return [operation for _, operation in items]
 
     @property
@@ -164,18 +166,18 @@ class LayerGraph:
         x = as_tensor(x)
         if x.dtype is not dtype:
             x = cast(x, dtype)
-        shape, requested = tuple(x.shape), symbol.shape
-        if len(shape) == len(requested) + 1 and shape[-1] == 1:
+        shape, declared_shape = tuple(x.shape), symbol.shape
+        if len(shape) == len(declared_shape) + 1 and shape[-1] == 1:
             x = squeeze(x, -1)
-        elif len(shape) == len(requested) - 1 and requested[-1] == 1:
+        elif len(shape) == len(declared_shape) - 1 and declared_shape[-1] == 1:
             x = expand_dims(x, -1)
-        if not self._fits(tuple(x.shape), requested):
-            missing = shape == requested[1:]
+        if not self._fits(tuple(x.shape), declared_shape):
+            lacks_batch_axis = shape == declared_shape[1:]
             raise ValueError(
                 f"Invalid input shape for input with name '{symbol.name}'. Expected shape "
-                f"{requested}, but input has incompatible shape {shape}"
+                f"{declared_shape}, but input has incompatible shape {shape}"
                 + ": the batch axis is missing; x[None] adds it"
-                * missing
+                * lacks_batch_axis
             )
         set_mask(x, mask)
         return x
@@ -185,32 +187,34 @@ class LayerGraph:
         if len(shape) != len(declared):
             return False
         if not self.rank_only:
-            for size, fixed in zip(shape[1:], declared[1:], strict=True):
-                if fixed is not None and size != fixed:
+            for size, declared_size in zip(shape[1:], declared[1:], strict=True):
+                if declared_size is not None and size != declared_size:
                     return False
         return True
 
     def run(self, inputs: Any, training: bool | None = None, masks: Any = None) -> Any:
         """Compute the outputs for inputs."""
-        provided = (
+        input_tensors = (
             [inputs] if type(inputs) is Tensor and len(self.inputs) == 1 else self.flat(inputs)
         )
-        adjusted = [self._adjust(x, s) for x, s in zip(provided, self.inputs, strict=True)]
+        adjusted_inputs = [
+            self._adjust(x, s) for x, s in zip(input_tensors, self.inputs, strict=True)
+        ]
         if masks is not None:
-            for x, mask in zip(adjusted, flatten(masks), strict=False):
+            for x, mask in zip(adjusted_inputs, flatten(masks), strict=False):
                 if mask is not None:
                     set_mask(x, mask)
-        values = {id(s): x for s, x in zip(self.inputs, adjusted, strict=True)}
+        values = {id(s): x for s, x in zip(self.inputs, adjusted_inputs, strict=True)}
 
         def value(x: Any) -> Any:
             return values[id(x)] if isinstance(x, KerasTensor) else x
 
-        for node, only in self.calls:
+        for node, single_input in self.calls:
             symbols: Sequence[KerasTensor] = node.outputs
-            if only is not None:
+            if single_input is not None:
                 key = id(symbols[0])
                 if key not in values:
-                    result = node.operation(values[id(only)])
+                    result = node.operation(values[id(single_input)])
                     if type(result) is not Tensor:
                         (result,) = flatten(result)
                     values[key] = result
@@ -227,10 +231,12 @@ class LayerGraph:
         return map_structure(lambda s: values[id(s)], self.results)
 
 
-def _only(node: Node) -> KerasTensor | None:
+def _single_argument(node: Node) -> KerasTensor | None:
     """Return the argument of a call that takes and returns a single tensor; else None."""
-    alone = len(node.args) == len(node.inputs) == len(node.outputs) == 1 and not node.kwargs
-    return node.inputs[0] if alone and node.args[0] is node.inputs[0] else None
+    has_single_argument = (
+        len(node.args) == len(node.inputs) == len(node.outputs) == 1 and not node.kwargs
+    )
+    return node.inputs[0] if has_single_argument and node.args[0] is node.inputs[0] else None
 
 
 def _entry(x: KerasTensor) -> Node:
@@ -243,11 +249,11 @@ def _entry(x: KerasTensor) -> Node:
 
 
 def _check_keys(keys: list[str], inputs: dict[str, Any], path: str = "") -> None:
-    missing = [key for key in keys if key not in inputs]
-    if missing:
+    missing_keys = [key for key in keys if key not in inputs]
+    if missing_keys:
         raise ValueError(
-            f'Missing data for input "{path}{missing[0]}". You passed a data dictionary with keys '
-            f"{list(inputs)}. Expected the following keys: {keys}"
+            f'Missing data for input "{path}{missing_keys[0]}". You passed a data dictionary with '
+            f"keys {list(inputs)}. Expected the following keys: {keys}"
         )
 
 
@@ -269,8 +275,8 @@ def _leaves_of(structure: Any, inputs: Any, path: str = "") -> list[Any]:
 
 def chain(layers: list[Any]) -> LayerGraph:
     """Return the graph of a chain of layers that begins with an `InputLayer`."""
-    first: InputLayer = layers[0]
-    x = first.output
+    input_layer: InputLayer = layers[0]
+    x = input_layer.output
     for layer in layers[1:]:
         x = layer(x)
-    return LayerGraph(first.output, x, rank_only=True)
+    return LayerGraph(input_layer.output, x, rank_only=True)

@@ -27,28 +27,28 @@ def to_config(graph: LayerGraph) -> dict[str, Any]:
     Args:
       graph: A graph.
     """
-    places: Places = {}
+    tensor_keys: Places = {}
     items: list[dict[str, Any]] = []
     calls: dict[int, list[Any]] = {}
     for x in graph.inputs:
-        places[id(x)] = graph.entries[id(x)].operation.name, 0, 0
+        tensor_keys[id(x)] = graph.entries[id(x)].operation.name, 0, 0
     for node in graph.nodes:
-        its = calls.setdefault(id(node.operation), [])
+        operation_calls = calls.setdefault(id(node.operation), [])
         for k, x in enumerate(node.outputs):
-            places.setdefault(id(x), (node.operation.name, len(its), k))
-        its.append(node)
+            tensor_keys.setdefault(id(x), (node.operation.name, len(operation_calls), k))
+        operation_calls.append(node)
     for operation in graph.operations:
-        described = (
+        layer_config = (
             _operation(operation) if isinstance(operation, Operation) else serialize(operation)
         )
         items.append(
             {
-                **described,
+                **layer_config,
                 "name": operation.name,
                 "inbound_nodes": [
                     {
-                        "args": _encode(list(node.args), places),
-                        "kwargs": _encode(node.kwargs, places),
+                        "args": _encode(list(node.args), tensor_keys),
+                        "kwargs": _encode(node.kwargs, tensor_keys),
                     }
                     for node in calls[id(operation)]
                     if node.inputs
@@ -57,7 +57,7 @@ def to_config(graph: LayerGraph) -> dict[str, Any]:
         )
 
     def place(x: KerasTensor) -> _Place:
-        return _Place(places[id(x)])
+        return _Place(tensor_keys[id(x)])
 
     return {
         "layers": items,
@@ -81,17 +81,17 @@ def _operation(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _encode(value: object, places: Places) -> Any:
+def _encode(value: object, tensor_keys: Places) -> Any:
     if isinstance(value, KerasTensor):
-        history = list(places[id(value)])
+        history = list(tensor_keys[id(value)])
         config = {"shape": list(value.shape), "dtype": value.dtype, "keras_history": history}
         return {"class_name": "__keras_tensor__", "config": config}
     if isinstance(value, list | tuple):
-        return [_encode(x, places) for x in value]
+        return [_encode(x, tensor_keys) for x in value]
     if isinstance(value, dict):
-        return {key: _encode(x, places) for key, x in value.items()}
+        return {key: _encode(x, tensor_keys) for key, x in value.items()}
     if isinstance(value, slice):
-        parts = {name: _encode(getattr(value, name), places) for name in _SLICE}
+        parts = {name: _encode(getattr(value, name), tensor_keys) for name in _SLICE}
         return {"class_name": "__slice__", "config": parts}
     if value is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
@@ -121,23 +121,27 @@ def graph_of(
       ValueError: If the class of a layer is unknown, or connections are missing.
     """
     entries: dict[tuple[str, int], list[Any]] = {}
-    waiting: list[tuple[str, Any, int, dict[str, Any]]] = []
-    for described in config["layers"]:
-        name, calls = described["name"], described["inbound_nodes"]
-        if described.get("module") == _OPS:
-            operation: Any = Operation(OPERATIONS[described["class_name"]], described["class_name"])
+    pending: list[tuple[str, Any, int, dict[str, Any]]] = []
+    for layer_config in config["layers"]:
+        name, calls = layer_config["name"], layer_config["inbound_nodes"]
+        if layer_config.get("module") == _OPS:
+            operation: Any = Operation(
+                OPERATIONS[layer_config["class_name"]], layer_config["class_name"]
+            )
             operation.name = name
         else:
-            operation = deserialize(described, custom_objects)
+            operation = deserialize(layer_config, custom_objects)
             if operation._nt_inbound_nodes:  # an InputLayer creates its node itself
                 entries[name, 0] = operation._nt_inbound_nodes[0].outputs
-        first = len(operation._nt_inbound_nodes)
-        waiting += [(name, operation, k, call) for k, call in enumerate(calls, first)]
-    while waiting:
-        later = []
-        for name, operation, k, call in waiting:
-            before = k == 0 or (name, k - 1) in entries
-            if before and all(place in entries for place in _needed_layers(call)):
+        first_call = len(operation._nt_inbound_nodes)
+        pending += [(name, operation, k, call) for k, call in enumerate(calls, first_call)]
+    while pending:
+        postponed = []
+        for name, operation, k, call in pending:
+            has_previous_call = k == 0 or (name, k - 1) in entries
+            if has_previous_call and all(
+                layer_call in entries for layer_call in _needed_layers(call)
+            ):
                 args, kwargs = _decode(call["args"], entries), _decode(call["kwargs"], entries)
                 if isinstance(operation, Operation) and operation.kind == "GetItem":
                     args = [args[0], *(tuple(x) if isinstance(x, list) else x for x in args[1:])]
@@ -145,11 +149,13 @@ def graph_of(
                     x for x in flatten(operation(*args, **kwargs)) if isinstance(x, KerasTensor)
                 ]
             else:
-                later.append((name, operation, k, call))
-        if len(later) == len(waiting):
-            raise ValueError(f"The config must define the inputs of the layer {later[0][0]!r}.")
-        waiting = later
-    return _ends(config["input_layers"], entries), _ends(config["output_layers"], entries)
+                postponed.append((name, operation, k, call))
+        if len(postponed) == len(pending):
+            raise ValueError(f"The config must define the inputs of the layer {postponed[0][0]!r}.")
+        pending = postponed
+    return _decode_ends(config["input_layers"], entries), _decode_ends(
+        config["output_layers"], entries
+    )
 
 
 def _needed_layers(value: object) -> set[tuple[str, int]]:
@@ -170,7 +176,7 @@ def _decode(value: object, result: dict[tuple[str, int], list[Any]]) -> Any:
         return value
     kind = value.get("class_name")
     if kind == "__keras_tensor__":
-        return _at(value["config"]["keras_history"], result)
+        return _tensor_at(value["config"]["keras_history"], result)
     if kind == "__tuple__":
         return tuple(_decode(x, result) for x in value["items"])
     if kind == "__slice__":
@@ -183,19 +189,19 @@ def _decode(value: object, result: dict[tuple[str, int], list[Any]]) -> Any:
     return {key: _decode(x, result) for key, x in value.items()}
 
 
-def _ends(value: object, result: dict[tuple[str, int], list[Any]]) -> Any:
+def _decode_ends(value: object, result: dict[tuple[str, int], list[Any]]) -> Any:
     """Decode the inputs or outputs of a graph: a structure of tensor origins."""
     if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str):
-        return _at(value, result)
+        return _tensor_at(value, result)
     if isinstance(value, list | tuple):
-        return type(value)(_ends(x, result) for x in value)
+        return type(value)(_decode_ends(x, result) for x in value)
     if isinstance(value, dict) and "class_name" not in value:
-        return {key: _ends(x, result) for key, x in value.items()}
+        return {key: _decode_ends(x, result) for key, x in value.items()}
     return _decode(value, result)
 
 
-def _at(place: Sequence[Any], value: dict[tuple[str, int], list[Any]]) -> Any:
-    name, call, output = place
+def _tensor_at(tensor_key: Sequence[Any], value: dict[tuple[str, int], list[Any]]) -> Any:
+    name, call, output = tensor_key
     if (name, call) not in value:
         raise ValueError(f"The config has no layer {name!r}, or too few calls of the layer.")
     return value[name, call][output]

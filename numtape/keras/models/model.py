@@ -181,10 +181,10 @@ class Model(Trainer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         graph = None
         if _is_graph(args, kwargs):
-            named = [kwargs.pop(name) for name in ("inputs", "outputs") if name in kwargs]
-            inputs, outputs, *others = [*args, *named]
-            if others:
-                kwargs["name"] = others[0]
+            named_arguments = [kwargs.pop(name) for name in ("inputs", "outputs") if name in kwargs]
+            inputs, outputs, *other_arguments = [*args, *named_arguments]
+            if other_arguments:
+                kwargs["name"] = other_arguments[0]
             graph = LayerGraph(inputs, outputs)
             args = ()
         super().__init__(*args, **kwargs)
@@ -312,8 +312,8 @@ class Model(Trainer):
 
     def _nt_summary_arguments(self) -> dict[str, Any]:
         names = [layer.name for layer in self.layers]
-        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-        return {**super()._nt_summary_arguments(), "layers": f"[{', '.join(names[:4])}{more}]"}
+        suffix = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        return {**super()._nt_summary_arguments(), "layers": f"[{', '.join(names[:4])}{suffix}]"}
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name; ``layers`` by index."""
@@ -325,9 +325,11 @@ class Model(Trainer):
             result["optimizer"] = self.optimizer
         return result
 
-    def _nt_the_graph(self, what: str) -> LayerGraph:
+    def _nt_the_graph(self, attribute: str) -> LayerGraph:
         if self._nt_graph is None:
-            raise AttributeError(f"{type(self).__name__} '{self.name}' has no defined {what} yet.")
+            raise AttributeError(
+                f"{type(self).__name__} '{self.name}' has no defined {attribute} yet."
+            )
         return self._nt_graph
 
     @property

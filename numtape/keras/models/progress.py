@@ -52,8 +52,8 @@ class Progress:
 
     def __init__(self, target: int | None, verbose: int) -> None:
         self.target, self.verbose = target, verbose
-        self._begun = time.monotonic()
-        self._after_first: float | None = None
+        self._start_time = time.monotonic()
+        self._first_step_end: float | None = None
         self._next = 0.0
         self._length = 0
         self.live = _is_live(sys.stdout)
@@ -61,54 +61,58 @@ class Progress:
     def due(self, step: int) -> bool:
         """Whether to update the bar now; limits the rate of updates."""
         now = time.monotonic()
-        if self._after_first is None:
-            self._after_first = now
+        if self._first_step_end is None:
+            self._first_step_end = now
         if self.verbose != 1 or not self.live or now < self._next:
             return False
         self._next = now + _PAUSE
         return True
 
-    def _each(self, step: int) -> float:
+    def _seconds_per_step(self, step: int) -> float:
         """Return seconds per step, without the first step if possible: it includes recording."""
         now = time.monotonic()
-        if self._after_first is not None and step > 1:
-            return (now - self._after_first) / (step - 1)
-        return (now - self._begun) / max(step, 1)
+        if self._first_step_end is not None and step > 1:
+            return (now - self._first_step_end) / (step - 1)
+        return (now - self._start_time) / max(step, 1)
 
     def _bar(self, step: int) -> tuple[str, int]:
         """Return the bar, and the number of its invisible characters (escape codes)."""
         if not self.target:
             return f"{step:7d}/Unknown", 0
         count = f"{step:{int(math.log10(self.target)) + 1}d}/{self.target}"
-        done = min(_WIDTH, int(_WIDTH * step / self.target))
+        filled_width = min(_WIDTH, int(_WIDTH * step / self.target))
         if not self.live:
-            return f"{count} {'━' * done}{'─' * (_WIDTH - done)}", 0
+            return f"{count} {'━' * filled_width}{'─' * (_WIDTH - filled_width)}", 0
         text = f"\x1b[1m{count}\x1b[0m "
-        text += f"\x1b[32m{'━' * done}\x1b[0m" if done else ""
-        text += f"\x1b[37m{'━' * (_WIDTH - done)}\x1b[0m"
-        return text, 17 + 9 * (done > 0)
+        text += f"\x1b[32m{'━' * filled_width}\x1b[0m" if filled_width else ""
+        text += f"\x1b[37m{'━' * (_WIDTH - filled_width)}\x1b[0m"
+        return text, 17 + 9 * (filled_width > 0)
 
     def show(self, step: int, values: dict[str, Any]) -> None:
         """Show the bar after a step."""
-        bar, unseen = self._bar(step)
-        each = self._each(step)
-        left = _shift_left(each * (self.target - step)) if self.target else ""
-        self._write(f"{bar} {left} {duration(each)}{format_values(values)}", unseen, "")
+        bar, escape_count = self._bar(step)
+        seconds_per_step = self._seconds_per_step(step)
+        time_left = _shift_left(seconds_per_step * (self.target - step)) if self.target else ""
+        self._write(
+            f"{bar} {time_left} {duration(seconds_per_step)}{format_values(values)}",
+            escape_count,
+            "",
+        )
 
     def end(self, step: int, values: dict[str, Any]) -> None:
         """Show the final line of the epoch."""
         if not self.verbose:
             return
-        took = f"{time.monotonic() - self._begun:.0f}s"
+        elapsed = f"{time.monotonic() - self._start_time:.0f}s"
         if self.target is None:
             self.target = step
-        text = f"{took} {duration(self._each(step))}{format_values(values)}"
+        text = f"{elapsed} {duration(self._seconds_per_step(step))}{format_values(values)}"
         if self.verbose == 1:
-            bar, unseen = self._bar(step)
-            self._write(f"{bar} {text}", unseen, "\n")
+            bar, escape_count = self._bar(step)
+            self._write(f"{bar} {text}", escape_count, "\n")
         else:
             sys.stdout.write(
-                f"{step}/{self.target} - {took} - {duration(self._each(step))}"
+                f"{step}/{self.target} - {elapsed} - {duration(self._seconds_per_step(step))}"
                 f"{format_values(values)}\n"
             )
             sys.stdout.flush()
@@ -119,8 +123,8 @@ class Progress:
             sys.stdout.write("\n")
             sys.stdout.flush()
 
-    def _write(self, text: str, unseen: int, end: str) -> None:
-        length = len(text) - unseen
+    def _write(self, text: str, escape_count: int, end: str) -> None:
+        length = len(text) - escape_count
         blank = " " * max(0, self._length - length)
         sys.stdout.write(("\r" if self.live else "") + text + blank + end)
         sys.stdout.flush()

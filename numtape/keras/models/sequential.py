@@ -92,27 +92,30 @@ class Sequential(Model):
                 f"argument to pass a unique name."
             )
         if isinstance(layer, InputLayer) and self._nt_stack:
-            first = self._nt_stack[0]
-            if isinstance(first, InputLayer):
+            first_layer = self._nt_stack[0]
+            if isinstance(first_layer, InputLayer):
                 raise ValueError(
                     f"Sequential model '{self.name}' has already been configured to use input "
-                    f"shape {first.batch_shape}. You cannot add a different Input layer to it."
+                    f"shape {first_layer.batch_shape}. You cannot add a different Input layer "
+                    f"to it."
                 )
             raise ValueError("An Input must be the first layer of a Sequential model.")
-        before = self._nt_graph
+        previous_graph = self._nt_graph
         self._nt_stack.append(layer)
         self._nt_changed()
         if rebuild:
             try:
-                if before is None:
+                if previous_graph is None:
                     self._nt_rebuild()
                 else:
-                    results = self._nt_call_within(layer, before.results)
-                    self._nt_set_graph(LayerGraph(before.structure, results, rank_only=True))
+                    results = self._nt_call_within(layer, previous_graph.results)
+                    self._nt_set_graph(
+                        LayerGraph(previous_graph.structure, results, rank_only=True)
+                    )
             except BaseException:
                 self._nt_stack.pop()
-                if before is not None:
-                    self._nt_set_graph(before)
+                if previous_graph is not None:
+                    self._nt_set_graph(previous_graph)
                 raise
 
     def pop(self, rebuild: bool = True) -> Any:
@@ -165,19 +168,19 @@ class Sequential(Model):
             n is None or isinstance(n, int) for n in input_shape
         ):
             return  # the first layer takes several inputs: the first call creates the variables
-        first = self._nt_stack[0]
-        if not isinstance(first, InputLayer):
-            inputs = InputLayer(batch_shape=input_shape, dtype=first.compute_dtype)
+        first_layer = self._nt_stack[0]
+        if not isinstance(first_layer, InputLayer):
+            inputs = InputLayer(batch_shape=input_shape, dtype=first_layer.compute_dtype)
             self._nt_stack = [inputs, *self._nt_stack]
-        elif tuple(input_shape) != first.batch_shape:
+        elif tuple(input_shape) != first_layer.batch_shape:
             raise ValueError(
                 f"Sequential model '{self.name}' has already been configured to use input shape "
-                f"{first.batch_shape}. You cannot build it with input_shape {input_shape}"
+                f"{first_layer.batch_shape}. You cannot build it with input_shape {input_shape}"
             )
         try:
             self._nt_set_graph(chain(self._nt_stack))
         except BaseException:
-            if self._nt_stack[0] is not first:
+            if self._nt_stack[0] is not first_layer:
                 self._nt_stack = self._nt_stack[1:]
             raise
 

@@ -33,28 +33,37 @@ def summary(
     """Print a model's summary; see `Model.summary`."""
     graph = model._nt_graph
     is_chain = graph is None or graph.is_chain
-    displayed = list(model.layers if graph is None or not _is_drawn(model) else graph.operations)
+    displayed_layers = list(
+        model.layers if graph is None or not _is_drawn(model) else graph.operations
+    )
     names = ["Layer (type)", "Output Shape", "Param #"]
     if is_chain:
-        default, ends = 88, positions or [0.45, 0.80, 1.0]
+        default_length, column_ends = 88, positions or [0.45, 0.80, 1.0]
     else:
-        default, ends = 108, positions or [0.3, 0.56, 0.74, 1.0]
+        default_length, column_ends = 108, positions or [0.3, 0.56, 0.74, 1.0]
         names.append("Connected to")
     if show_trainable:
-        default, ends = default + 12, [*(0.9 * end for end in ends), 1.0]
+        default_length, column_ends = (
+            default_length + 12,
+            [*(0.9 * end for end in column_ends), 1.0],
+        )
         names.append("Trainable")
-    if len(ends) != len(names):
+    if len(column_ends) != len(names):
         raise ValueError(f"positions={positions} must have {len(names)} elements, for {names}.")
-    length = line_length or min(default, shutil.get_terminal_size().columns - 4)
-    widths = _widths(length, ends)
+    length = line_length or min(default_length, shutil.get_terminal_size().columns - 4)
+    widths = _widths(length, column_ends)
     rows = []
-    for layer in _in_range(displayed, layer_range):
-        for prefix, inner in _nest(layer, expand_nested):
-            row = [f"{prefix}{inner.name} ({_kind(inner)})", _shape(inner), _params(inner)]
+    for layer in _in_range(displayed_layers, layer_range):
+        for prefix, row_layer in _nest(layer, expand_nested):
+            row = [
+                f"{prefix}{row_layer.name} ({_kind(row_layer)})",
+                _shape(row_layer),
+                _params(row_layer),
+            ]
             if graph is not None and not is_chain:
-                row.append(_connections(inner, graph))
+                row.append(_connections(row_layer, graph))
             if show_trainable:
-                row.append(_trainable(inner))
+                row.append(_trainable(row_layer))
             rows.append(row)
     lines = [f'Model: "{model.name}"', *_table(names, rows, widths), *_totals(model)]
     text = "\n".join(lines) + "\n"
@@ -73,24 +82,24 @@ def _kind(operation: Layer | Operation) -> str:
     return str(getattr(operation, "kind", type(operation).__name__))
 
 
-def _widths(length: int, ends: list[float]) -> list[int]:
+def _widths(length: int, column_ends: list[float]) -> list[int]:
     """Return the cell widths, with any excess over ``length`` taken evenly from all columns."""
-    places = [int(end * length) for end in ends]
-    cells = [b - a + 2 for a, b in zip([0, *places], places, strict=False)]
+    end_columns = [int(end * length) for end in column_ends]
+    cells = [b - a + 2 for a, b in zip([0, *end_columns], end_columns, strict=False)]
     if min(cells) < 6:
         raise ValueError("Insufficient console width to print summary.")
     excess = sum(cells) - (length - len(cells) - 1)
     widths = []
     for number, cell in enumerate(cells):
-        less = round(excess / (len(cells) - number))
-        excess -= less
-        widths.append(cell - less - 2)
+        reduction = round(excess / (len(cells) - number))
+        excess -= reduction
+        widths.append(cell - reduction - 2)
     return widths
 
 
-def _nest(layer: Layer | Operation, inside: bool, level: int = 0) -> list[tuple[str, Any]]:
+def _nest(layer: Layer | Operation, is_expanded: bool, level: int = 0) -> list[tuple[str, Any]]:
     results = [("   " * level + "└ " if level else "", layer)]
-    if inside:
+    if is_expanded:
         for inner in getattr(layer, "layers", ()):
             results += _nest(inner, True, level + 1)
     return results
@@ -101,14 +110,14 @@ def _in_range(layers: list[Any], names: list[str] | None) -> list[Any]:
         return layers
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ValueError(f"layer_range must be a list or tuple of two strings, not {names!r}.")
-    first = [k for k, layer in enumerate(layers) if re.match(names[0], layer.name)]
-    last = [k for k, layer in enumerate(layers) if re.match(names[1], layer.name)]
-    if not first or not last:
+    first_matches = [k for k, layer in enumerate(layers) if re.match(names[0], layer.name)]
+    last_matches = [k for k, layer in enumerate(layers) if re.match(names[1], layer.name)]
+    if not first_matches or not last_matches:
         raise ValueError(
             f"Passed layer_names do not match the layer names in the model. Received: {names}"
         )
-    ends = sorted((min(first), max(last)))
-    return layers[ends[0] : ends[1] + 1]
+    bounds = sorted((min(first_matches), max(last_matches)))
+    return layers[bounds[0] : bounds[1] + 1]
 
 
 def _shape(operation: Any) -> str:
@@ -140,13 +149,15 @@ def _connections(operation: Layer | Operation, graph: LayerGraph) -> str:
     connections = []
     for node in nodes:
         for x in node.inputs:
-            before = graph.source(x)
-            assert before is not None
-            place = before.operation._nt_inbound_nodes.index(before)
+            source_node = graph.source(x)
+            assert source_node is not None
+            call_number = source_node.operation._nt_inbound_nodes.index(source_node)
             output = next(
-                k for k, other in enumerate(before.outputs) if other is x or x in graph.inputs
+                k
+                for k, node_output in enumerate(source_node.outputs)
+                if node_output is x or x in graph.inputs
             )
-            connections.append(f"{before.operation.name}[{place}][{output}]")
+            connections.append(f"{source_node.operation.name}[{call_number}][{output}]")
     return ", ".join(connections) or "-"
 
 

@@ -140,7 +140,7 @@ class Trainer(Layer):
         """
         model: Any = self
         model._nt_check_initialized()
-        created = optimizers.get(optimizer)
+        new_optimizer = optimizers.get(optimizer)
         names = self.output_names
         compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
         compiled_metrics = None
@@ -158,7 +158,7 @@ class Trainer(Layer):
             "steps_per_execution": steps_per_execution,
             "jit_compile": jit_compile,
         }
-        self.optimizer, self.loss = created, loss
+        self.optimizer, self.loss = new_optimizer, loss
         self._nt_compile_loss, self._nt_compile_metrics = compiled_loss, compiled_metrics
         self._nt_loss_tracker = Mean("loss")
         self.run_eagerly, self.jit_compile = run_eagerly, jit_compile
@@ -311,11 +311,11 @@ class Trainer(Layer):
         with GradientTape() as tape:
             y_pred = self._nt_call(x, True)
             loss = self._nt_loss(batch, y_pred, True)
-            scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
+            scaled_loss = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
         self._nt_track(loss, x)
         variables = self.trainable_weights
         if variables and self.optimizer is not None:
-            self.optimizer.apply(tape.gradient(scaled, variables), variables)
+            self.optimizer.apply(tape.gradient(scaled_loss, variables), variables)
         result: dict[str, Any] = self.compute_metrics(x, y, y_pred, sample_weight=weight)
         return result
 
@@ -359,8 +359,10 @@ class Trainer(Layer):
         A custom step may not call the model, so it creates its variables itself.
         """
         model: Any = self
-        own = getattr(type(self), f"{kind}_step") is not getattr(Trainer, f"{kind}_step")
-        if not self.built and batch[0] is not None and not own:
+        has_custom_step = getattr(type(self), f"{kind}_step") is not getattr(
+            Trainer, f"{kind}_step"
+        )
+        if not self.built and batch[0] is not None and not has_custom_step:
             symbols = map_structure(
                 lambda x: KerasTensor((None, *tuple(x.shape)[1:]), x.dtype), batch[0]
             )
@@ -393,28 +395,28 @@ class Trainer(Layer):
     def _nt_create_step(self, kind: str, batch: Batch, is_present: list[bool], count: int) -> Step:
         method = getattr(self, f"{kind}_step")
         numbers = iter(range(len(is_present)))
-        places = map_structure(lambda x: next(numbers) if x is not None else None, batch)
-        order = [k for k in flatten(places) if k is not None]
-        simple = places in ((0, None, None), (0, 1, None), (0, 1, 2))
+        leaf_indices = map_structure(lambda x: next(numbers) if x is not None else None, batch)
+        leaf_order = [k for k in flatten(leaf_indices) if k is not None]
+        is_plain_batch = leaf_indices in ((0, None, None), (0, 1, None), (0, 1, 2))
 
         def step(*tensors: Tensor) -> Any:
-            if simple:
+            if is_plain_batch:
                 return method(tensors if len(tensors) > 1 else tensors[0])
-            provided = dict(zip(order, tensors, strict=True))
-            x, y, weight = map_structure(lambda k: None if k is None else provided[k], places)
+            provided = dict(zip(leaf_order, tensors, strict=True))
+            x, y, weight = map_structure(lambda k: None if k is None else provided[k], leaf_indices)
             return method((x, y, weight) if weight is not None else (x, y))
 
         def steps(*tensors: Tensor) -> Any:
-            size = len(tensors) // count
-            results = [step(*tensors[k * size : (k + 1) * size]) for k in range(count)]
+            step_size = len(tensors) // count
+            results = [step(*tensors[k * step_size : (k + 1) * step_size]) for k in range(count)]
             return results[-1]
 
-        run = step if count == 1 else steps
-        run.__name__ = f"{kind}_step"
-        run.__qualname__ = f"{type(self).__name__}.{kind}_step"
+        run_function = step if count == 1 else steps
+        run_function.__name__ = f"{kind}_step"
+        run_function.__qualname__ = f"{type(self).__name__}.{kind}_step"
         if self.run_eagerly:
-            return run
-        return Function(run, jit_compile=self.jit_compile is True)
+            return run_function
+        return Function(run_function, jit_compile=self.jit_compile is True)
 
     def _nt_run_step(self, kind: str, batch: Batch) -> Any:
         """Run a step on a batch and return its result."""
@@ -610,27 +612,27 @@ class Trainer(Layer):
         """Run the steps of an epoch; return the last result and the number of steps."""
         result: Any = None
         count, size = 0, self.steps_per_execution
-        begin, end = (
-            getattr(callback_list, f"on_{kind}_batch_{when}") for when in ("begin", "end")
+        on_begin, on_end = (
+            getattr(callback_list, f"on_{kind}_batch_{moment}") for moment in ("begin", "end")
         )
         has_listeners = any(
-            callback_list.wants(f"on_{kind}_batch_{when}") for when in ("begin", "end")
+            callback_list.wants(f"on_{kind}_batch_{moment}") for moment in ("begin", "end")
         )
-        stop = {"train": "stop_training", "test": "stop_evaluating"}[kind]
+        stop_attribute = {"train": "stop_training", "test": "stop_evaluating"}[kind]
         for group in group_batches(data.epoch(), size):
-            first = count
+            first_step = count
             if has_listeners:
-                begin(first)
+                on_begin(first_step)
             if size == 1:
                 result = self._nt_run_step(kind, group[0])
             else:
                 result = self._nt_run_steps(kind, group)
             count += len(group)
             if has_listeners:
-                end(first + size - 1, result)
+                on_end(first_step + size - 1, result)
             if progress is not None and progress.due(count):
                 progress.show(count, numbers(result))
-            if getattr(self, stop):
+            if getattr(self, stop_attribute):
                 break
         if not count:
             raise ValueError(_NO_BATCHES)
@@ -751,12 +753,12 @@ class Trainer(Layer):
         outputs: list[Any] = []
         count, size = 0, self.steps_per_execution
         for group in group_batches(data.epoch(), size):
-            first = count
-            callback_list.on_predict_batch_begin(first)
+            first_step = count
+            callback_list.on_predict_batch_begin(first_step)
             results = [self._nt_run_step("predict", (batch[0], None, None)) for batch in group]
             outputs.append(map_structure(_join, *(map_structure(_as_array, t) for t in results)))
             count += len(group)
-            callback_list.on_predict_batch_end(first + size - 1, {"outputs": outputs[-1]})
+            callback_list.on_predict_batch_end(first_step + size - 1, {"outputs": outputs[-1]})
             if progress.due(count):
                 progress.show(count, {})
             if self.stop_predicting:

@@ -86,14 +86,14 @@ class Adam(Optimizer):
     def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Tensor, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
-        momentum, velocity, *largest = slots
+        momentum, velocity, *max_velocity = slots
         m = momentum + (gradient - momentum) * (1 - self.beta_1)
         s = velocity + (square(gradient) - velocity) * (1 - self.beta_2)
-        new = [m, s]
+        new_slots = [m, s]
         if self.amsgrad:
-            s = maximum(largest[0], s)
-            new.append(s)
-        return variable - m * shared / (sqrt(s) + self.epsilon), new
+            s = maximum(max_velocity[0], s)
+            new_slots.append(s)
+        return variable - m * shared / (sqrt(s) + self.epsilon), new_slots
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -288,23 +288,32 @@ class Nadam(Optimizer):
     def _nt_groups(self) -> Groups:
         return [[("momentum", 0.0), ("velocity", 0.0)]]
 
-    def _nt_build(self, trained: list[Variable]) -> None:
-        super()._nt_build(trained)
-        self._nt_product = self._nt_own(1.0, "product", trained[0].dtype if trained else "float32")
+    def _nt_build(self, variables: list[Variable]) -> None:
+        super()._nt_build(variables)
+        self._nt_product = self._nt_own(
+            1.0, "product", variables[0].dtype if variables else "float32"
+        )
 
     def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
         step = self._nt_count() + 1
         dtype = self._nt_product.dtype
         if self._nt_product not in changes:
-            first = cast(rate, dtype)
+            first_rate = cast(rate, dtype)
             changes[self._nt_product] = (
-                self._nt_product * self.beta_1 * (1.0 - 0.5 * powers(0.96, step, first))
+                self._nt_product * self.beta_1 * (1.0 - 0.5 * powers(0.96, step, first_rate))
             )
         product = cast(changes[self._nt_product], rate.dtype)
-        now = self.beta_1 * (1.0 - 0.5 * powers(0.96, step, rate))
-        then = self.beta_1 * (1.0 - 0.5 * powers(0.96, step + 1, rate))
-        old, new = 1.0 - product * then, 1.0 - product
-        return rate, then, old, 1.0 - now, new, 1.0 - powers(self.beta_2, step, rate)
+        momentum = self.beta_1 * (1.0 - 0.5 * powers(0.96, step, rate))
+        next_momentum = self.beta_1 * (1.0 - 0.5 * powers(0.96, step + 1, rate))
+        next_correction, correction = 1.0 - product * next_momentum, 1.0 - product
+        return (
+            rate,
+            next_momentum,
+            next_correction,
+            1.0 - momentum,
+            correction,
+            1.0 - powers(self.beta_2, step, rate),
+        )
 
     def _nt_update(
         self,
@@ -313,11 +322,13 @@ class Nadam(Optimizer):
         shared: tuple[Operand, Tensor, Tensor, Tensor, Tensor, Tensor],
         slots: Sequence[Operand],
     ) -> tuple[Tensor, list[Tensor]]:
-        rate, then, old, now, new, correction = shared
+        rate, next_momentum, next_correction, gradient_weight, correction, velocity_correction = (
+            shared
+        )
         m = slots[0] + (gradient - slots[0]) * (1 - self.beta_1)
         s = slots[1] + (square(gradient) - slots[1]) * (1 - self.beta_2)
-        ahead = then * m / old + now * gradient / new
-        return variable - ahead * rate / (sqrt(s / correction) + self.epsilon), [m, s]
+        lookahead = next_momentum * m / next_correction + gradient_weight * gradient / correction
+        return variable - lookahead * rate / (sqrt(s / velocity_correction) + self.epsilon), [m, s]
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""

@@ -216,15 +216,15 @@ class RMSprop(Optimizer):
         self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
         squares = self.rho * slots[0] + (1 - self.rho) * square(gradient)
-        new, below = [squares], squares
+        new_slots, second_moment = [squares], squares
         if self.centered:
             mean = self.rho * slots[-1] + (1 - self.rho) * gradient
-            new, below = [squares, mean], squares - square(mean)
-        step = shared * gradient / sqrt(below + self.epsilon)
+            new_slots, second_moment = [squares, mean], squares - square(mean)
+        step = shared * gradient / sqrt(second_moment + self.epsilon)
         if self.momentum > 0:
             step = self.momentum * slots[1] + step
-            new.insert(1, step)
-        return variable - step, new
+            new_slots.insert(1, step)
+        return variable - step, new_slots
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -296,21 +296,21 @@ class Adafactor(Optimizer):
         self.clip_threshold = clip_threshold
         self.relative_step = relative_step
 
-    def _nt_build(self, trained: list[Variable]) -> None:
-        super()._nt_build(trained)
-        for variable, own in zip(trained, self._nt_slots, strict=True):
+    def _nt_build(self, variables: list[Variable]) -> None:
+        super()._nt_build(variables)
+        for variable, slots in zip(variables, self._nt_slots, strict=True):
             shape, dtype, sizes = tuple(variable.shape), variable.dtype, {}
             if len(shape) > 1:
                 sizes = {"row": shape[:-1], "column": (*shape[:-2], shape[-1])}
             for name, size in {**sizes, "velocity": shape}.items():
-                own.append(self._nt_own(zeros(size, dtype), name, dtype, variable))
+                slots.append(self._nt_own(zeros(size, dtype), name, dtype, variable))
 
     def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
         step = cast(self._nt_count() + 1, rate.dtype)
-        slowest = 1.0 / sqrt(step)
+        max_rate = 1.0 / sqrt(step)
         if isinstance(self._nt_learning_rate, Variable) and self.relative_step:
-            rate = minimum(rate, slowest)
-        return minimum(rate, slowest), 1.0 - pow_(step, self.beta_2_decay)
+            rate = minimum(rate, max_rate)
+        return minimum(rate, max_rate), 1.0 - pow_(step, self.beta_2_decay)
 
     def _nt_update(
         self,
@@ -319,18 +319,18 @@ class Adafactor(Optimizer):
         shared: tuple[Tensor, Tensor],
         slots: Sequence[Operand],
     ) -> tuple[Tensor, list[Tensor]]:
-        rate, is_kept = shared
+        rate, decay = shared
         squares = square(gradient) + self.epsilon_1
         if len(slots) == 1:
-            new = [is_kept * slots[0] + (1.0 - is_kept) * squares]
+            new_slots = [decay * slots[0] + (1.0 - decay) * squares]
         else:
-            rows = is_kept * slots[0] + (1.0 - is_kept) * reduce_mean(squares, -1)
-            columns = is_kept * slots[1] + (1.0 - is_kept) * reduce_mean(squares, -2)
+            rows = decay * slots[0] + (1.0 - decay) * reduce_mean(squares, -1)
+            columns = decay * slots[1] + (1.0 - decay) * reduce_mean(squares, -2)
             ratio = rows / reduce_mean(rows, -1, True)
-            new = [rows, columns, expand_dims(ratio, -1) * expand_dims(columns, -2)]
-        step = gradient / sqrt(new[-1])
+            new_slots = [rows, columns, expand_dims(ratio, -1) * expand_dims(columns, -2)]
+        step = gradient / sqrt(new_slots[-1])
         step = step / maximum(1.0, _size(step) / self.clip_threshold)
-        return variable - maximum(self.epsilon_2, _size(variable)) * rate * step, new
+        return variable - maximum(self.epsilon_2, _size(variable)) * rate * step, new_slots
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -385,14 +385,14 @@ class Ftrl(Optimizer):
         gradient_accumulation_steps: int | None = None,
         name: str | None = None,
     ) -> None:
-        bounded = {
+        non_negative = {
             "initial_accumulator_value": initial_accumulator_value,
             "l1_regularization_strength": l1_regularization_strength,
             "l2_regularization_strength": l2_regularization_strength,
             "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
         }
-        real(learning_rate_power=learning_rate_power, beta=beta, **bounded)
-        for argument, value in bounded.items():
+        real(learning_rate_power=learning_rate_power, beta=beta, **non_negative)
+        for argument, value in non_negative.items():
             if value < 0.0:
                 raise ValueError(
                     f"`{argument}` needs to be positive or zero. Received: {argument}={value}."
@@ -428,15 +428,19 @@ class Ftrl(Optimizer):
     def _nt_update(
         self, variable: Operand, gradient: Tensor, shared: Operand, slots: Sequence[Operand]
     ) -> tuple[Tensor, list[Tensor]]:
-        old, linear = slots
+        old_squares, linear = slots
         power, limit = -self.learning_rate_power, self.l1_regularization_strength
-        pull = self.l2_regularization_strength + self.beta / (2.0 * shared)
-        used = gradient + 2 * self.l2_shrinkage_regularization_strength * variable
-        squares = old + square(gradient)
-        grown = pow_(squares, power)
-        z = linear + (used - (grown - pow_(old, power)) / shared * variable)
-        new = (clip_by_value(z, -limit, limit) - z) / (grown / shared + 2 * pull)
-        return new, [squares, z]
+        l2_strength = self.l2_regularization_strength + self.beta / (2.0 * shared)
+        regularized_gradient = gradient + 2 * self.l2_shrinkage_regularization_strength * variable
+        squares = old_squares + square(gradient)
+        scale = pow_(squares, power)
+        new_linear = linear + (
+            regularized_gradient - (scale - pow_(old_squares, power)) / shared * variable
+        )
+        new_value = (clip_by_value(new_linear, -limit, limit) - new_linear) / (
+            scale / shared + 2 * l2_strength
+        )
+        return new_value, [squares, new_linear]
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""

@@ -109,7 +109,7 @@ def real(**arguments: object) -> None:
             raise ValueError(f"`{name}` must be a number. Received: {name}={repr_of(value)}")
 
 
-def _last(variable: Variable) -> str:
+def _last_path_part(variable: Variable) -> str:
     """The last part of a variable's name: its name in its layer."""
     return variable._name.rpartition("/")[2]
 
@@ -336,11 +336,15 @@ class Optimizer:
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name."""
-        named = {"_iterations": self._nt_iterations}
+        named_variables = {"_iterations": self._nt_iterations}
         if isinstance(self._nt_learning_rate, Variable):
-            named["_learning_rate"] = original(self._nt_learning_rate)
-        others = [v for v in self._nt_variables if all(v is not own for own in named.values())]
-        return {**named, "_variables": others}
+            named_variables["_learning_rate"] = original(self._nt_learning_rate)
+        other_variables = [
+            v
+            for v in self._nt_variables
+            if all(v is not named for named in named_variables.values())
+        ]
+        return {**named_variables, "_variables": other_variables}
 
     def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
         """Return the names of the optimizer's variables in a checkpoint's graph.
@@ -355,18 +359,18 @@ class Optimizer:
         Returns:
           The names in the checkpoint, by those of `_nt_saved_parts`.
         """
-        places = {id(own): (kind, place) for own, kind, place in self._nt_places}
+        kind_and_index = {id(slot): (kind, index) for slot, kind, index in self._nt_places}
         saved_names: dict[str, str] = {}
-        alone = 0
-        for k, own in enumerate(self._nt_saved_parts()["_variables"]):
-            if id(own) in places:
-                kind, place = places[id(own)]
-                node = number(self._nt_trained[place])
-                name = f"{kind} {place}: {_last(self._nt_trained[place])}"
+        other_count = 0
+        for k, slot in enumerate(self._nt_saved_parts()["_variables"]):
+            if id(slot) in kind_and_index:
+                kind, index = kind_and_index[id(slot)]
+                node = number(self._nt_trained[index])
+                name = f"{kind} {index}: {_last_path_part(self._nt_trained[index])}"
                 if node is not None:
                     name = f"{kind} of {node}"
             else:
-                name, alone = f"{alone}: {_last(own)}", alone + 1
+                name, other_count = f"{other_count}: {_last_path_part(slot)}", other_count + 1
             while name in saved_names.values():
                 name += "+"
             saved_names[f"_variables/{k}"] = name
@@ -446,15 +450,22 @@ class Optimizer:
     gradient_accumulation_steps: int | None = None
 
     def _nt_own(
-        self, value: TensorLike, name: str, dtype: DTypeLike, trained: Variable | None = None
+        self,
+        value: TensorLike,
+        name: str,
+        dtype: DTypeLike,
+        trained_variable: Variable | None = None,
     ) -> Variable:
-        """Create a variable of the optimizer, or a slot if ``trained`` is given."""
-        full = name if trained is None else name_of(trained, name)
-        result = Variable(value, trainable=False, name=f"{self.name}/{full}", dtype=dtype)
+        """Create a variable of the optimizer, or a slot of ``trained_variable``."""
+        full_name = name if trained_variable is None else name_of(trained_variable, name)
+        result = Variable(value, trainable=False, name=f"{self.name}/{full_name}", dtype=dtype)
         # Create a new tuple: a recording may have read the old one.
         self._nt_named = (*self._nt_named, LayerVariable(result))
-        if trained is not None and id(trained) in self._nt_index:
-            self._nt_places = (*self._nt_places, (result, name, self._nt_index[id(trained)]))
+        if trained_variable is not None and id(trained_variable) in self._nt_index:
+            self._nt_places = (
+                *self._nt_places,
+                (result, name, self._nt_index[id(trained_variable)]),
+            )
         if self.built:
             notify_changed(self)
         return result
@@ -553,31 +564,33 @@ class Optimizer:
         if self.built:
             return
         trained = trained_variables(variables)
-        before = self._nt_named, self._nt_places, self._nt_trained
+        previous_state = self._nt_named, self._nt_places, self._nt_trained
         self._nt_trained = trained
         self._nt_number()
         try:
             self._nt_build(trained)
         except BaseException:
-            self._nt_named, self._nt_places, self._nt_trained = before
+            self._nt_named, self._nt_places, self._nt_trained = previous_state
             self._nt_number()
             raise
         self.built = True
         notify_changed(self)
 
-    def _nt_build(self, trained: list[Variable]) -> None:
+    def _nt_build(self, variables: list[Variable]) -> None:
         """Create averages, accumulators and slots of the variables to train."""
         averages, accumulators = [], []
         if getattr(self, "use_ema", False):
-            averages = [self._nt_like(v, "average") for v in trained]
+            averages = [self._nt_like(v, "average") for v in variables]
         if self.gradient_accumulation_steps:
-            accumulators = [self._nt_like(v, "gradient_accumulator") for v in trained]
-        slots: list[list[Variable]] = [[] for _ in trained]
+            accumulators = [self._nt_like(v, "gradient_accumulator") for v in variables]
+        slots: list[list[Variable]] = [[] for _ in variables]
         for group in self._nt_groups():
-            for variable, own in zip(trained, slots, strict=True):
-                for name, start in group:
-                    created = fill(variable.shape, as_tensor(start, variable._spec))
-                    own.append(self._nt_own(created, name, variable.dtype, variable))
+            for variable, variable_slots in zip(variables, slots, strict=True):
+                for name, initial_value in group:
+                    initial_array = fill(variable.shape, as_tensor(initial_value, variable._spec))
+                    variable_slots.append(
+                        self._nt_own(initial_array, name, variable.dtype, variable)
+                    )
         self._nt_averages, self._nt_accumulators, self._nt_slots = averages, accumulators, slots
 
     def _nt_groups(self) -> Groups:
@@ -606,8 +619,8 @@ class Optimizer:
         Returns:
           A variable; `variables` includes it.
         """
-        made_by, dtype = initializers.get(initializer), keras_dtype(dtype or None)
-        self._nt_own(made_by(tuple(shape), dtype), name or "variable", dtype)
+        initialize, dtype = initializers.get(initializer), keras_dtype(dtype or None)
+        self._nt_own(initialize(tuple(shape), dtype), name or "variable", dtype)
         return self._nt_named[-1]
 
     def add_variable_from_reference(
@@ -630,10 +643,12 @@ class Optimizer:
         return self._nt_named[-1]
 
     def _nt_like(
-        self, trained: Variable, name: str, initializer: InitializerLike = "zeros"
+        self, trained_variable: Variable, name: str, initializer: InitializerLike = "zeros"
     ) -> Variable:
-        result = initializers.get(initializer)(tuple(trained.shape), trained.dtype)
-        return self._nt_own(result, name, trained.dtype, trained)
+        result = initializers.get(initializer)(
+            tuple(trained_variable.shape), trained_variable.dtype
+        )
+        return self._nt_own(result, name, trained_variable.dtype, trained_variable)
 
     def add_optimizer_variables(
         self,
@@ -663,20 +678,24 @@ class Optimizer:
           (['Variable_m', 'Variable_s'], TensorShape([2]))
         """
         names = [name] if isinstance(name, str) else list(name)
-        starts = (
+        slot_initializers = (
             list(initializer)
             if isinstance(initializer, list | tuple)
             else ([initializer] * len(names))
         )
-        if len(names) != len(starts):
+        if len(names) != len(slot_initializers):
             raise ValueError(
                 f"The number of provided names must match the number of provided initializers. "
                 f"Received name={name!r}, initializer={initializer!r}"
             )
         add_optimizer_variables: tuple[list[Variable], ...] = tuple([] for _ in names)
         for variable in trainable_variables:
-            for own, each, start in zip(add_optimizer_variables, names, starts, strict=True):
-                own.append(self.add_variable_from_reference(variable, each, start))
+            for slots, slot_name, slot_initializer in zip(
+                add_optimizer_variables, names, slot_initializers, strict=True
+            ):
+                slots.append(
+                    self.add_variable_from_reference(variable, slot_name, slot_initializer)
+                )
         return add_optimizer_variables[0] if isinstance(name, str) else add_optimizer_variables
 
     # --- Known variables
@@ -698,13 +717,13 @@ class Optimizer:
         if self._nt_apart:
             self._nt_apart = False
 
-    def _nt_take(self, variables: list[Variable], unknown: Variable) -> None:
+    def _nt_take(self, variables: list[Variable], unknown_variable: Variable) -> None:
         """Replace the variables of a copied optimizer by new ones of the same shapes and dtypes."""
         kinds = [_kind(v) for v in self._nt_trained]
         if not (self._nt_apart and [_kind(v) for v in variables] == kinds):
             raise ValueError(
-                f"Unknown variable: {unknown!r}. This optimizer can only be called for the "
-                f"variables it was originally built with. When working with a new set of "
+                f"Unknown variable: {unknown_variable!r}. This optimizer can only be called for "
+                f"the variables it was originally built with. When working with a new set of "
                 f"variables, you should recreate a new optimizer instance."
             )
         self._nt_trained = variables
@@ -740,38 +759,42 @@ class Optimizer:
         """Apply a step; the gradients and variables are validated already."""
         changes = Changes()
         variables = [variable for _, variable in pairs]
-        alone = self._nt_steps_by_itself()
-        due = None
+        has_default_step = self._nt_steps_by_itself()
+        is_update_due = None
         if self.gradient_accumulation_steps:
-            due = equal(floormod(self._nt_iterations + 1, self.gradient_accumulation_steps), 0)
+            is_update_due = equal(
+                floormod(self._nt_iterations + 1, self.gradient_accumulation_steps), 0
+            )
         gradients = self._nt_clipped(self._nt_accumulated(pairs, changes))
-        rate = self._nt_rate() if alone else as_tensor(self._nt_rate())
+        rate = self._nt_rate() if has_default_step else as_tensor(self._nt_rate())
         rates: dict[DType, Operand] = {}
         for variable in variables:
             dtype = variable._spec.dtype
             if dtype not in rates:
                 rates[dtype] = rate if rate._spec.dtype is dtype else cast(rate, dtype)
         steps = Changes()
-        idle = not alone and due is not None and not due  # only accumulate gradients
-        if self.weight_decay is not None and not idle:
+        only_accumulates = not has_default_step and is_update_due is not None and not is_update_due
+        if self.weight_decay is not None and not only_accumulates:
             for variable in filter(self._nt_decays, variables):
                 x = steps[variable]
                 steps[variable] = x - x * self.weight_decay * rates[variable.dtype]
-        if alone:
-            shared = {dtype: self._nt_shared(own, steps) for dtype, own in rates.items()}
-            self._nt_change(gradients, variables, shared, steps)
-            if due is not None:
-                steps.only_if(due)
-        elif not idle:
+        if has_default_step:
+            shared_values = {
+                dtype: self._nt_shared(dtype_rate, steps) for dtype, dtype_rate in rates.items()
+            }
+            self._nt_change(gradients, variables, shared_values, steps)
+            if is_update_due is not None:
+                steps.only_if(is_update_due)
+        elif not only_accumulates:
             if self.weight_decay is not None:
                 steps.assign()
                 steps = Changes()
             for gradient, variable in zip(gradients, variables, strict=True):
                 self.update_step(gradient, variable, rates[variable.dtype])
         for accumulator in self._nt_accumulators:
-            if due is not None:
-                nothing = zeros(accumulator.shape, accumulator.dtype)
-                changes[accumulator] = select(due, nothing, changes[accumulator])
+            if is_update_due is not None:
+                empty_sum = zeros(accumulator.shape, accumulator.dtype)
+                changes[accumulator] = select(is_update_due, empty_sum, changes[accumulator])
         if self._nt_averages:
             self._nt_average(steps)
         for variable in variables:
@@ -797,9 +820,9 @@ class Optimizer:
             if self.loss_scale_factor is not None:
                 gradient = gradient / self.loss_scale_factor
             if self._nt_accumulators:
-                own = self._nt_accumulators[self._get_variable_index(variable)]
-                total = changes[own] + gradient
-                changes[own] = total
+                accumulator = self._nt_accumulators[self._get_variable_index(variable)]
+                total = changes[accumulator] + gradient
+                changes[accumulator] = total
                 gradient = total / float(self.gradient_accumulation_steps or 1)
             results.append(gradient)
         return results
@@ -822,25 +845,27 @@ class Optimizer:
         self,
         gradients: Sequence[Any],
         variables: Sequence[Variable],
-        shared: dict[DType, Any],
+        shared_values: dict[DType, Any],
         changes: Changes,
     ) -> None:
         """Put the new values of variables and slots into ``changes``.
 
-        ``shared`` holds the results of `_nt_shared`, by dtype.
+        ``shared_values`` holds the results of `_nt_shared`, by dtype.
         """
-        new = changes.new
+        new_values = changes.new
         for gradient, variable in zip(gradients, variables, strict=True):
             slots = self._nt_slots[self._nt_index[id(variable)]]
-            current: Operand = variable
-            own: Sequence[Operand] = slots
-            if id(variable) in new:  # decayed before, or listed twice
-                current, own = changes[variable], [changes[slot] for slot in slots]
-            value, values = self._nt_update(current, gradient, shared[variable._spec.dtype], own)
-            new[id(variable)] = variable, value
+            current_value: Operand = variable
+            current_slots: Sequence[Operand] = slots
+            if id(variable) in new_values:  # decayed before, or listed twice
+                current_value, current_slots = changes[variable], [changes[slot] for slot in slots]
+            value, values = self._nt_update(
+                current_value, gradient, shared_values[variable._spec.dtype], current_slots
+            )
+            new_values[id(variable)] = variable, value
             if slots or values:
                 for slot, value in zip(slots, values, strict=True):
-                    new[id(slot)] = slot, value
+                    new_values[id(slot)] = slot, value
 
     def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
         """Compute the values that all variables of the rate's dtype share in this step."""
@@ -868,8 +893,8 @@ class Optimizer:
         variable = original(variable)
         changes = Changes()
         dtype = variable._spec.dtype
-        shared = {dtype: self._nt_shared(cast(learning_rate, dtype), changes)}
-        self._nt_change([dense(gradient, variable)], [variable], shared, changes)
+        shared_values = {dtype: self._nt_shared(cast(learning_rate, dtype), changes)}
+        self._nt_change([dense(gradient, variable)], [variable], shared_values, changes)
         changes.assign()
 
     def assign(self, variable: Variable, value: TensorLike) -> None:
@@ -908,17 +933,17 @@ class Optimizer:
     def _nt_average(self, changes: Changes) -> None:
         """Update the moving averages; overwrite the variables with them when due."""
         count = self._nt_count()
-        retained: dict[DType, Tensor] = {}
+        kept_shares: dict[DType, Tensor] = {}
         for variable, average in zip(self._nt_trained, self._nt_averages, strict=False):
-            is_kept = retained.get(variable.dtype)
-            if is_kept is None:  # 0 in the first step, so the average starts at the variable
-                is_kept = cast(not_equal(count, 0), variable.dtype) * self.ema_momentum
-                retained[variable.dtype] = is_kept
-            changes[average] = is_kept * average + (1.0 - is_kept) * changes[variable]
+            kept_share = kept_shares.get(variable.dtype)
+            if kept_share is None:  # 0 in the first step, so the average starts at the variable
+                kept_share = cast(not_equal(count, 0), variable.dtype) * self.ema_momentum
+                kept_shares[variable.dtype] = kept_share
+            changes[average] = kept_share * average + (1.0 - kept_share) * changes[variable]
         if self._nt_averages and self.ema_overwrite_frequency:
-            due = equal(floormod(count + 1, self.ema_overwrite_frequency), 0)
+            is_overwrite_due = equal(floormod(count + 1, self.ema_overwrite_frequency), 0)
             for variable, average in zip(self._nt_trained, self._nt_averages, strict=True):
-                changes[variable] = select(due, changes[average], changes[variable])
+                changes[variable] = select(is_overwrite_due, changes[average], changes[variable])
 
     # Settings and `apply_gradients`.
 
@@ -1003,8 +1028,8 @@ class Optimizer:
             )
         pairs, missing = list(zip(grads, trained, strict=True)), []
         if type(None) in kinds:
-            left_out = [v for g, v in zip(grads, provided, strict=True) if g is None]
-            missing = [getattr(v, "path", v.name) for v in left_out]
+            untrained = [v for g, v in zip(grads, provided, strict=True) if g is None]
+            missing = [getattr(v, "path", v.name) for v in untrained]
             pairs = [(g, v) for g, v in pairs if g is not None]
         if len(missing) == len(grads):
             raise ValueError(

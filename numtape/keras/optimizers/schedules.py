@@ -167,11 +167,11 @@ class ExponentialDecay(LearningRateSchedule):
 
     def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
-        first = rate_of(self.initial_learning_rate)
-        part = cast(step, first.dtype) / self.decay_steps
+        initial_rate = rate_of(self.initial_learning_rate)
+        progress = cast(step, initial_rate.dtype) / self.decay_steps
         if self.staircase:
-            part = floor(part)
-        return first * pow_(as_tensor(self.decay_rate, first._spec), part)
+            progress = floor(progress)
+        return initial_rate * pow_(as_tensor(self.decay_rate, initial_rate._spec), progress)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -251,14 +251,14 @@ class PolynomialDecay(LearningRateSchedule):
 
     def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
-        first = rate_of(self.initial_learning_rate)
-        last = as_tensor(self.end_learning_rate, first._spec)
-        step, steps = cast(step, first.dtype), cast(self.decay_steps, first.dtype)
+        initial_rate = rate_of(self.initial_learning_rate)
+        end_rate = as_tensor(self.end_learning_rate, initial_rate._spec)
+        step, steps = cast(step, initial_rate.dtype), cast(self.decay_steps, initial_rate.dtype)
         if self.cycle:
             steps = steps * select(equal(step, 0.0), 1.0, ceil(step / self.decay_steps))
         else:
             step = minimum(step, steps)
-        return (first - last) * pow_(1.0 - step / steps, self.power) + last
+        return (initial_rate - end_rate) * pow_(1.0 - step / steps, self.power) + end_rate
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -297,11 +297,11 @@ class InverseTimeDecay(LearningRateSchedule):
 
     def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
-        first = rate_of(self.initial_learning_rate)
-        part = cast(step, first.dtype) / self.decay_steps
+        initial_rate = rate_of(self.initial_learning_rate)
+        part = cast(step, initial_rate.dtype) / self.decay_steps
         if self.staircase:
             part = floor(part)
-        return first / (1.0 + self.decay_rate * part)
+        return initial_rate / (1.0 + self.decay_rate * part)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -348,17 +348,24 @@ class CosineDecay(LearningRateSchedule):
 
     def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
-        first = top = rate_of(self.initial_learning_rate)
-        rise: NumberLike = 0
-        step = cast(step, first.dtype)
+        initial_rate = peak_rate = rate_of(self.initial_learning_rate)
+        warmup_steps: NumberLike = 0
+        step = cast(step, initial_rate.dtype)
         if self.warmup_target is not None:
-            top, rise = cast(self.warmup_target, first.dtype), self.warmup_steps
-        step = minimum(step, float(self.decay_steps + rise))
-        wave = 0.5 * (1.0 + cos(math.pi * ((step - float(rise)) / self.decay_steps)))
-        falling = top * ((1 - self.alpha) * wave + self.alpha)
-        if not rise:
-            return falling
-        return select(step < float(rise), (top - first) * (step / rise) + first, falling)
+            peak_rate, warmup_steps = (
+                cast(self.warmup_target, initial_rate.dtype),
+                self.warmup_steps,
+            )
+        step = minimum(step, float(self.decay_steps + warmup_steps))
+        cosine = 0.5 * (1.0 + cos(math.pi * ((step - float(warmup_steps)) / self.decay_steps)))
+        decayed_rate = peak_rate * ((1 - self.alpha) * cosine + self.alpha)
+        if not warmup_steps:
+            return decayed_rate
+        return select(
+            step < float(warmup_steps),
+            (peak_rate - initial_rate) * (step / warmup_steps) + initial_rate,
+            decayed_rate,
+        )
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
@@ -404,19 +411,19 @@ class CosineDecayRestarts(LearningRateSchedule):
 
     def __call__(self, step: TensorLike) -> Any:
         """The step size of a step, a scalar."""
-        first = rate_of(self.initial_learning_rate)
-        part = cast(step, first.dtype) / self.first_decay_steps
+        initial_rate = rate_of(self.initial_learning_rate)
+        progress = cast(step, initial_rate.dtype) / self.first_decay_steps
         if self._nt_t_mul == 1:
-            period = floor(part)
-            part = part - period
+            period = floor(progress)
+            progress = progress - period
         else:  # the lengths of the periods form a geometric series
-            times = as_tensor(float(self._nt_t_mul), first._spec)
-            period = floor(log(1.0 - part * (1.0 - times)) / log(times))
-            longer = pow_(times, period)
-            part = (part - (1.0 - longer) / (1.0 - times)) / longer
-        larger = pow_(as_tensor(float(self._nt_m_mul), first._spec), period)
-        wave = 0.5 * larger * (1.0 + cos(math.pi * part))
-        return first * ((1 - self.alpha) * wave + self.alpha)
+            ratio = as_tensor(float(self._nt_t_mul), initial_rate._spec)
+            period = floor(log(1.0 - progress * (1.0 - ratio)) / log(ratio))
+            period_length = pow_(ratio, period)
+            progress = (progress - (1.0 - period_length) / (1.0 - ratio)) / period_length
+        amplitude = pow_(as_tensor(float(self._nt_m_mul), initial_rate._spec), period)
+        cosine = 0.5 * amplitude * (1.0 + cos(math.pi * progress))
+        return initial_rate * ((1 - self.alpha) * cosine + self.alpha)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""

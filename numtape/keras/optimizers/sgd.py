@@ -71,7 +71,7 @@ class SGD(Optimizer):
         return [[("momentum", 0.0)]] if self.momentum else []
 
     def _nt_takes_slices(self, variable: Variable) -> bool:
-        changed = (
+        changes_all_rows = (
             self._nt_accumulators,
             self.momentum,
             self.clipnorm,
@@ -79,7 +79,7 @@ class SGD(Optimizer):
             self.global_clipnorm,
             self.loss_scale_factor,
         )
-        return not any(changed)
+        return not any(changes_all_rows)
 
     def _nt_update(
         self,

@@ -39,10 +39,10 @@ def _checked_path(filepath: Path, endings: tuple[str, ...], overwrite: bool | No
     """
     path = os.fspath(filepath)
     if not path.endswith(endings):
-        ending = os.path.splitext(path)[1]
+        suffix = os.path.splitext(path)[1]
         hint = ""
-        if ending in (".h5", ".hdf5"):
-            better = path.removesuffix(ending).removesuffix(".weights") + endings[0]
+        if suffix in (".h5", ".hdf5"):
+            better = path.removesuffix(suffix).removesuffix(".weights") + endings[0]
             hint = f" numtape does not read or write HDF5: use {os.path.basename(better)!r}."
         raise ValueError(
             f"The filename must end in {' or '.join(f'`{x}`' for x in endings)}. Received: "
@@ -79,17 +79,20 @@ def _restore(model: Model, content: bytes, where: str, skip_mismatch: bool = Fal
             f"{where} is a checkpoint, not a weights file: read it with tf.train.Checkpoint."
         )
     nodes = check_nodes(description["weights"], arrays, where)
-    stored = nodes[nodes[0]["optimizer"]] if "optimizer" in nodes[0] else {}
-    if stored.keys() - {"_iterations", "_learning_rate"} and model.trainable_variables:
+    optimizer_node = nodes[nodes[0]["optimizer"]] if "optimizer" in nodes[0] else {}
+    if optimizer_node.keys() - {"_iterations", "_learning_rate"} and model.trainable_variables:
         if not getattr(model.optimizer, "built", True):
             model.optimizer.build(model.trainable_variables)
-    skipped: list[str] = []
+    skipped_names: list[str] = []
     full = ObjectGraph(model, (Metric, Optimizer)).variables.values()
     Restoration(where, nodes, arrays, Metric).begin(
-        [_root(model)], None if skip_mismatch else full, skipped if skip_mismatch else None
+        [_root(model)], None if skip_mismatch else full, skipped_names if skip_mismatch else None
     )
-    if skipped:
-        warn(f"A total of {len(skipped)} variables could not be loaded. Example: {skipped[0]}")
+    if skipped_names:
+        warn(
+            f"A total of {len(skipped_names)} variables could not be loaded. "
+            f"Example: {skipped_names[0]}"
+        )
 
 
 def save_weights(
@@ -122,10 +125,10 @@ def save_weights(
     write(path, _pack(model))
 
 
-def _check_built(model: Model, word: str) -> None:
+def _check_built(model: Model, verb: str) -> None:
     if not model.built:
         raise ValueError(
-            f"You are {word} the weights of a model that has not yet been built. Try building the "
+            f"You are {verb} the weights of a model that has not yet been built. Try building the "
             f"model first by calling it on some data or by using `build()`."
         )
 
@@ -197,11 +200,11 @@ def save_model(
         "model": serialize_keras_object(model),
         "compile_config": compile_config(model),
     }
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in ((_CONFIG, json.dumps(config).encode()), (_WEIGHTS, _pack(model))):
             archive.writestr(zipfile.ZipInfo(name), content)  # no time stamp: reproducible bytes
-    write(path, packed.getvalue())
+    write(path, buffer.getvalue())
 
 
 def _members(content: bytes, where: str) -> dict[str, bytes]:
@@ -284,16 +287,16 @@ def load_model(
     members = _members(content, path)
     try:
         config = json.loads(members[_CONFIG])
-        version, described = config["numtape"], config["model"]
-        compiled = config["compile_config"]
+        version, model_config = config["numtape"], config["model"]
+        compile_config = config["compile_config"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise DataLossError(f"{path} cannot be read: its config is damaged.") from None
     if version != _VERSION:
         raise UnimplementedError(f"{path} was written by a later numtape (format {version!r}).")
     with custom_object_scope(custom_objects or {}):
-        model = deserialize_keras_object(described, safe_mode=safe_mode)
+        model = deserialize_keras_object(model_config, safe_mode=safe_mode)
         if compile:
-            compile_from(model, compiled)
+            compile_from(model, compile_config)
     _restore(model, members[_WEIGHTS], path)
     return model
 

@@ -196,8 +196,8 @@ def _make(config: Any) -> Any:
 
 def _name_of(config: dict[str, Any], name: str, *modules: ModuleType) -> Any:
     """Look up a class or function: first among registered objects, then in ``modules``."""
-    for known in (config.get("registered_name"), name):
-        result = get_registered_object(str(known))
+    for candidate in (config.get("registered_name"), name):
+        result = get_registered_object(str(candidate))
         if result is not None:
             return result
     for module in modules:

@@ -44,8 +44,8 @@ def to_categorical(x: TensorLike, num_classes: int | None = None) -> Any:
     if isinstance(x, Tensor):
         if num_classes is None:
             raise ValueError("num_classes is required for a tensor.")
-        last = x.ndim > 1 and x.shape[-1] == 1
-        return one_hot(reshape(x, x.shape[:-1]) if last else x, num_classes)
+        has_unit_axis = x.ndim > 1 and x.shape[-1] == 1
+        return one_hot(reshape(x, x.shape[:-1]) if has_unit_axis else x, num_classes)
     try:
         labels = np.array(x, dtype="int64")
     except (OverflowError, TypeError, ValueError) as error:
@@ -134,13 +134,13 @@ def pad_sequences(
     """
     if not hasattr(sequences, "__len__"):
         raise ValueError("`sequences` must be iterable.")
-    for kind, provided in (("Padding", padding), ("Truncating", truncating)):
-        if provided not in ("pre", "post"):
-            raise ValueError(f'{kind} type "{provided}" not understood')
-    for one in sequences:
-        if not hasattr(one, "__len__"):
+    for kind, side in (("Padding", padding), ("Truncating", truncating)):
+        if side not in ("pre", "post"):
+            raise ValueError(f'{kind} type "{side}" not understood')
+    for sequence in sequences:
+        if not hasattr(sequence, "__len__"):
             raise ValueError(
-                f"`sequences` must be a list of iterables. Found non-iterable: {one!s}"
+                f"`sequences` must be a list of iterables. Found non-iterable: {sequence!s}"
             )
     if isinstance(value, str) and np.dtype(dtype).kind not in "OUS":
         raise ValueError(
@@ -151,22 +151,26 @@ def pad_sequences(
     length = longest if maxlen is None else to_int("maxlen", maxlen)
     if length < 0:
         raise ValueError(f"`maxlen` must not be negative. Received: maxlen={maxlen}")
-    inner = next((np.asarray(one).shape[1:] for one in sequences if len(one)), ())
+    inner_shape = next(
+        (np.asarray(sequence).shape[1:] for sequence in sequences if len(sequence)), ()
+    )
     try:
-        array = np.full((len(sequences), length, *inner), value, dtype=dtype)
+        array = np.full((len(sequences), length, *inner_shape), value, dtype=dtype)
     except (OverflowError, TypeError, ValueError):
         raise ValueError(
             f"Sequences cannot be padded with {repr_of(value)} in an array of {repr_of(dtype)}."
         ) from None
-    for k, one in enumerate(sequences):
-        retained = one[max(len(one) - length, 0) :] if truncating == "pre" else one[:length]
-        if not len(retained):
+    for k, sequence in enumerate(sequences):
+        kept = (
+            sequence[max(len(sequence) - length, 0) :] if truncating == "pre" else sequence[:length]
+        )
+        if not len(kept):
             continue
-        part = np.asarray(retained, dtype=dtype)
-        if part.shape[1:] != inner:
+        part = np.asarray(kept, dtype=dtype)
+        if part.shape[1:] != inner_shape:
             raise ValueError(
                 f"Shape of sample {part.shape[1:]} of sequence at position {k} is different from "
-                f"expected shape {inner}"
+                f"expected shape {inner_shape}"
             )
         array[k, (slice(length - len(part), None) if padding == "pre" else slice(len(part)))] = part
     return array

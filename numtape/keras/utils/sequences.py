@@ -116,10 +116,10 @@ def timeseries_dataset_from_array(
       [([[0, 1, 2], [1, 2, 3]], [3, 4]), ([[2, 3, 4]], [5])]
     """
     data = np.asarray(data)
-    requested = None if targets is None else np.asarray(targets)
-    if not data.ndim or (requested is not None and not requested.ndim):
+    target_array = None if targets is None else np.asarray(targets)
+    if not data.ndim or (target_array is not None and not target_array.ndim):
         raise ValueError("data and targets must be arrays whose first axis is time.")
-    size = len(data)
+    length = len(data)
     sequence_length = to_int("sequence_length", sequence_length)
     sequence_stride = to_int("sequence_stride", sequence_stride)
     sampling_rate = to_int("sampling_rate", sampling_rate)
@@ -127,36 +127,36 @@ def timeseries_dataset_from_array(
     end_index = None if end_index is None else to_int("end_index", end_index)
     if format != "tf":
         raise ValueError(f'`format` should be "tf". Received: format={format}')
-    start, end = start_index or 0, size if end_index is None else end_index
-    if not 0 <= start < size:
+    start, end = start_index or 0, length if end_index is None else end_index
+    if not 0 <= start < length:
         raise ValueError(
             "`start_index` must be 0 or greater, and lower than the length of the data. Received: "
-            f"start_index={start_index}, for data of length {size}"
+            f"start_index={start_index}, for data of length {length}"
         )
-    if not start < end <= size:
+    if not start < end <= length:
         raise ValueError(
             "`end_index` must be higher than `start_index`, and lower than the length of the data. "
             f"Received: start_index={start_index}, and end_index={end_index}"
         )
     for name, number in (("sampling_rate", sampling_rate), ("sequence_stride", sequence_stride)):
-        if not 0 < number < size:
+        if not 0 < number < length:
             raise ValueError(
                 f"`{name}` must be higher than 0, and lower than the length of the data. Received: "
-                f"{name}={number}, for data of length {size}"
+                f"{name}={number}, for data of length {length}"
             )
     count = end - start - (sequence_length - 1) * sampling_rate
-    count = count if requested is None else min(count, len(requested))
+    count = count if target_array is None else min(count, len(target_array))
     starts = np.arange(0, max(count, 0), sequence_stride)
     if shuffle:
         seed = None if seed is None else abs(to_int("seed", seed))
         np.random.default_rng(seed).shuffle(starts)
     series = as_tensor(data[start:end])
-    goals = None if requested is None else as_tensor(requested[start:end])
+    target_tensor = None if target_array is None else as_tensor(target_array[start:end])
     steps = as_tensor(np.arange(sequence_length) * sampling_rate)
 
     def window(first: Tensor) -> Any:
         x = gather(series, first[..., None] + steps)
-        return x if goals is None else (x, gather(goals, first))
+        return x if target_tensor is None else (x, gather(target_tensor, first))
 
     positions = Dataset.from_tensor_slices(starts)
     return (positions if batch_size is None else positions.batch(batch_size)).map(window)
