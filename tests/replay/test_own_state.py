@@ -117,7 +117,7 @@ STATE = {
         ],
         CACHE,
     ),
-    "kernel/grad.py": {"self._jitted": CACHE, "self._recent": CACHE},
+    "kernel/grad.py": {"self._jitted": CACHE, "self._last_gradient": CACHE},
     "kernel/pickling.py": {
         "_known": CACHE,
         "kernel._key": CACHE,
@@ -168,7 +168,7 @@ STATE = {
         "self._preserved": FILES,
         "self._times": COMPARED,
     },
-    "train/restoring.py": {"self.left": FILES},
+    "train/restoring.py": {"self.unused": FILES},
 }
 MUTATORS = {
     "add",
