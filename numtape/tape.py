@@ -146,7 +146,7 @@ class GradientTape:
                 "Tape is still recording, This can happen if you try to re-enter an "
                 "already-active tape."
             )
-        if tape is None or tape.spent:
+        if tape is None or tape.is_spent:
             tape = self._tape = Tape(self._persistent, self._watch_accessed)
             self._watched = {}
         tape.start()
@@ -180,7 +180,7 @@ class GradientTape:
                     f"tf.Tensor or tf.Variable or ExtensionType."
                 )
         tape = self._tape
-        if tape is None or tape.spent:
+        if tape is None or tape.is_spent:
             raise ValueError("Tape is not recording: watch belongs inside its `with` block.")
         # As in TensorFlow, a tape that has ended records nothing, unless another one records.
         records = tape.recording or local.log.is_recorded()
@@ -218,7 +218,7 @@ class GradientTape:
           np.float32(6.0)
         """
         tape = self._tape
-        if tape is None or (tape.spent and not tape.recording):
+        if tape is None or (tape.is_spent and not tape.recording):
             raise RuntimeError("Trying to stop recording a tape which is not recording.")
         if not tape.recording:
             raise ValueError("Tape is not recording.")
@@ -323,7 +323,7 @@ class GradientTape:
         if target is None or source is None:
             raise TypeError("A target and a source are tensors or variables.")
         target, source = _resolve_aliases([target, source])
-        if self._tape is not None and self._tape.spent:
+        if self._tape is not None and self._tape.is_spent:
             unconnected = self._tape.unconnected
             reason: str | None = unconnected and unconnected.explain(target, source)
             if reason is None:
@@ -391,7 +391,7 @@ class GradientTape:
         kind = "a persistent GradientTape" if self._persistent else "a GradientTape"
         if tape is None:
             return f"<{kind}: never entered>"
-        state = "recording" if tape.recording else "asked already" if tape.spent else "recorded"
+        state = "recording" if tape.recording else "asked already" if tape.is_spent else "recorded"
         count = len(self.watched_variables())
         return f"<{kind}: {state}, {count} variable{'s' * (count != 1)} watched>"
 
@@ -480,7 +480,7 @@ class GradientTape:
             self._suspend(tape)
         first_rows = (tape.log.n, tape.log.extra_n) if tape.log is not None else (0, 0)
         gradients = self._gradient(tape, targets, leaves, seeds, zero)
-        if tape.recalled is not None and not seeds and not zero:
+        if tape.recalled_adjoints is not None and not seeds and not zero:
             repeated_gradients.prepare(tape, first_rows, target, sources, gradients)
         if not tape.persistent:
             if not zero and any([x is None for x in gradients]):
@@ -492,7 +492,7 @@ class GradientTape:
         tape = self._tape
         if tape is None:
             raise RuntimeError(f"{_SPENT} This one recorded nothing: it was never entered (with).")
-        if tape.spent:
+        if tape.is_spent:
             raise RuntimeError(_SPENT)
         return tape
 
@@ -610,7 +610,7 @@ class GradientTape:
             )
         if not tape.persistent:
             if not zero and any([x is None for x in blocks]):
-                tape.recalled = None  # its rows are those of a column
+                tape.recalled_adjoints = None  # its rows are those of a column
                 _keep_reasons(tape, [target], leaves, blocks)
             tape.release()
         shape = tuple(target.shape)
@@ -708,7 +708,7 @@ def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], gradients:
     """Keep what explains the gradients that are None, before the tape releases its rows."""
     from .core.derive.explain import Unconnected
 
-    log, recalled_tape = tape.log, tape.recalled
+    log, recalled_tape = tape.log, tape.recalled_adjoints
     assert log is not None
     # Equal rows share one recording, so that a training loop copies its rows once.
     shared_recording = (

@@ -147,7 +147,7 @@ class _KernelDerivative:
 class _Jacobian(_KernelDerivative):
     """The Jacobian of a kernel."""
 
-    _make, _what = staticmethod(jacobian), "Jacobian"
+    _constructor, _description = staticmethod(jacobian), "Jacobian"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = self._kernel._bind_arguments(args, kwargs)

@@ -162,7 +162,7 @@ def told(log, inner, found, n):
         inner.variable_flags,
         inner.ranges,
         inner.events,
-        inner.spent,
+        inner.is_spent,
         inner.log,
         log.tensors[-2] is found[0],
         log.tensors[-1] is found[1],

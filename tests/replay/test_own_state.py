@@ -98,7 +98,7 @@ STATE = {
                 "recalled_tape.recording",
                 "self._tape",
                 "self._watched",
-                "tape.recalled",
+                "tape.recalled_adjoints",
                 "tape.unconnected",
             ],
             LOG,

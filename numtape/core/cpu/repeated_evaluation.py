@@ -171,7 +171,7 @@ class _Code:
                 array, np.ndarray.__basicsize__, address_of(array), "an address"
             ),
             "AT_TAPE_LOG": slot_offset(tape, "log"),
-            "AT_SPENT": slot_offset(tape, "spent"),
+            "AT_SPENT": slot_offset(tape, "is_spent"),
         }
         self.words = word_array(evaluation_words, evaluation_words.PROCESS_WORDS, words)
         keep_forever(self)  # before any reference to it exists

@@ -28,7 +28,8 @@ class Adjoints:
       count: How many rows were appended.
       source_rows: The row of each source's adjoint, or -1.
       watched: Which variables the tape watched, after `follow`.
-      extra_n, added: How many operands variadic rows had, and how many more were appended.
+      extra_n, added_operands: The number of operands of variadic rows before, and of those that
+        were appended.
       templates: The templates of the rows. They keep the ids in the rows valid.
       reuse_count, columns_id: How often gradients appended the rows again in one log, and the id of
         that log's columns.
@@ -37,7 +38,7 @@ class Adjoints:
     """
 
     __slots__ = (
-        "added",
+        "added_operands",
         "arguments",
         "columns_id",
         "count",
@@ -64,7 +65,7 @@ class Adjoints:
         self.n, self.count, self.source_rows, self.watched = n, log.n - n, source_rows, watched
         self.templates, self.reuse_count, self.columns_id = templates, 0, 0
         self.recording: Any = None
-        self.extra_n, self.added = extra_n, log.extra_n - extra_n
+        self.extra_n, self.added_operands = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
         self.arguments = pack_arguments(
             "repeat",
@@ -77,7 +78,7 @@ class Adjoints:
             added_cells=cells,
             added_states=states,
             added_operands=operands_of(log, extra_n),
-            added_operand_count=self.added,
+            added_operand_count=self.added_operands,
         )
 
 
@@ -96,7 +97,7 @@ class AdjointCache:
             if entry.extra_n != log.extra_n:
                 continue
             log.reserve(entry.count)
-            log.reserve_operands(entry.added)
+            log.reserve_operands(entry.added_operands)
             block = self.block
             if block is None:
                 block = self.block = Block("repeat")
@@ -105,7 +106,7 @@ class AdjointCache:
             block.give(entry.arguments)
             try:
                 if block.call():
-                    log.n, log.extra_n = entry.n + entry.count, entry.extra_n + entry.added
+                    log.n, log.extra_n = entry.n + entry.count, entry.extra_n + entry.added_operands
                     return entry
             except BaseException:
                 log.columns.state[log.n :] = 0  # constants of rows that do not exist

@@ -1,9 +1,9 @@
 """Batching: rows evaluated for many inputs at once, with one more axis in front.
 
-Rows of a log that depend on a few of its rows go in, with the values of those for all *lanes*,
-stacked along a new first axis. Rows of the current log that compute the same for all lanes come
-out. Jacobians (a lane is an element of the target) and `vectorized_map` (a lane is a slice) use
-this. Rows that do not depend on the lane are evaluated once.
+The input is rows of a log that depend on a few of its rows, and the values of those few rows for
+all *lanes*, stacked along a new first axis. The output is rows of the current log that compute the
+same for all lanes. Jacobians (a lane is an element of the target) and `vectorized_map` (a lane is a
+slice) use this. Rows that do not depend on the lane are evaluated once.
 
 An op has a *batching rule* by its kind: elementwise ops align axes, reductions shift their axes by
 one, a reshape has one more size in front. Other ops have an entry in `RULES`. An op without a rule
@@ -34,7 +34,7 @@ from .reachability import operands
 Attributes = dict[str, Any]
 # One tensor with an axis of lanes, or a list of one tensor per lane if the rank limit is reached.
 Lanes = Tensor | list[Tensor]
-# rule(op, attributes, operands, which of them have lanes, the spec of one lane's result, n)
+# rule(op, attributes, operands, whether each has lanes, the spec of one lane's result, n)
 Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | None]
 
 
@@ -75,58 +75,62 @@ def batch_rows(
     return [lanes_of.get(row) for row in rows]
 
 
-def dependent_rows(log: Log, rows: Sequence[int], on: dict[int, Any]) -> list[int]:
-    """Return the rows, in order, that depend on some of ``on`` and that ``rows`` depend on."""
-    first = min(on, default=log.n)
-    needed: dict[int, list[int]] = {}
-    pending = [row for row in rows if row > first]
+def dependent_rows(log: Log, rows: Sequence[int], base_rows: dict[int, Any]) -> list[int]:
+    """Return, in order, the rows that ``rows`` need and that depend on ``base_rows``."""
+    first_base = min(base_rows, default=log.n)
+    inputs_of: dict[int, list[int]] = {}
+    pending = [row for row in rows if row > first_base]
     while pending:
         row = pending.pop()
-        if row not in needed and row not in on:
-            reads = needed[row] = operands(log, row)
-            pending += [x for x in reads if x > first]
-    dependent: set[int] = set(on)
+        if row not in inputs_of and row not in base_rows:
+            inputs = inputs_of[row] = operands(log, row)
+            pending += [x for x in inputs if x > first_base]
+    dependent: set[int] = set(base_rows)
     order = []
-    for row in sorted(needed):
-        if not dependent.isdisjoint(needed[row]):
+    for row in sorted(inputs_of):
+        if not dependent.isdisjoint(inputs_of[row]):
             dependent.add(row)
             order.append(row)
     return order
 
 
 def _batch_row(
-    op: Op, attributes: Attributes, xs: list[Lanes], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Lanes], has_lanes: list[bool], out: Spec, n: int
 ) -> Lanes:
     """Record one row for all lanes."""
-    fits = out.rank < MAX_RANK
+    fits_rank = out.rank < MAX_RANK
     rule = rule_of(op)
     if (
-        fits
+        fits_rank
         and rule is not None
         and all(
-            isinstance(x, Tensor) and x.ndim - has < MAX_RANK for x, has in zip(xs, on, strict=True)
+            isinstance(x, Tensor) and x.ndim - has_axis < MAX_RANK
+            for x, has_axis in zip(xs, has_lanes, strict=True)
         )
     ):
         tensors: list[Any] = xs
-        result = rule(op, attributes, tensors, on, out, n)
+        result = rule(op, attributes, tensors, has_lanes, out, n)
         if result is not None:
             return result
     results = [
         record(
             op,
-            tuple(_lane(x, k) if has else x for x, has in zip(xs, on, strict=True)),
+            tuple(
+                _take_lane(x, k) if has_axis else x
+                for x, has_axis in zip(xs, has_lanes, strict=True)
+            ),
             **attributes,
         )
         for k in range(n)
     ]
-    return stack(results) if fits else results
+    return stack(results) if fits_rank else results
 
 
-def _lane(x: Lanes, k: int) -> Tensor:
+def _take_lane(x: Lanes, k: int) -> Tensor:
     if isinstance(x, list):
         return x[k]
-    rest = tuple(x.shape[1:])
-    return reshape(strided_slice(x, ((k, k + 1, 1), *((0, dim, 1) for dim in rest))), rest)
+    shape = tuple(x.shape[1:])
+    return reshape(strided_slice(x, ((k, k + 1, 1), *((0, dim, 1) for dim in shape))), shape)
 
 
 def rule_of(op: Op) -> Rule | None:
@@ -141,22 +145,25 @@ def broadcast_to_lanes(x: Tensor, n: int) -> Tensor:
     return broadcast_to(x, (n, *x.shape))
 
 
-def _give_all_lanes(xs: list[Tensor], on: list[bool], n: int) -> list[Tensor]:
-    return [x if has else broadcast_to_lanes(x, n) for x, has in zip(xs, on, strict=True)]
+def _give_all_lanes(xs: list[Tensor], has_lanes: list[bool], n: int) -> list[Tensor]:
+    return [
+        x if has_axis else broadcast_to_lanes(x, n)
+        for x, has_axis in zip(xs, has_lanes, strict=True)
+    ]
 
 
 # Rules by kind.
 
 
 def _elementwise_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     """Insert axes of size 1 after the lanes of operands with fewer axes than the result."""
     aligned = [
         reshape(x, (n,) + (1,) * (out.rank + 1 - x.ndim) + tuple(x.shape[1:]))
-        if has and x.ndim <= out.rank
+        if has_axis and x.ndim <= out.rank
         else x
-        for x, has in zip(xs, on, strict=True)
+        for x, has_axis in zip(xs, has_lanes, strict=True)
     ]
     if op is BROADCAST:
         attributes = {"shape": (n, *out.shape)}
@@ -164,13 +171,13 @@ def _elementwise_rule(
 
 
 def _view_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     return reshape_if_needed(xs[0], (n, *out.shape))
 
 
 def _reduction_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     """Shift the axes of a reduction by one."""
     axes = tuple(axis + 1 for axis in attributes["axes"])
@@ -184,30 +191,30 @@ _RULES_BY_KIND: dict[int, Rule] = {VIEW: _view_rule, REDUCTION: _reduction_rule}
 
 
 def _leading_axes_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     """Batch an op on the last axes that allows common leading axes of its operands."""
-    return record(op, tuple(_give_all_lanes(xs, on, n)), **attributes)
+    return record(op, tuple(_give_all_lanes(xs, has_lanes, n)), **attributes)
 
 
 def _axis_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     """Shift the axis of an op along one axis by one."""
     axis = attributes["axis"] + 1
-    return record(op, tuple(_give_all_lanes(xs, on, n)), **{**attributes, "axis": axis})
+    return record(op, tuple(_give_all_lanes(xs, has_lanes, n)), **{**attributes, "axis": axis})
 
 
-def _first_operand_rule(**change: Callable[[Any, Spec, int], Any]) -> Rule:
-    """Return a rule for ops with lanes in the first operand only; ``change`` maps attributes."""
+def _first_operand_rule(**changes: Callable[[Any, Spec, int], Any]) -> Rule:
+    """Return a rule for ops with lanes in the first operand only; ``changes`` maps attributes."""
 
     def rule(
-        op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+        op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
     ) -> Tensor | None:
-        if not on[0] or any(on[1:]):
+        if not has_lanes[0] or any(has_lanes[1:]):
             return None
-        changed = {name: change[name](attributes[name], out, n) for name in change}
-        return record(op, tuple(xs), **{**attributes, **changed})
+        new_attributes = {name: changes[name](attributes[name], out, n) for name in changes}
+        return record(op, tuple(xs), **{**attributes, **new_attributes})
 
     return rule
 
@@ -216,7 +223,7 @@ def _first_operand_rule(**change: Callable[[Any, Spec, int], Any]) -> Rule:
 
 
 def _matmul_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     """Multiply larger matrices in one product if one operand is the same for all lanes."""
     a, b = xs
@@ -224,19 +231,19 @@ def _matmul_rule(
     m, p = out.shape[-2:]
     k = a.shape[-2 if ta else -1]
     is_nonempty = m and k and p
-    if is_nonempty and not on[1] and b.ndim == 2 and (not ta or 1 in (m, k)):
-        # The rows of all lanes' matrices below each other. A vector is its own transpose.
+    if is_nonempty and not has_lanes[1] and b.ndim == 2 and (not ta or 1 in (m, k)):
+        # The rows of all lanes' matrices form one matrix. A vector is its own transpose.
         rows = reshape(a, (a._spec.size // k, k))
         return reshape(record(op, (rows, b), ta=False, tb=tb), (n, *out.shape))
-    if is_nonempty and not on[0] and a.ndim == 2 and p == 1:
+    if is_nonempty and not has_lanes[0] and a.ndim == 2 and p == 1:
         rows = reshape(b, (b._spec.size // k, k))
         return reshape(record(op, (rows, a), ta=False, tb=not ta), (n, *out.shape))
-    lead = out.rank - 2
+    leading_rank = out.rank - 2
     a, b = (
-        reshape(x, (n,) + (1,) * (lead + 3 - x.ndim) + tuple(x.shape[1:]))
-        if has and x.ndim - 3 < lead
+        reshape(x, (n,) + (1,) * (leading_rank + 3 - x.ndim) + tuple(x.shape[1:]))
+        if has_axis and x.ndim - 3 < leading_rank
         else x
-        for x, has in zip(xs, on, strict=True)
+        for x, has_axis in zip(xs, has_lanes, strict=True)
     )
     if k == 1:  # an outer product
         return multiply(_transpose_vector(a, ta), _transpose_vector(b, tb))
@@ -262,103 +269,107 @@ def _offset_indices(indices: Tensor, size: int, n: int) -> Tensor:
 
 
 def _gather_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     x, indices = xs
     axis = attributes["axis"]
-    if not on[1]:
+    if not has_lanes[1]:
         return record(op, (x, indices), axis=axis + 1)
-    if not on[0]:
+    if not has_lanes[0]:
         return _move_axis(record(op, (x, indices), axis=axis), axis, 0)
     size = x.shape[axis + 1]
     x = _move_axis(x, axis + 1, 1)
     flat = reshape(x, (n * size, *x.shape[2:]))
     gathered = record(op, (flat, _offset_indices(indices, size, n)), axis=0)
     # The axes are n, those of the indices, those of the slices; move the indices' axes.
-    inner = indices.ndim - 1
+    index_rank = indices.ndim - 1
     order = (
         0,
-        *range(1 + inner, 1 + inner + axis),
-        *range(1, 1 + inner),
-        *range(1 + inner + axis, gathered.ndim),
+        *range(1 + index_rank, 1 + index_rank + axis),
+        *range(1, 1 + index_rank),
+        *range(1 + index_rank + axis, gathered.ndim),
     )
     return transpose_if_needed(gathered, order)
 
 
 def _scatter_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
     g, indices = xs
     axis, size = attributes["axis"], attributes["size"]
-    if not on[1]:
+    if not has_lanes[1]:
         return record(op, (g, indices), axis=axis + 1, size=size)
-    if not on[0]:
+    if not has_lanes[0]:
         g = broadcast_to_lanes(g, n)
-    inner = indices.ndim - 1
+    index_rank = indices.ndim - 1
     order = (
         0,
-        *range(1 + axis, 1 + axis + inner),
+        *range(1 + axis, 1 + axis + index_rank),
         *range(1, 1 + axis),
-        *range(1 + axis + inner, g.ndim),
+        *range(1 + axis + index_rank, g.ndim),
     )
-    added = record(
+    sums = record(
         op,
         (transpose_if_needed(g, order), _offset_indices(indices, size, n)),
         axis=0,
         size=n * size,
     )
-    return _move_axis(reshape(added, (n, size, *added.shape[1:])), 1, 1 + axis)
+    return _move_axis(reshape(sums, (n, size, *sums.shape[1:])), 1, 1 + axis)
 
 
 def _tensor_scatter_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor:
-    """The slices of all lanes laid end to end, and updates at offset places."""
-    x, indices, updates = _give_all_lanes(xs, on, n)
-    size, rest = out.shape[0], out.shape[1:]
+    """Join the slices of all lanes end to end, and offset the indices of their updates."""
+    x, indices, updates = _give_all_lanes(xs, has_lanes, n)
+    size, slice_shape = out.shape[0], out.shape[1:]
     flat_indices = reshape(_offset_indices(indices, size, n), (n * indices.shape[1],))
     flat = (
-        reshape(x, (n * size, *rest)),
+        reshape(x, (n * size, *slice_shape)),
         flat_indices,
-        reshape(updates, (n * indices.shape[1], *rest)),
+        reshape(updates, (n * indices.shape[1], *slice_shape)),
     )
     return reshape(record(op, flat, **attributes), (n, *out.shape))
 
 
 def _images_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor | None:
     """Batch convolutions and pooling: the batches of all lanes form one batch."""
     if attributes.get("batched"):  # counts over the batch
         return None
     if op.name in ("Conv", "ConvBackpropInput"):  # the second operand is a filter
-        if on[1]:
+        if has_lanes[1]:
             return None
-        images, rest = xs[:1], xs[1:]
+        images, filters = xs[:1], xs[1:]
     else:
-        images, rest = _give_all_lanes(xs, on, n), []
-    folded = [reshape(x, (n * x.shape[1], *x.shape[2:])) for x in images]
-    return reshape(record(op, (*folded, *rest), **attributes), (n, *out.shape))
+        images, filters = _give_all_lanes(xs, has_lanes, n), []
+    merged_images = [reshape(x, (n * x.shape[1], *x.shape[2:])) for x in images]
+    return reshape(record(op, (*merged_images, *filters), **attributes), (n, *out.shape))
 
 
 def _filter_gradient_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor | None:
-    """The gradient of filters: the features of all lanes beside each other."""
-    if on[0] or attributes["geometry"].groups > 1:
+    """Batch the gradient of filters: the features of all lanes are concatenated."""
+    if has_lanes[0] or attributes["geometry"].groups > 1:
         return None
     x, g = xs
     g = _move_axis(g, 0, g.ndim - 2)
-    stacked = record(op, (x, reshape(g, (*g.shape[:-2], n * out.shape[-1]))), **attributes)
-    return _move_axis(reshape(stacked, (*out.shape[:-1], n, out.shape[-1])), out.rank - 1, 0)
+    gradient = record(op, (x, reshape(g, (*g.shape[:-2], n * out.shape[-1]))), **attributes)
+    return _move_axis(reshape(gradient, (*out.shape[:-1], n, out.shape[-1])), out.rank - 1, 0)
 
 
 def _segments_rule(
-    op: Op, attributes: Attributes, xs: list[Tensor], on: list[bool], out: Spec, n: int
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
 ) -> Tensor | None:
     """Batch segment ops: the lanes become part of the slices."""
     x, ids = xs
-    return None if on[1] else _move_axis(record(op, (_move_axis(x, 0, 1), ids), **attributes), 1, 0)
+    return (
+        None
+        if has_lanes[1]
+        else _move_axis(record(op, (_move_axis(x, 0, 1), ids), **attributes), 1, 0)
+    )
 
 
 RULES: dict[str, Rule] = {
@@ -385,7 +396,7 @@ RULES: dict[str, Rule] = {
     ),
     "ConvBackpropFilter": _filter_gradient_rule,
     "Transpose": _first_operand_rule(perm=lambda perm, out, n: (0, *(axis + 1 for axis in perm))),
-    # Where a slice begins is counted in elements, those of the first lane.
+    # The start of a slice is counted in elements of the first lane.
     "StridedSlice": _first_operand_rule(
         counts=lambda counts, out, n: (n, *counts), steps=lambda steps, out, n: (1, *steps)
     ),
@@ -428,7 +439,7 @@ RULES: dict[str, Rule] = {
     "SparsemaxThreshold": _leading_axes_rule,
     "Pad": _first_operand_rule(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     "PadV2": _first_operand_rule(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
-    # Of the last axes of operands that have the same batches.
+    # Ops on the last axes, for operands with equal batch axes.
     **dict.fromkeys(
         (
             "MatrixBandPart",

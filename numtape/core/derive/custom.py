@@ -150,7 +150,7 @@ def call_gradient(log: Log, row: int, work: TransposeWorkspace) -> None:
     outer = local.log
     try:
         local.log = log
-        for x, adjoint in _contributions(log, row, link, work):
+        for x, adjoint in _compute_contributions(log, row, link, work):
             previous = int(work.adjoint[x])
             if previous >= 0:
                 spec = SPECS.specs[log.spec[x]]
@@ -163,7 +163,7 @@ def call_gradient(log: Log, row: int, work: TransposeWorkspace) -> None:
     work.cursor[0], work.cursor[1], work.cursor[2] = row - 1, log.n, log.extra_n
 
 
-def _contributions(
+def _compute_contributions(
     log: Log, row: int, link: int, work: TransposeWorkspace
 ) -> list[tuple[int, int]]:
     """Return pairs of a row and a row to be added to its adjoint."""
@@ -173,9 +173,9 @@ def _contributions(
         return [(x, int(work.adjoint[row]))] if flags[x] & NEEDED else []
     inputs = operands(log, link)
     needed = [bool(flags[x] & NEEDED) for x in inputs]
-    if link in work.called or not any(needed):
+    if link in work.called_links or not any(needed):
         return []
-    work.called.add(link)
+    work.called_links.add(link)
     call = log.calls[link]
     seeds = []
     for output in call.outputs:
@@ -203,7 +203,7 @@ def stop_recording() -> Iterator[None]:
         yield
     finally:
         for tape in tapes:
-            if not tape.spent:
+            if not tape.is_spent:
                 tape.start()
 
 

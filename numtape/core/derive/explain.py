@@ -40,18 +40,18 @@ def describe_row(log: Log, row: int) -> str:
     """Describe a row: its op, shape and dtype, and its source line if it was noted."""
     op, _ = CODES.entries[log.code[row]]
     spec: Spec = SPECS.specs[log.spec[row]]
-    line = _lines(log).get(row)
+    line = _source_lines(log).get(row)
     at = f" at {line}" if line else ""
     return f"{op.name} (shape {list(spec.shape)}, {spec.dtype.name}){at}"
 
 
-def _lines(log: Log) -> dict[int, str]:
+def _source_lines(log: Log) -> dict[int, str]:
     """Return the recorded source lines, by row."""
     lines: dict[int, str] = getattr(log.tensors, "lines", {})
     return lines
 
 
-def _inputs(log: Log, row: int) -> list[int]:
+def _inputs_of(log: Log, row: int) -> list[int]:
     """Return the rows that a row depends on, including the inputs of a custom gradient."""
     rows = operands(log, row)
     if CODES.gradient[log.code[row]] == CALL and CODES.arity[log.code[row]] == 1:
@@ -63,15 +63,15 @@ def rows_between(log: Log, n: int, target: int, sources: set[int]) -> set[int]:
     """Return the rows between sources and a target, whether a tape follows them or not."""
     dependent = set(sources)
     for row in range(min(sources, default=n), target + 1):
-        if row not in dependent and not dependent.isdisjoint(_inputs(log, row)):
+        if row not in dependent and not dependent.isdisjoint(_inputs_of(log, row)):
             dependent.add(row)
-    behind, pending = set[int](), [target] if target in dependent else []
+    path_rows, pending = set[int](), [target] if target in dependent else []
     while pending:
         row = pending.pop()
-        if row not in behind:
-            behind.add(row)
-            pending += [x for x in _inputs(log, row) if x in dependent]
-    return behind
+        if row not in path_rows:
+            path_rows.add(row)
+            pending += [x for x in _inputs_of(log, row) if x in dependent]
+    return path_rows
 
 
 def find_breaks(
@@ -85,20 +85,20 @@ def find_breaks(
         if row in visited or row in sources:
             continue
         visited.add(row)
-        reason = _reason(log, bounds, row)
-        before = [x for x in _inputs(log, row) if x in path]
+        reason = _find_reason(log, bounds, row)
+        inputs = [x for x in _inputs_of(log, row) if x in path]
         is_integer_row = (
-            not is_float(log, row) and before and not any(is_float(log, x) for x in before)
+            not is_float(log, row) and inputs and not any(is_float(log, x) for x in inputs)
         )
         if reason and not is_integer_row:  # else the gradient is lost in an earlier row
             breaks.append(f"{describe_row(log, row)}: {reason}")
         else:
-            pending.update(before)
-    late = [row for row in sorted(visited) if not flags[row] & RECORDED]
-    if late and not breaks:
+            pending.update(inputs)
+    unrecorded = [row for row in sorted(visited) if not flags[row] & RECORDED]
+    if unrecorded and not breaks:
         breaks.append(
-            f"{describe_row(log, late[0])}: the tape watched nothing by then that it depends on. "
-            f"Watch the source before it is used."
+            f"{describe_row(log, unrecorded[0])}: the tape watched nothing by then that it "
+            f"depends on. Watch the source before it is used."
         )
     return breaks
 
@@ -108,7 +108,7 @@ def is_float(log: Log, row: int) -> bool:
     return bool(SPECS.specs[log.spec[row]].inexact)
 
 
-def _reason(log: Log, bounds: list[int], row: int) -> str:
+def _find_reason(log: Log, bounds: list[int], row: int) -> str:
     """Return why no gradient flows back through a row; "" if one may."""
     code, spec = log.code[row], SPECS.specs[log.spec[row]]
     op, _ = CODES.entries[code]
@@ -146,50 +146,55 @@ def first_nonfinite(log: Log, rows: list[int]) -> tuple[int, str] | None:
 def trace_nonfinite(log: Log, target: int, path: set[int], adjoint: Array) -> str:
     """Describe where NaN or infinity came from, in values and in adjoints."""
     # All rows behind the target, whether they depend on the source or not.
-    behind, pending = set[int](), [target]
+    ancestors, pending = set[int](), [target]
     while pending:
         row = pending.pop()
-        if row not in behind:
-            behind.add(row)
-            pending += _inputs(log, row)
+        if row not in ancestors:
+            ancestors.add(row)
+            pending += _inputs_of(log, row)
     lines = []
-    forward = first_nonfinite(log, sorted(behind))
-    if forward is not None:
-        row, what = forward
-        kind = "comes from outside" if CODES.kind[log.code[row]] in (LEAF, READ) else "is made"
-        lines.append(f"Its first {what} among the values {kind} by {describe_row(log, row)}.")
-    followed = [row for row in sorted(path, reverse=True) if adjoint[row] >= 0]
-    backward = first_nonfinite(log, [int(adjoint[row]) for row in followed])
-    if backward is not None:
-        row = next(row for row in followed if int(adjoint[row]) == backward[0])
-        users = [x for x in sorted(path) if row in _inputs(log, x)]
-        by = f": the derivative of {describe_row(log, users[-1])} gives it" if users else ""
+    first_value = first_nonfinite(log, sorted(ancestors))
+    if first_value is not None:
+        row, kind = first_value
+        origin = "comes from outside" if CODES.kind[log.code[row]] in (LEAF, READ) else "is made"
+        lines.append(f"Its first {kind} among the values {origin} by {describe_row(log, row)}.")
+    adjoint_rows = [row for row in sorted(path, reverse=True) if adjoint[row] >= 0]
+    first_adjoint = first_nonfinite(log, [int(adjoint[row]) for row in adjoint_rows])
+    if first_adjoint is not None:
+        row = next(row for row in adjoint_rows if int(adjoint[row]) == first_adjoint[0])
+        users = [x for x in sorted(path) if row in _inputs_of(log, x)]
+        suffix = f": the derivative of {describe_row(log, users[-1])} gives it" if users else ""
         lines.append(
-            f"On the way back the first {backward[1]} is the gradient by "
-            f"{describe_row(log, row)}{by}."
+            f"On the way back the first {first_adjoint[1]} is the gradient by "
+            f"{describe_row(log, row)}{suffix}."
         )
     return "\n".join(lines)
 
 
 def explain(
-    log: Log, tape: Tape, target: int, seed: int, of: Tensor | Variable, source: Tensor | Variable
+    log: Log,
+    tape: Tape,
+    target: int,
+    seed: int,
+    target_tensor: Tensor | Variable,
+    source: Tensor | Variable,
 ) -> Explanation:
-    """Explain the gradient of ``of``, which is row ``target``, by a source."""
-    if isinstance(of, Variable):
+    """Explain the gradient of ``target_tensor``, which is row ``target``, by a source."""
+    if isinstance(target_tensor, Variable):
         return Explanation("The target is a variable, which depends on itself alone.")
     n, work = log.n, TransposeWorkspace()
     (location,) = _locate_sources(log, [source])
     work.refresh(log)
     first = _flag_rows(log, work, n, [location], _tape_state(log, tape))
-    path, _, ends, reason = _explain_path(
-        log, tape.closed_ranges(log), work.flags[:n].copy(), target, location, of, source
+    path, _, breaks, reason = _explain_path(
+        log, tape.closed_ranges(log), work.flags[:n].copy(), target, location, target_tensor, source
     )
     if reason:
         return Explanation(reason)
     row, number = location
     work.adjoint[:n] = -1
     work.adjoint[target] = seed
-    outer = local.log
+    outer_log = local.log
     try:
         local.log = log.reentrant_log()
         _run_transpose(log, work, n, first, current_templates())
@@ -198,11 +203,11 @@ def explain(
         log.columns.state[log.n :] = 0
         raise
     finally:
-        local.log = outer
+        local.log = outer_log
     adjoint = work.adjoint[:n].copy()
     result = adjoint[row] if row >= 0 else work.variable_adjoint.view[number]
     if result < 0:
-        return Explanation(_path_end(ends))
+        return Explanation(_describe_path_end(breaks))
     if first_nonfinite(log, [int(result)]) is None:
         return Explanation("The gradient is there, and finite.")
     return Explanation(
@@ -216,7 +221,7 @@ def _explain_path(
     flags: Array,
     target: int,
     location: tuple[int, int],
-    of: Tensor | Variable,
+    target_tensor: Tensor | Variable,
     source: Tensor | Variable,
 ) -> tuple[set[int], set[int], list[str], str]:
     """Explain a gradient from the rows alone, without their adjoints.
@@ -225,8 +230,8 @@ def _explain_path(
       log: The rows: a log, or a `RowSnapshot`.
       bounds: The start and end of each range that the tape recorded.
       flags: The rows that the tape follows and recorded, as flags by row.
-      target, location: The row of ``of``, and the row or variable number of ``source``.
-      of, source: The tensors or variables.
+      target, location: The row of ``target_tensor``, and the row or variable number of ``source``.
+      target_tensor, source: The tensors or variables.
 
     Returns:
       The rows on the path, the rows of the source, where the path ends, and why the gradient is
@@ -243,27 +248,30 @@ def _explain_path(
         }
     )
     kind = "variable" if isinstance(source, Variable) else "tensor"
-    what = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
+    description = f"the source, a {kind} of shape {source.shape} and dtype {source.dtype.name},"
     if not source.dtype.is_floating and not source.dtype.is_complex:
-        return set(), sources, [], f"The gradient is None: {what} is not of floats."
+        return set(), sources, [], f"The gradient is None: {description} is not of floats."
     path = rows_between(log, log.n, target, sources)
     if not path:
-        return path, sources, [], _explain_unrelated(log, target, what)
-    ends = find_breaks(log, bounds, flags, target, path, sources)
+        return path, sources, [], _explain_unrelated(log, target, description)
+    breaks = find_breaks(log, bounds, flags, target, path, sources)
     reason = ""
     if not is_float(log, target):
-        lines = "\n".join(["", *ends[:3]])
-        reason = f"The gradient is None: the target is of {of.dtype.name}, not of floats.{lines}"
+        lines = "\n".join(["", *breaks[:3]])
+        dtype = target_tensor.dtype.name
+        reason = f"The gradient is None: the target is of {dtype}, not of floats.{lines}"
     elif not any(flags[k] & FOLLOWED for k in sources):
-        still = isinstance(source, Variable) and not source.trainable
-        why = "is not trainable, and not watched" if still else "is not watched"
-        reason = f"The gradient is None: {what} {why} by this tape. Call tape.watch with it."
-    return path, sources, ends, reason
+        is_frozen = isinstance(source, Variable) and not source.trainable
+        state = "is not trainable, and not watched" if is_frozen else "is not watched"
+        reason = (
+            f"The gradient is None: {description} {state} by this tape. Call tape.watch with it."
+        )
+    return path, sources, breaks, reason
 
 
-def _path_end(ends: list[str]) -> str:
+def _describe_path_end(breaks: list[str]) -> str:
     """Return the text for a path that ends at some rows."""
-    lines = "\n".join(ends[:3]) or "no derivative leads from the target to the source."
+    lines = "\n".join(breaks[:3]) or "no derivative leads from the target to the source."
     return f"The gradient is None: the path ends at\n{lines}"
 
 
@@ -283,7 +291,7 @@ class RowSnapshot:
         self.code, self.spec = columns.code[:n].copy(), columns.spec[:n].copy()
         self.a, self.b, self.c = (x[:n].copy() for x in (columns.a, columns.b, columns.c))
         self.extra = log.extra[: log.extra_n].copy()
-        self.tensors = SimpleNamespace(lines=dict(_lines(log)))
+        self.tensors = SimpleNamespace(lines=dict(_source_lines(log)))
         # Ids of codes and specs are reused if nothing refers to their objects.
         self._numbered = [CODES[k] for k in set(self.code.tolist())]
         self._specs = [SPECS[k] for k in set(self.spec.tolist())]
@@ -313,37 +321,38 @@ class Unconnected:
             for x, location in zip([*targets, *sources], locations, strict=True)
         }
 
-    def _find(self, x: object) -> tuple[int, int] | None:
+    def _find_location(self, x: object) -> tuple[int, int] | None:
         reference, location = self._locations.get(id(x), (None, None))
         return location if reference is not None and reference() is x else None
 
     def explain(self, target: Any, source: Any) -> Explanation | None:
         """Explain why the gradient of ``target`` by ``source`` was None; None if unknown."""
-        end, start = self._find(target), self._find(source)
+        end, start = self._find_location(target), self._find_location(source)
         if end is None or start is None:
             return None
         if isinstance(target, Variable):
             return Explanation("The target is a variable, which depends on itself alone.")
         rows: Any = self.recording
-        _, _, ends, reason = _explain_path(
+        _, _, breaks, reason = _explain_path(
             rows, rows.bounds, rows.flags, end[0], start, target, source
         )
-        return Explanation(reason or _path_end(ends))
+        return Explanation(reason or _describe_path_end(breaks))
 
 
-def _explain_unrelated(log: Log, target: int, what: str) -> str:
+def _explain_unrelated(log: Log, target: int, description: str) -> str:
     """Explain a target that no rows connect with the source."""
     visited, pending = set[int](), [target]
     while pending:
         row = pending.pop()
         if row not in visited:
             visited.add(row)
-            pending += _inputs(log, row)
+            pending += _inputs_of(log, row)
     leaves = [k for k in sorted(visited) if CODES.kind[log.code[k]] in (LEAF, READ)]
     leaf_lines = "\n".join(describe_row(log, k) for k in leaves[:5])
-    more = f"\nand {len(leaves) - 5} others" if len(leaves) > 5 else ""
+    suffix = f"\nand {len(leaves) - 5} others" if len(leaves) > 5 else ""
     return (
-        f"The gradient is None: {what} is not among what the target is computed from. Its value "
-        f"may have gone through numpy(), float() or NumPy, it may have been computed before, in "
-        f"another thread, or assigned over since. The target is computed from\n{leaf_lines}{more}"
+        f"The gradient is None: {description} is not among what the target is computed from. Its "
+        f"value may have gone through numpy(), float() or NumPy, it may have been computed before, "
+        f"in another thread, or assigned over since. The target is computed from\n"
+        f"{leaf_lines}{suffix}"
     )

@@ -1,11 +1,11 @@
 """Forward mode: a pass over rows, in their order, that appends the tangents of each.
 
-Tangents of some rows and variables go in; rows that compute the tangents of dependent rows come
-out. An op's tangent rule is derived from its VJP rule, once for each combination of code, specs and
-operands with tangents: the rule runs on placeholders, its result is linear in the incoming adjoint,
-and transposing it gives the tangent (Radul, Paszke, Frostig, Johnson and Maclaurin, "You Only
-Linearize Once" (2023), in the opposite direction). So the cost is proportional to the rows, and no
-program is transposed twice.
+The input is the tangents of some rows and variables. The output is rows that compute the tangents
+of dependent rows. An op's tangent rule is derived from its VJP rule, once for each combination of
+code, specs and operands with tangents: the rule runs on placeholders, its result is linear in the
+incoming adjoint, and transposing it gives the tangent (Radul, Paszke, Frostig, Johnson and
+Maclaurin, "You Only Linearize Once" (2023), in the opposite direction). So the cost is proportional
+to the rows, and no program is transposed twice.
 """
 
 from __future__ import annotations
@@ -89,18 +89,18 @@ class TangentPass:
         log = self.tape.log
         assert log is not None
         ranges = self.tape.closed_ranges(log)
-        busy, start = log.busy, log.n
+        was_busy, old_length = log.busy, log.n
         try:
             log.busy = True
-            for first, end in zip(ranges[::2], ranges[1::2], strict=True):
-                for row in range(max(first, self.position), end):
+            for range_start, end in zip(ranges[::2], ranges[1::2], strict=True):
+                for row in range(max(range_start, self.position), end):
                     if row not in self.tangents:
                         self._append_tangent(log, row)
             self.position = log.n
         finally:
-            log.busy = busy
-        if log.n > start:
-            self._hide_from_inner_tapes(log, start)
+            log.busy = was_busy
+        if log.n > old_length:
+            self._hide_from_inner_tapes(log, old_length)
 
     def _hide_from_inner_tapes(self, log: Log, start: int) -> None:
         """Exclude the tangents from tapes that were entered inside this one's block."""
@@ -136,10 +136,10 @@ class TangentPass:
                 else:
                     self._tangents_by_gradient(log, row)
             return
-        active = tuple([x in tangents for x in operand_rows])
+        has_tangent = tuple([x in tangents for x in operand_rows])
         missing_op = next((self.missing[x] for x in operand_rows if x in self.missing), "")
-        out = SPECS.specs[log.spec[row]]
-        if not (missing_op or any(active)) or gradient in (STOP, CUT) or not out.inexact:
+        out_spec = SPECS.specs[log.spec[row]]
+        if not (missing_op or any(has_tangent)) or gradient in (STOP, CUT) or not out_spec.inexact:
             return
         if missing_op or gradient == MISSING:
             self.missing[row] = missing_op or CODES.entries[code][0].name
@@ -149,10 +149,12 @@ class TangentPass:
             tangents[row] = self._append_concat(log, operand_rows, attributes)
             return
         specs = tuple([SPECS.specs[log.spec[x]] for x in operand_rows])
-        key = CODES[code], out, specs, active
+        key = CODES[code], out_spec, specs, has_tangent
         template = _templates.get(key)
         if template is None:
-            template = _templates[key] = _build_template(op, attributes, out, specs, active)
+            template = _templates[key] = _build_template(
+                op, attributes, out_spec, specs, has_tangent
+            )
         if isinstance(template, str):
             self.missing[row] = template
         elif template.result != NOTHING:
@@ -260,32 +262,32 @@ class TangentPass:
 def _build_template(
     op: Op,
     attributes: dict[str, Any],
-    out: Spec,
+    out_spec: Spec,
     specs: tuple[Spec, ...],
-    active: tuple[bool, ...],
+    has_tangent: tuple[bool, ...],
 ) -> TangentTemplate | str:
     """Build an op's template. Return the name of an op without a gradient if there is one in it."""
     rule_result = None
     while rule_result is None:
-        rule_result = _run_rule(op, attributes, out, specs, active)
+        rule_result = _run_rule(op, attributes, out_spec, specs, has_tangent)
     rule_log, targets = rule_result
     tape = Tape(True, False)
     tape.log, tape.events = rule_log, [(0, 0)]
     tape.ranges = [0, rule_log.n]
     first_row = 2 + 2 * len(specs)
     try:
-        (tangent,) = append_adjoints(rule_log, tape, targets, [rule_log.tensor(0, out)])
+        (tangent,) = append_adjoints(rule_log, tape, targets, [rule_log.tensor(0, out_spec)])
     except LookupError as error:
         return str(error).rpartition(" ")[2]
     if tangent is None:
         return TangentTemplate([], NOTHING, [])
     references = {1: OUTPUT} | {2 + k: OPERAND - k for k in range(first_row - 2)}
     rows: list[tuple[int, int, int, int, int]] = []
-    if _reads_adjoint(rule_log, tangent[0], first_row):  # linear in it all the same: at zero, then
-        scalar = intern((), out.dtype)
-        zeros_op = BROADCAST.with_attributes({"shape": tuple(out.shape)})
+    if _reads_adjoint(rule_log, tangent[0], first_row):  # it is linear in the adjoint: use zero
+        scalar = intern((), out_spec.dtype)
+        zeros_op = BROADCAST.with_attributes({"shape": tuple(out_spec.shape)})
         rows.append((LEAF_CODE, 0, NOTHING, NOTHING, scalar.id))
-        rows.append((zeros_op.id, 0, NOTHING, NOTHING, out.id))
+        rows.append((zeros_op.id, 0, NOTHING, NOTHING, out_spec.id))
         references[0] = 1
     for row in _needed_rows(rule_log, tangent[0], first_row):
         references[row], code, spec = len(rows), rule_log.code[row], rule_log.spec[row]
@@ -318,9 +320,9 @@ def _needed_rows(rule_log: Log, result: int, first_row: int) -> list[int]:
 def _run_rule(
     op: Op,
     attributes: dict[str, Any],
-    out: Spec,
+    out_spec: Spec,
     specs: tuple[Spec, ...],
-    active: tuple[bool, ...],
+    has_tangent: tuple[bool, ...],
 ) -> tuple[Log, list[tuple[int, int]]] | None:
     """Run an op's rule. Return its log, and pairs of an adjoint's row and a tangent's row.
 
@@ -329,11 +331,13 @@ def _run_rule(
     """
     assert op.vjp is not None
     rule_log = RuleLog(256 + 2 * len(specs))
-    thread_attributes, outer, outer_rule = vars(local), local.log, local.rule
+    thread_attributes, outer_log, outer_rule = vars(local), local.log, local.rule
     try:
-        local.rule = Rule(rule_log, outer, _run_rule.__code__, getattr(op.vjp, "__globals__", {}))
+        local.rule = Rule(
+            rule_log, outer_log, _run_rule.__code__, getattr(op.vjp, "__globals__", {})
+        )
         del local.log
-        g, y = placeholder(rule_log, out), placeholder(rule_log, out)
+        g, y = placeholder(rule_log, out_spec), placeholder(rule_log, out_spec)
         pairs = [(placeholder(rule_log, spec), placeholder(rule_log, spec)) for spec in specs]
         values = [y, *(x for x, _ in pairs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):
@@ -343,7 +347,7 @@ def _run_rule(
             adjoints = (adjoints,)
         seeds: dict[int, Tensor] = {}
         for adjoint, (_, tangent), spec, is_active in zip(
-            adjoints, pairs, specs, active, strict=True
+            adjoints, pairs, specs, has_tangent, strict=True
         ):
             if is_active and adjoint is not None:
                 row = unbroadcast(adjoint, spec, op.name)._row
@@ -356,7 +360,7 @@ def _run_rule(
     finally:
         # atomic: an interrupt in between would leave the thread without its own log
         is_disturbed = "log" in thread_attributes
-        local.log, local.rule = outer, outer_rule
+        local.log, local.rule = outer_log, outer_rule
         # end atomic
     return None if is_disturbed else (rule_log, targets)
 

@@ -1,7 +1,7 @@
 """Jacobians: one transposition for a placeholder seed, whose rows are batched over many seeds.
 
-A tape, a target and sources go in; the gradients for all seeds come out for each source, stacked
-along a first axis. Batches of seeds are small enough that no row has more than
+The input is a tape, a target and sources. The output is the gradients for all seeds by each source,
+stacked along a first axis. Batches of seeds are small enough that no row has more than
 `MAX_BATCH_ELEMENTS` elements.
 """
 
@@ -183,9 +183,9 @@ class AdjointRows:
     def _batch(self, source_rows: list[int], seeds: Tensor) -> list[Tensor]:
         """Return the adjoints for a batch of seeds. Equal batches reuse cached rows."""
         log, n = self.log, seeds.shape[0]
-        first = log.row_of(seeds, None, "jacobian")[0]
+        seed_row = log.row_of(seeds, None, "jacobian")[0]
         start = log.n, log.extra_n, len(log.buffers)
-        key = "lanes", *start, first, self.seed, *source_rows
+        key = "lanes", *start, seed_row, self.seed, *source_rows
         cache = take_cache()
         try:
             entry = cache.recall(log, key)
@@ -193,7 +193,7 @@ class AdjointRows:
                 return [self.tensor(row) for row in entry.source_rows]
             results = []
             lanes = batch_rows(
-                log, source_rows, {self.seed: log.tensor(first, seeds._spec)}, n, self.tensor
+                log, source_rows, {self.seed: log.tensor(seed_row, seeds._spec)}, n, self.tensor
             )
             for row, lane in zip(source_rows, lanes, strict=True):
                 if isinstance(lane, list):

@@ -73,9 +73,9 @@ class _MachineCode:
     def __init__(self) -> None:
         global gradient_fast_path
         words = {
-            **{name: address_of_call(call) for name, call in _API.items()},
-            **{name: id(thing) for name, thing in _OBJECTS.items()},
-            **{name: slot_offset(*of) for name, of in _SLOTS.items()},
+            **{name: address_of_call(function) for name, function in _API.items()},
+            **{name: id(value) for name, value in _OBJECTS.items()},
+            **{name: slot_offset(*slot) for name, slot in _SLOTS.items()},
         }
         evaluation_words = repeated_evaluation.words()
         if isinstance(evaluation_words, str):
@@ -85,8 +85,8 @@ class _MachineCode:
             [words[name] for name in sorted(words, key=_index_of_word)],
         )
         keep_forever(self)  # before machine code refers to it
-        first = translated_pass("repeated_gradient", *PASSES)
-        address = install_fast_path("repeated_gradient", first, self._words)
+        pass_address = translated_pass("repeated_gradient", *PASSES)
+        address = install_fast_path("repeated_gradient", pass_address, self._words)
         gradient_fast_path = builtin("repeated_gradient", address)
 
 
@@ -102,17 +102,17 @@ def describe_backend() -> str:
 
 
 def prepare(
-    tape: Tape, first: tuple[int, int], target: object, sources: object, results: list[Any]
+    tape: Tape, start: tuple[int, int], target: object, sources: object, results: list[Any]
 ) -> None:
     """Let machine code do what was just done, if it was repeated often enough and is possible.
 
     Args:
       tape: The tape, which reused cached adjoint rows and is not spent yet.
-      first: The number of rows, and of operands of variadic rows, before the gradient.
+      start: The number of rows, and of operands of variadic rows, before the gradient.
       target, sources: The request.
       results: The results.
     """
-    log, adjoints = tape.log, tape.recalled
+    log, adjoints = tape.log, tape.recalled_adjoints
     assert log is not None and adjoints is not None
     if type(log) is not Log or tape.persistent or not settings.native_recorders():
         return
@@ -126,20 +126,23 @@ def prepare(
     count = adjoints.reuse_count = adjoints.reuse_count + 1
     if count < TURNS or count & (count - 1) or isinstance(_lazy_build.get(), str):
         return
-    fast_path = _make_fast_path(log, tape, adjoints, first, target, sources, results)
+    fast_path = _make_fast_path(log, tape, adjoints, start, target, sources, results)
     if fast_path is not None:  # drop those of other columns
         existing = log.gradient_fast_paths
-        others = [
+        other_fast_paths = [
             x for x in existing if x[1].columns is log.columns and x[1].adjoints is not adjoints
         ]
-        log.gradient_fast_paths = ((fast_path.words, fast_path), *others[: MAX_FAST_PATHS - 1])
+        log.gradient_fast_paths = (
+            (fast_path.words, fast_path),
+            *other_fast_paths[: MAX_FAST_PATHS - 1],
+        )
 
 
 def _make_fast_path(
     log: Log,
     tape: Tape,
     adjoints: Adjoints,
-    first: tuple[int, int],
+    start: tuple[int, int],
     target: Tensor,
     sources: Any,
     results: list[Any],
@@ -148,9 +151,12 @@ def _make_fast_path(
     leaves = sources if type(sources) is list else [sources]
     if target._home is not log or not target._spec.inexact or not 0 < len(leaves) <= MAX_SOURCES:
         return None
-    if any(type(x) is not Tensor or x._home is not log for x in results) or min(tape.ranges) < 0:
+    if (
+        any(type(result) is not Tensor or result._home is not log for result in results)
+        or min(tape.ranges) < 0
+    ):
         return None
-    rows, operands = first
+    rows, operands = start
     if operands != adjoints.extra_n:
         return None
     if log.n != adjoints.n + adjoints.count or log.n + SLACK > log.columns.capacity or log.calls:
@@ -171,7 +177,7 @@ def _make_fast_path(
     if not all(SPECS.specs[number].single for number in columns.spec[constants].tolist()):
         return None
     is_list = leaves is sources
-    return RepeatedGradient(log, tape, adjoints, first, target, leaves, is_list, results, key)
+    return RepeatedGradient(log, tape, adjoints, start, target, leaves, is_list, results, key)
 
 
 class RepeatedGradient(KeepAlive):
@@ -188,7 +194,7 @@ class RepeatedGradient(KeepAlive):
         log: Log,
         tape: Tape,
         adjoints: Adjoints,
-        first: tuple[int, int],
+        start: tuple[int, int],
         target: Tensor,
         leaves: list[Any],
         is_list: bool,
@@ -197,9 +203,9 @@ class RepeatedGradient(KeepAlive):
     ) -> None:
         from .transpose import _locate_sources
 
-        columns, extra, (rows, operands) = log.columns, log.extra, first
+        columns, extra, (rows, operands) = log.columns, log.extra, start
         # A finalizer may append and compute rows meanwhile. Only constants have values.
-        n, more = adjoints.n + adjoints.count, adjoints.extra_n + adjoints.added
+        n, operand_end = adjoints.n + adjoints.count, adjoints.extra_n + adjoints.added_operands
         states = np.where(columns.code[rows:n] == LEAF_CODE, VALUE, 0).astype(np.uint8)
         self.adjoints, self.columns = adjoints, columns
         super().__init__(columns, extra, adjoints, key)
@@ -226,17 +232,17 @@ class RepeatedGradient(KeepAlive):
             "APPENDED": self._array(columns_of(log, rows, n)),
             "CELLS": self._array(columns.cell[rows:n].copy()),
             "STATES": self._array(states),
-            "ADDED_OPERANDS": self._array(operands_of(log, operands, more)),
-            "ADDED_OPERAND_COUNT": more - operands,
+            "ADDED_OPERANDS": self._array(operands_of(log, operands, operand_end)),
+            "ADDED_OPERAND_COUNT": operand_end - operands,
             "N_AFTER": self._id(n),
-            "EXTRA_N_AFTER": self._id(more),
+            "EXTRA_N_AFTER": self._id(operand_end),
             "THREAD": tape.thread,
             "ACCESSED": id(tape.watch_accessed),
             "BOUNDS": self._table(tape.ranges),
             "BOUND_COUNT": len(tape.ranges),
-            "EVENTS": self._table([x for event in tape.events for x in event]),  # type: ignore[misc]
+            "EVENTS": self._table([word for event in tape.events for word in event]),  # type: ignore[misc]
             "EVENT_COUNT": len(tape.events),
-            "TRAINABLE": self._table([id(v._trainable) for v in log.variables]),
+            "TRAINABLE": self._table([id(variable._trainable) for variable in log.variables]),
             "VARIABLE_COUNT": len(log.variables),
             "TARGET": target._row,
             "TARGET_SPEC": self._id(target._spec),

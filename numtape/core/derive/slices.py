@@ -1,9 +1,9 @@
 """Functions applied to all slices at once, for `vectorized_map`, recorded in a separate log.
 
-A function and the slices' values, stacked along a first axis, go in; its results, stacked in the
-same way, come out. The function runs once, on slices without values. `batching` then evaluates
-its rows for all slices in the log that was current before; rows that depend on no slice are
-evaluated there once. If the function reads a value of a slice, or changes state, it cannot be
+The input is a function and the slices' values, stacked along a first axis. The output is its
+results, stacked in the same way. The function runs once, on slices without values. `batching` then
+evaluates its rows for all slices in the log that was current before; rows that depend on no slice
+are evaluated there once. If the function reads a value of a slice, or changes state, it cannot be
 applied to all at once and `NotForAll` is raised. Start with `apply_to_slices`.
 """
 

@@ -58,12 +58,12 @@ def slices_of(log: Log, total: Tensor, first: int) -> IndexedSlices | None:
     return IndexedSlices(values[0], indices[0], from_owned_array(np.array(shape, np.int32)))
 
 
-def _slices_of_row(log: Log, row: int, rest: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def _slices_of_row(log: Log, row: int, slice_shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     values, indices = (
         log.tensor(operand, SPECS.specs[log.spec[operand]]) for operand in (log.a[row], log.b[row])
     )
     count = indices._spec.size
-    values = reshape_if_needed(values, (count, *rest))
+    values = reshape_if_needed(values, (count, *slice_shape))
     if values._home is log and log.code[values._row] == LEAF_CODE:
         values = identity(values)  # other tensors may share this constant
     return values, reshape_if_needed(indices, (count,))

@@ -23,7 +23,7 @@ class Tape:
       watch_accessed: Whether reading a trainable variable watches it.
       ranges: Start and end of each recorded range in `log`; the last is open (-1) while recording.
       events: (position, row), or (position, variable), in order.
-      recalled: The cached adjoint rows that the last gradient appended again, if any.
+      recalled_adjoints: The cached adjoint rows that the last gradient appended again, if any.
       unconnected: The explanation of a gradient that was None.
       variable_flags: All variables of the log, and for each whether a gradient found it watched.
     """
@@ -31,11 +31,11 @@ class Tape:
     __slots__ = (
         "__weakref__",
         "events",
+        "is_spent",
         "log",
         "persistent",
         "ranges",
-        "recalled",
-        "spent",
+        "recalled_adjoints",
         "thread",
         "unconnected",
         "variable_flags",
@@ -51,8 +51,8 @@ class Tape:
         self.ranges: list[int] = []
         self.events: list[tuple[int, int | Variable]] = []
         self.variable_flags: tuple[list[Variable], Any] = [], ()
-        self.spent = False
-        self.recalled: Any = None
+        self.is_spent = False
+        self.recalled_adjoints: Any = None
         self.unconnected: Any = None
         self.thread = 0
 
@@ -63,7 +63,7 @@ class Tape:
 
     def holds(self, log: Log) -> bool:
         """Return whether the tape may still ask for gradients of rows of ``log``."""
-        return self.log is log and not self.spent
+        return self.log is log and not self.is_spent
 
     def start(self) -> None:
         """Start recording."""
@@ -99,11 +99,10 @@ class Tape:
         reference = weakref.ref(self)
         with log.lock:  # an evaluation in another thread may be iterating over the tapes
             tapes = log.tapes
-            if (
-                len(tapes) > CLEANUP_THRESHOLD
-            ):  # a log that fills up forgets them; these recorded hardly a row
-                for dead in [ref for ref in tapes if ref() is None]:
-                    tapes.remove(dead)
+            # A log that fills up forgets its tapes. These recorded hardly any rows.
+            if len(tapes) > CLEANUP_THRESHOLD:
+                for dead_reference in [ref for ref in tapes if ref() is None]:
+                    tapes.remove(dead_reference)
             if is_new or not any(ref() is self for ref in log.tapes):
                 log.tapes.append(reference)
         self.thread = threading.get_ident()
@@ -141,7 +140,7 @@ class Tape:
         """Release the rows. Later gradients are an error."""
         events = self.events
         watched = [event for event in events if type(event[1]) is not int] if events else events
-        log, self.spent = self.log, True
+        log, self.is_spent = self.log, True
         self.clear()
         if log is not None and log.calls:
             log.is_held()  # drops custom derivatives with the last tape

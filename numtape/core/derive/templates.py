@@ -221,7 +221,7 @@ class TransposeWorkspace:
         transpose.bind(local=reserve_zeros((MAX_TEMPLATE_ROWS,), np.int32), pool_row=self.pool_row)
         self.flags: Array = np.empty(0, np.uint8)
         self.adjoint: Array = np.empty(0, np.int32)
-        self.called: set[int] = set()  # links whose functions have been called
+        self.called_links: set[int] = set()  # links whose functions have been called
 
     def refresh(self, log: Log) -> None:
         """Bind arrays of the log that have moved since the last call."""

@@ -54,22 +54,22 @@ def build_template(log: Log, row: int, needed: int, templates: TemplateTable) ->
         templates.add_to_index(key, templates.ids[key])
         return
     specs = [SPECS.specs[log.spec[x]] for x in operands(log, row)]
-    out = SPECS.specs[log.spec[row]]
+    out_spec = SPECS.specs[log.spec[row]]
     is_wanted = [bool((needed >> j) & 1) for j in range(len(specs))]
     rule_result = None
     while rule_result is None:
-        rule_result = run_rule(op, attributes, out, specs, is_wanted)
+        rule_result = run_rule(op, attributes, out_spec, specs, is_wanted)
     rule_log, adjoints = rule_result
     rows, results, variadic_operands = _reduce_to_needed(
         rule_log, 2 + len(specs), adjoints, templates
     )
-    keep_alive = [CODES[log.code[row]], out, *specs]
+    keep_alive = [CODES[log.code[row]], out_spec, *specs]
     keep_alive += [CODES[row[0]] for row in rows] + [SPECS[row[4]] for row in rows]
     templates.add(key, rows, results, keep_alive, variadic_operands)
 
 
 def run_rule(
-    op: Op, attributes: dict[str, Any], out: Spec, specs: list[Spec], is_wanted: list[bool]
+    op: Op, attributes: dict[str, Any], out_spec: Spec, specs: list[Spec], is_wanted: list[bool]
 ) -> tuple[Log, list[Tensor | None]] | None:
     """Run the rule of an op. Return its log and the adjoints of wanted operands.
 
@@ -78,12 +78,12 @@ def run_rule(
     """
     assert op.vjp is not None
     rule_log = RuleLog(256 + len(specs))
-    thread_names, outer, outer_rule = vars(local), local.log, local.rule
+    thread_names, outer_log, outer_rule = vars(local), local.log, local.rule
     rule_globals = getattr(op.vjp, "__globals__", {})
     try:
-        local.rule = Rule(rule_log, outer, run_rule.__code__, rule_globals)
+        local.rule = Rule(rule_log, outer_log, run_rule.__code__, rule_globals)
         del local.log
-        placeholders = [placeholder(rule_log, spec) for spec in (out, out, *specs)]
+        placeholders = [placeholder(rule_log, spec) for spec in (out_spec, out_spec, *specs)]
         if op.analytic and any(spec.dtype.is_complex for spec in specs):
             g, *values = placeholders
             placeholders = [g, *(conj(x) if x.dtype.is_complex else x for x in values)]
@@ -103,7 +103,7 @@ def run_rule(
     finally:
         # atomic: an interrupt in between would leave the thread without its own log
         is_disturbed = "log" in thread_names
-        local.log, local.rule = outer, outer_rule
+        local.log, local.rule = outer_log, outer_rule
         # end atomic
     return None if is_disturbed else (rule_log, results)
 
@@ -135,13 +135,15 @@ def unbroadcast(adjoint: TensorLike, spec: Spec, op: str) -> Tensor:
     if tensor._spec is spec:
         return tensor
     shape, target_shape = tensor._spec.shape, spec.shape
-    lead = len(shape) - len(target_shape)
-    axes = tuple(range(lead)) + tuple(
-        lead + axis for axis, dim in enumerate(target_shape) if dim != shape[lead + axis]
+    extra_rank = len(shape) - len(target_shape)
+    axes = tuple(range(extra_rank)) + tuple(
+        extra_rank + axis
+        for axis, dim in enumerate(target_shape)
+        if dim != shape[extra_rank + axis]
     )
     if not axes:
         return tensor
-    if len(axes) == lead or not target_shape:  # no summed axis needs to be kept with size 1
+    if len(axes) == extra_rank or not target_shape:  # no summed axis needs to be kept with size 1
         return reduce_sum(tensor, axes if target_shape else None)
     return reshape(reduce_sum(tensor, axes, True), tuple(target_shape))
 
@@ -204,13 +206,13 @@ def append_adjoints(
       LookupError: If a path goes through an op that has no gradient registered.
     """
     targets = _sum_seeds(log, targets)
-    outer = local.log
+    outer_log = local.log
     cache = take_cache()
     try:
         local.log = log.reentrant_log()  # the log will have unpublished rows
         source_rows = _recall_or_transpose(log, tape, targets, sources, cache)
     finally:
-        local.log = outer
+        local.log = outer_log
         return_cache(cache)
     return _add_specs(source_rows, sources)
 
@@ -231,7 +233,7 @@ def _recall_or_transpose(
     entry = None if log.calls else cache.recall(log, key)
     if entry is not None:
         tape.variable_flags = log.variables.copy(), entry.watched
-        tape.recalled = entry
+        tape.recalled_adjoints = entry
         return entry.source_rows
     # Signal handlers and finalizers of this thread get another workspace.
     work = templates.thread_workspace.__dict__.pop("work", None) or TransposeWorkspace()
@@ -257,16 +259,16 @@ def _transpose_with(
 ) -> tuple[list[int], list[int], TemplateTable]:
     """Transpose. Return adjoint rows, flags of the watched variables, and the templates used."""
     work.refresh(log)
-    first = _flag_rows(log, work, n, locations, tape_state)
+    first_row = _flag_rows(log, work, n, locations, tape_state)
     watched = work.watched.view[: len(log.variables)].tolist()
     tape.variable_flags = log.variables.copy(), watched
-    check_registered(log, work.flags[first:n], first, targets)
+    check_registered(log, work.flags[first_row:n], first_row, targets)
     work.adjoint[:n] = -1
     for row, seed in targets:
         work.adjoint[row] = seed
     templates = current_templates()  # held until rows with their ids are published
     try:
-        _run_transpose(log, work, n, first, templates)
+        _run_transpose(log, work, n, first_row, templates)
         adjoint, variable_adjoint = view(work.adjoint), work.variable_adjoint.view
         source_rows = [
             adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
@@ -370,7 +372,7 @@ def _run_transpose(
     """Append unpublished adjoint rows; they end at ``work.cursor[1]``."""
     # The constants have no rows in this log yet. Constants added later have none anyway.
     work.pool_row[: templates.constants] = 0
-    work.called.clear()
+    work.called_links.clear()
     cursor = view(work.cursor)
     cursor[0], cursor[1], cursor[2] = n - 1, log.n, log.extra_n
     transpose, slots = work.transpose, work.transpose.slots

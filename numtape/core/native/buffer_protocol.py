@@ -49,47 +49,47 @@ def _build() -> disk.Built:
 
     module = ir.Module("buffers")
     writer = Writer(module, {}, NAMES)
-    value, view, flags = writer.function(SYMBOLS[0], 3).args
-    b, call, failed = writer.builder, writer.call, writer.block()
+    value, view, flags = writer.begin_function(SYMBOLS[0], 3).args
+    b, call, failed = writer.builder, writer.call, writer.create_block()
     array = writer.need(call("PyObject_CallOneArg", writer.known_object("array_of"), value), failed)
-    refused = writer.reports_error("PyObject_GetBuffer", array, view, flags)
+    has_failed = writer.reports_error("PyObject_GetBuffer", array, view, flags)
     call("Py_DecRef", array)
-    b.ret(b.select(refused, WORD(-1), WORD(0)))
+    b.ret(b.select(has_failed, WORD(-1), WORD(0)))
 
     b.position_at_end(failed)
-    places = [b.alloca(WORD) for _ in range(3)]
-    addresses = [b.ptrtoint(place, WORD) for place in places]
+    slots = [b.alloca(WORD) for _ in range(3)]
+    addresses = [b.ptrtoint(place, WORD) for place in slots]
     call("PyErr_Fetch", *addresses)
     call("PyErr_NormalizeException", *addresses)
-    kind, error, trace = (b.load(place) for place in places)
+    kind, error, trace = (b.load(place) for place in slots)
     with b.if_then(writer.is_not(trace, WORD(0))):
         call("PyException_SetTraceback", error, trace)
     call("PyList_SetSlice", writer.known_object("FAILED"), WORD(0), WORD(COUNT), WORD(0))
     call("PyList_Append", writer.known_object("FAILED"), error)
     call("PyErr_Clear")
     call("PyErr_Restore", kind, error, trace)
-    b.store(WORD(0), writer.at(view, 8))  # the buffer has no owner
+    b.store(WORD(0), writer.pointer_to(view, 8))  # the buffer has no owner
     b.ret(WORD(-1))
-    writer.setup(len(NAMES), SYMBOLS[1])
+    writer.write_setup(len(NAMES), SYMBOLS[1])
     return compile_module(module, SYMBOLS)
 
 
-def _code() -> int:
+def _load_code() -> int:
     """Load the machine code. Return its address."""
     files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
     source = "\n".join(path.read_text(encoding="utf-8") for path in files)
     result = disk.load("buffers", source, _build)
     objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED_EXPORTS}
-    known = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
-    words = (ctypes.c_int64 * len(known))(*known)
+    addresses = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
+    word_array = (ctypes.c_int64 * len(addresses))(*addresses)
     setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(result[SYMBOLS[1]])
-    setup(ctypes.addressof(words))
+    setup(ctypes.addressof(word_array))
     for object_ in objects.values():  # even after modules are cleared at exit
         keep_forever(object_)
     return result[SYMBOLS[0]]
 
 
-def _slot(cls: type) -> Any:
+def _find_slot(cls: type) -> Any:
     """Return the slot of a class, as a word that can be set.
 
     Raises:
@@ -101,32 +101,32 @@ def _slot(cls: type) -> Any:
     return ctypes.c_size_t.from_address(address)
 
 
-def _check() -> None:
-    """Check that Python reads the slot of a class where `_slot` writes it."""
+def _check_slot() -> None:
+    """Check that Python reads the slot of a class where `_find_slot` writes it."""
 
     class Probe:
         pass
 
-    ask = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
-    get = ask(address_of_call("PyType_GetSlot"))
-    slot = _slot(Probe)
-    before, slot.value = get(Probe, GETBUFFER), 1
-    after, slot.value = get(Probe, GETBUFFER), 0
-    if (before, after) != (None, 1):
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    get_slot = prototype(address_of_call("PyType_GetSlot"))
+    slot = _find_slot(Probe)
+    slot_before, slot.value = get_slot(Probe, GETBUFFER), 1
+    slot_after, slot.value = get_slot(Probe, GETBUFFER), 0
+    if (slot_before, slot_after) != (None, 1):
         raise UnsupportedLayout("the buffer slot of a type is not at the expected position")
 
 
-def _exported(value: Tensor, flags: int, /) -> memoryview[Any]:
+def _export(value: Tensor, flags: int, /) -> memoryview[Any]:
     """The result of ``__buffer__``, for subclasses and direct calls."""
     return memoryview(array_of(value))  # type: ignore[arg-type]
 
 
-def _fill(cls: type, address: int) -> None:
+def _fill_slots(cls: type, address: int) -> None:
     """Fill the slot of a class and its subclasses."""
-    _slot(cls).value = address
-    derived: list[type] = type.__subclasses__(cls)
-    for subclass in derived:
-        _fill(subclass, address)
+    _find_slot(cls).value = address
+    subclasses: list[type] = type.__subclasses__(cls)
+    for subclass in subclasses:
+        _fill_slots(subclass, address)
 
 
 def _install() -> int:
@@ -135,12 +135,12 @@ def _install() -> int:
         raise UnsupportedLayout("NUMTAPE_RECORD=python")
     if reason := unsupported_reason():
         raise UnsupportedLayout(reason)
-    _check()
+    _check_slot()
     with disk.in_this_thread():  # imports do not wait for other threads
-        address = _code()
+        address = _load_code()
     if sys.version_info >= (3, 12):
-        Tensor.__buffer__ = _exported  # type: ignore[method-assign]
-    _fill(Tensor, address)
+        Tensor.__buffer__ = _export  # type: ignore[method-assign]
+    _fill_slots(Tensor, address)
     return address
 
 

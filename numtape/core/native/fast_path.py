@@ -44,13 +44,16 @@ def build_stub(symbol: str) -> Built:
     function_type = ir.FunctionType(word_type, [word_type] * 4)
     function = ir.Function(module, function_type, symbol)
     builder = ir.IRBuilder(function.append_basic_block())
-    block, first, carry_out = map(builder.load, words)
-    first, carry_out = (builder.inttoptr(x, function_type.as_pointer()) for x in (first, carry_out))
-    result = builder.call(first, [block, *function.args[1:]])
+    block, pass_address, carry_out = map(builder.load, words)
+    pass_address, carry_out = (
+        builder.inttoptr(address, function_type.as_pointer())
+        for address in (pass_address, carry_out)
+    )
+    result = builder.call(pass_address, [block, *function.args[1:]])
     with builder.if_then(builder.icmp_unsigned("==", result, word_type(0)), likely=False):
         builder.ret(builder.call(carry_out, function.args))
-    failed = builder.icmp_unsigned("==", result, word_type(1))
-    builder.ret(builder.select(failed, word_type(0), result))
+    is_error = builder.icmp_unsigned("==", result, word_type(1))
+    builder.ret(builder.select(is_error, word_type(0), result))
     return compile_module(module, [setup.name, symbol])
 
 
@@ -69,9 +72,9 @@ class MethodDef(ctypes.Structure):
         ("text", ctypes.c_char_p),
     )
 
-    def function(self, of: object = None) -> Any:
+    def function(self, owner: object = None) -> Any:
         """Return a built-in function, or a method of an object."""
-        return _NEW(address_of_call("PyCFunction_NewEx"))(ctypes.addressof(self), of, None)
+        return _NEW(address_of_call("PyCFunction_NewEx"))(ctypes.addressof(self), owner, None)
 
 
 _NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)

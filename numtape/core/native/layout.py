@@ -152,8 +152,8 @@ def slot_offset(cls: type, name: str) -> int:
 def _slot_offsets() -> dict[str, int]:
     """Return the offsets of slots of numtape's objects."""
     return {
-        f"{of}.{name}": slot_offset(kind, name)
-        for of, (kind, names) in SLOTS.items()
+        f"{prefix}.{name}": slot_offset(cls, name)
+        for prefix, (cls, names) in SLOTS.items()
         for name in names
     }
 
@@ -165,14 +165,16 @@ def _function_offsets() -> dict[str, int]:
     def function() -> Any:
         return marker
 
-    kind, closure = types.FunctionType, function.__closure__ or ()
+    function_type, closure = types.FunctionType, function.__closure__ or ()
     entry = entry_of(function)
     append: Any = [0].append
     size = types.BuiltinFunctionType.__basicsize__
     return {
-        "function.closure": offset_of_word(function, kind.__basicsize__, id(closure), "a closure"),
+        "function.closure": offset_of_word(
+            function, function_type.__basicsize__, id(closure), "a closure"
+        ),
         "function.vectorcall": offset_of_word(
-            function, kind.__basicsize__, entry, "a function's entry"
+            function, function_type.__basicsize__, entry, "a function's entry"
         ),
         "cell": offset_of_word(
             closure[0], types.CellType.__basicsize__, id(marker), "a cell's object"
@@ -183,8 +185,8 @@ def _function_offsets() -> dict[str, int]:
 
 def entry_of(function: object) -> int:
     """Return the address of the C function that runs a function when it is called."""
-    ask = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
-    return int(ask(address_of_call("PyVectorcall_Function"))(function))
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
+    return int(prototype(address_of_call("PyVectorcall_Function"))(function))
 
 
 def _container_offsets() -> dict[str, int]:
@@ -208,9 +210,11 @@ def _container_offsets() -> dict[str, int]:
     del items_list[-3:]  # so that the allocated size differs from the length
     size = offset_of_word(items_list, list.__basicsize__, len(items_list), "a list's size")
     allocated = (items_list.__sizeof__() - list.__basicsize__) // WORD
-    known = {sys.getrefcount(items_list) - 1, id(list), len(items_list), allocated}
-    words = {at: word_at(id(items_list) + at) for at in range(0, list.__basicsize__, WORD)}
-    items = [at for at, word in words.items() if word not in known]
+    other_words = {sys.getrefcount(items_list) - 1, id(list), len(items_list), allocated}
+    words = {
+        offset: word_at(id(items_list) + offset) for offset in range(0, list.__basicsize__, WORD)
+    }
+    items = [offset for offset, word in words.items() if word not in other_words]
     if len(items) != 1 or word_at(word_at(id(items_list) + items[0]) + WORD) != id(items_list[1]):
         raise UnsupportedLayout("a list's place of elements is not where it is known to be")
     return {
@@ -227,29 +231,35 @@ def _container_offsets() -> dict[str, int]:
 def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
     """Return offsets of an int's digit and digit count, and the counts for one and no digit."""
     samples = [2**29 + 12345, 2**30 - 1, 300, 1]
-    at = int.__basicsize__
-    digits = word_at(id(samples[0]) + at - WORD)
-    words = [(word_at(id(x) + at - WORD), word_at(id(x) + at) & 0xFFFFFFFF) for x in [*samples, 0]]
-    expected = [*((digits, x) for x in samples), (words[-1][0], 0)]
-    if words != expected or digits in (words[-1][0], word_at(id(2**30) + at - WORD)):
+    digit_offset = int.__basicsize__
+    digits = word_at(id(samples[0]) + digit_offset - WORD)
+    observed = [
+        (word_at(id(x) + digit_offset - WORD), word_at(id(x) + digit_offset) & 0xFFFFFFFF)
+        for x in [*samples, 0]
+    ]
+    expected = [*((digits, x) for x in samples), (observed[-1][0], 0)]
+    if observed != expected or digits in (
+        observed[-1][0],
+        word_at(id(2**30) + digit_offset - WORD),
+    ):
         raise UnsupportedLayout("an int's digit is not where it is known to be")
-    tags = {"one digit": digits, "no digit": words[-1][0]}
-    return {"int.digits": at - WORD, "int.digit": at}, tags
+    tags = {"one digit": digits, "no digit": observed[-1][0]}
+    return {"int.digits": digit_offset - WORD, "int.digit": digit_offset}, tags
 
 
 def _reference_offsets() -> dict[str, int]:
     """Return the offsets of reference counts, and of weak references in tensors."""
-    thing, tensor, other = object(), Tensor(), Tensor()
-    extra_references = [thing] * 1000
+    probe, tensor, other = object(), Tensor(), Tensor()
+    extra_references = [probe] * 1000
     count = offset_of_word(
-        thing, object.__basicsize__, sys.getrefcount(thing) - 1, "a reference count"
+        probe, object.__basicsize__, sys.getrefcount(probe) - 1, "a reference count"
     )
     del extra_references
-    weak = weakref.ref(tensor)
-    at = Tensor.__weakrefoffset__  # may be negative, before the object
-    if word_at(id(tensor) + at) != id(weak) or word_at(id(other) + at):
+    weak_reference = weakref.ref(tensor)
+    weak_offset = Tensor.__weakrefoffset__  # may be negative, before the object
+    if word_at(id(tensor) + weak_offset) != id(weak_reference) or word_at(id(other) + weak_offset):
         raise UnsupportedLayout("weak references are not where they are known to be")
-    return {"references": count, "tensor.weak": at}
+    return {"references": count, "tensor.weak": weak_offset}
 
 
 def address_of_call(name: str) -> int:
@@ -268,13 +278,13 @@ def _thread_layout() -> tuple[Any, dict[str, int]]:
 
     From Python 3.13 on, threads store it differently. Then the steps use attribute access.
     """
-    give = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address_of_call("PyThreadState_GetDict"))
-    here: dict[Any, Any] = ctypes.cast(give(), ctypes.py_object).value
+    get_dict = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address_of_call("PyThreadState_GetDict"))
+    thread_dict: dict[Any, Any] = ctypes.cast(get_dict(), ctypes.py_object).value
     names = local.__dict__
-    for key, dummy in list(here.items()):
+    for key, dummy in list(thread_dict.items()):
         if type(dummy).__name__ == "_localdummy":
             size = type(dummy).__basicsize__
-            if any(word_at(id(dummy) + at) == id(names) for at in range(0, size, WORD)):
+            if any(word_at(id(dummy) + offset) == id(names) for offset in range(0, size, WORD)):
                 return key, {
                     "thread.names": offset_of_word(dummy, size, id(names), "a thread's names")
                 }
@@ -290,21 +300,21 @@ def find_layout() -> NativeLayout:
     reason = unsupported_reason()
     if reason:
         raise UnsupportedLayout(reason)
-    (key, names_at), (ints, digits) = _thread_layout(), _int_layout()
+    (key, name_offsets), (int_offsets, digit_counts) = _thread_layout(), _int_layout()
     offsets = {
         **_slot_offsets(),
         **_function_offsets(),
         **_container_offsets(),
         **_reference_offsets(),
-        **ints,
-        **names_at,
+        **int_offsets,
+        **name_offsets,
     }
     pair = tuple([None, None])  # a new tuple, which no other code refers to
     triple = tuple([None, None, None])
     spare: list[Any] = []
     untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
-    for thing in (pair, triple, spare):
-        untrack(thing)
+    for value in (pair, triple, spare):
+        untrack(value)
     objects = {
         "Tensor": Tensor,
         "Variable": Variable,
@@ -326,9 +336,9 @@ def find_layout() -> NativeLayout:
         "local": local,
         "spare": spare,
     }
-    known = {name: id(thing) for name, thing in objects.items()}
+    known = {name: id(value) for name, value in objects.items()}
     known |= {name: address_of_call(name) for name in CALLS}
-    known |= {"carry out": entry_of(find_layout), **digits}
+    known |= {"carry out": entry_of(find_layout), **digit_counts}
     known |= {"LEAF_CODE": LEAF_CODE, "READ_CODE": READ_CODE, "READ_ROW_CODE": READ_ROW_CODE}
     for name in ("bytes", "item", "dtype"):  # these arrays never move
         known[f"SPECS.{name}"] = address_of(getattr(SPECS, name))

@@ -62,13 +62,13 @@ class LazyBuild(Generic[T]):
     """An object that is built once. Two threads that ask at the same time may build one each.
 
     Args:
-      otherwise: The consequence of a failure, for a log message with the reason.
+      failure_message: The consequence of a failure, which is logged with the reason.
       make: Builds the object.
 
     Attributes:
       value: The object, or None.
       reason: Why it is missing, or the error of the last attempt.
-      never: Whether there will be no further attempts.
+      gave_up: Whether there will be no further attempts.
     """
 
     def __init__(self, failure_message: str, make: Callable[..., T]) -> None:

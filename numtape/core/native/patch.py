@@ -54,34 +54,40 @@ _RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 def _closure_indices(maker: Callable[..., Any]) -> dict[str, int]:
     """The numbers of cells in the closures of the functions that a function makes, by name."""
-    inner = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
-    return {name: k for k, name in enumerate(inner.co_freevars)}
+    inner_code = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
+    return {name: k for k, name in enumerate(inner_code.co_freevars)}
 
 
 def entries() -> list[RecorderEntry]:
     """The functions of machine code, named after the makers of the functions they replace."""
     from .recorder import RecorderEntry
 
-    inside = {k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)}
-    method = sys.version_info < (3, 12)
-    path = (0, -1) if method else ()  # from the stub to the recorder
+    cells_by_arity = {
+        k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)
+    }
+    has_stubs = sys.version_info < (3, 12)
+    hops = (0, -1) if has_stubs else ()  # from the stub to the recorder
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
-    result = [RecorderEntry(name, k, (), inside[k], method=method) for k, name in names]
-    if method:
-        result += [RecorderEntry(_STUB_MAKERS[name], k, path, inside[k]) for k, name in names]
+    recorder_entries = [
+        RecorderEntry(name, k, (), cells_by_arity[k], is_method=has_stubs) for k, name in names
+    ]
+    if has_stubs:
+        recorder_entries += [
+            RecorderEntry(_STUB_MAKERS[name], k, hops, cells_by_arity[k]) for k, name in names
+        ]
     for maker in _OPERATORS:
         name = maker.__name__
-        result.append(
+        recorder_entries.append(
             RecorderEntry(
                 name,
                 2,
-                (_closure_indices(maker)["record"], *path),
-                inside[2],
-                swapped="reflected" in name,
-                inexact=name.endswith("if_inexact"),
+                (_closure_indices(maker)["record"], *hops),
+                cells_by_arity[2],
+                is_swapped="reflected" in name,
+                needs_inexact=name.endswith("if_inexact"),
             )
         )
-    return result
+    return recorder_entries
 
 
 def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
@@ -118,8 +124,8 @@ class RecorderCode:
         # Its source: this folder's text, and the layout.
         files = sorted(Path(__file__).parent.glob("*.py"))
         closures = [_closure_indices(maker) for maker in (*_RECORDERS, *_OPERATORS)]
-        places = repr((sorted(offsets.items()), names, closures, sys.version))
-        source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), places])
+        layout_text = repr((sorted(offsets.items()), names, closures, sys.version))
+        source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), layout_text])
         self.addresses = disk.load("recorders", source, build)
         words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
         keep_forever(self)  # before anything refers to it
@@ -135,14 +141,14 @@ class RecorderCode:
 
     def put(self, function: FunctionType) -> None:
         """Make a function run machine code."""
-        maker = _maker(function)
+        maker = _maker_name(function)
         target = function
         if any(maker == operator.__name__ for operator in _OPERATORS):
-            target = _cell(function, "record").cell_contents
-            if _maker(target) not in ("binary", _STUB_MAKERS["binary"]):
+            target = _find_cell(function, "record").cell_contents
+            if _maker_name(target) not in ("binary", _STUB_MAKERS["binary"]):
                 return
         elif maker in _RECORDER_OF_STUB:
-            cell = _cell(function, "record_row")
+            cell = _find_cell(function, "record_row")
             if isinstance(cell.cell_contents, types.FunctionType):
                 name = _RECORDER_OF_STUB[maker]
                 cell.cell_contents = self._methods[name].function(cell.cell_contents)
@@ -151,18 +157,18 @@ class RecorderCode:
     def take(self, function: FunctionType) -> None:
         """Make a function run as Python code."""
         self.point(function, self._entry)
-        if _maker(function) in _RECORDER_OF_STUB:
-            cell = _cell(function, "record_row")
+        if _maker_name(function) in _RECORDER_OF_STUB:
+            cell = _find_cell(function, "record_row")
             if isinstance(cell.cell_contents, types.BuiltinFunctionType):
                 cell.cell_contents = cell.cell_contents.__self__
 
 
-def _maker(function: FunctionType) -> str:
+def _maker_name(function: FunctionType) -> str:
     """The name of the function of `core.log.record` that created a recorder."""
     return str(function.__code__.co_qualname).partition(".")[0]
 
 
-def _cell(function: Any, name: str) -> Any:
+def _find_cell(function: Any, name: str) -> Any:
     """A cell of a function's closure."""
     return function.__closure__[function.__code__.co_freevars.index(name)]
 
@@ -178,28 +184,28 @@ class _State:
 _state = _State()
 
 
-def use(wanted: bool = True) -> None:
+def use(is_wanted: bool = True) -> None:
     """Record ops by machine code where possible, or by Python."""
-    _state.wanted = wanted
+    _state.wanted = is_wanted
     try:
-        turn = _turn.pop()
+        token = _turn.pop()
     except IndexError:  # another thread, or an interrupted call, is building it
         return
     try:
-        code = _state.lazy_build.get() if wanted else _state.lazy_build.value
+        code = _state.lazy_build.get() if is_wanted else _state.lazy_build.value
         if isinstance(code, RecorderCode):
-            record.offer_to_native = _offer if wanted else record.PATCHABLE.add
-            change = code.put if wanted else code.take
+            record.offer_to_native = _offer if is_wanted else record.PATCHABLE.add
+            install_or_remove = code.put if is_wanted else code.take
             for function in record.PATCHABLE:
-                change(function)
-            for name, defined in _PYTHON_VERSIONS.items():
-                setattr(liveness, name, code.functions[name] if wanted else defined)
-            _state.used = wanted
+                install_or_remove(function)
+            for name, python_version in _PYTHON_VERSIONS.items():
+                setattr(liveness, name, code.functions[name] if is_wanted else python_version)
+            _state.used = is_wanted
     except (MemoryError, RecursionError) as error:  # some functions are changed, others not
         if raised_by_signal_handler(error):
             raise
     finally:
-        _turn.append(turn)
+        _turn.append(token)
 
 
 def retry() -> None:

@@ -26,12 +26,12 @@ class Writer:
         self.module, self.offsets = module, offsets
         self.asks_python = "thread.names" not in offsets  # for the thread's log
         self.places = {name: k for k, name in enumerate(names)}
-        kind = ir.ArrayType(WORD, len(names))
-        self.table = ir.GlobalVariable(module, kind, "known")
-        self.table.linkage, self.table.initializer = "internal", ir.Constant(kind, None)
+        array_type = ir.ArrayType(WORD, len(names))
+        self.table = ir.GlobalVariable(module, array_type, "known")
+        self.table.linkage, self.table.initializer = "internal", ir.Constant(array_type, None)
         self.builder: Any = None
 
-    def function(self, name: str, count: int, internal: bool = False) -> Any:
+    def begin_function(self, name: str, count: int, internal: bool = False) -> Any:
         """Begin a function of ``count`` words that returns a word."""
         result = ir.Function(self.module, ir.FunctionType(WORD, [WORD] * count), name)
         if internal:
@@ -39,47 +39,51 @@ class Writer:
         self.builder = ir.IRBuilder(result.append_basic_block())
         return result
 
-    def block(self) -> Any:
+    def create_block(self) -> Any:
         """Create a block, to be written later."""
         return self.builder.append_basic_block()
 
-    def at(self, address: ir.Value, offset: ir.Value | int = 0, kind: ir.Type = ADDRESS) -> Any:
-        """A pointer to the byte at an offset from an address."""
+    def pointer_to(
+        self, address: ir.Value, offset: ir.Value | int = 0, pointer_type: ir.Type = ADDRESS
+    ) -> Any:
+        """Return a pointer to the byte at an offset from an address."""
         if isinstance(offset, int):
             offset = WORD(offset)
-        return self.builder.inttoptr(self.builder.add(address, offset), kind)
+        return self.builder.inttoptr(self.builder.add(address, offset), pointer_type)
 
     def load(self, address: ir.Value, offset: ir.Value | int = 0) -> Any:
         """Load the word at an offset from an address."""
-        return self.builder.load(self.at(address, offset))
+        return self.builder.load(self.pointer_to(address, offset))
 
     def field(self, owner: ir.Value, name: str) -> Any:
         """Load a field of an object."""
         return self.load(owner, self.offsets[name])
 
-    def put(self, word: ir.Value, owner: ir.Value, name: str) -> None:
+    def set_field(self, word: ir.Value, owner: ir.Value, name: str) -> None:
         """Store a word in a field of an object."""
-        self.builder.store(word, self.at(owner, self.offsets[name]))
+        self.builder.store(word, self.pointer_to(owner, self.offsets[name]))
 
     def known_object(self, name: str) -> Any:
         """Load an address from the table."""
-        place = [HALF(0), HALF(self.places[name])]
-        return self.builder.load(self.builder.gep(self.table, place, inbounds=True))
+        index = [HALF(0), HALF(self.places[name])]
+        return self.builder.load(self.builder.gep(self.table, index, inbounds=True))
 
     def call(self, name: str, *words: ir.Value) -> Any:
         """Call a function of Python's C API."""
-        kind = ir.FunctionType(WORD, [WORD] * len(words)).as_pointer()
-        return self.builder.call(self.builder.inttoptr(self.known_object(name), kind), words)
+        function_type = ir.FunctionType(WORD, [WORD] * len(words)).as_pointer()
+        return self.builder.call(
+            self.builder.inttoptr(self.known_object(name), function_type), words
+        )
 
     def is_not(self, word: ir.Value, other: ir.Value) -> Any:
-        """Whether two words differ."""
+        """Return whether two words differ."""
         return self.builder.icmp_unsigned("!=", word, other)
 
     def branch_if(self, condition: ir.Value, target: ir.Block) -> None:
         """Branch to a block if the condition holds."""
-        following = self.block()
-        self.builder.cbranch(condition, target, following)
-        self.builder.position_at_end(following)
+        otherwise = self.create_block()
+        self.builder.cbranch(condition, target, otherwise)
+        self.builder.position_at_end(otherwise)
 
     def need(self, word: ir.Value, target: ir.Block) -> Any:
         """Return the word; branch to a block if it is 0."""
@@ -95,70 +99,77 @@ class Writer:
         return self.load(pair, self.offsets["tuple.items"] + 8 * k)
 
     def to_int(self, value: ir.Value) -> Any:
-        """The value of a Python int from 0 to 2**30 - 1, which has one digit."""
-        place = self.at(value, self.offsets["int.digit"], HALF.as_pointer())
-        return self.builder.zext(self.builder.load(place), WORD)
+        """Return the value of a Python int from 0 to 2**30 - 1, which has one digit."""
+        digit = self.pointer_to(value, self.offsets["int.digit"], HALF.as_pointer())
+        return self.builder.zext(self.builder.load(digit), WORD)
 
-    def small(self, value: ir.Value, target: ir.Block) -> Any:
-        """The value of a Python int from 0 to 2**30 - 1; branch to a block for other ints."""
+    def to_small_int(self, value: ir.Value, target: ir.Block) -> Any:
+        """Return the value of a Python int from 0 to 2**30 - 1; branch to a block for others."""
         b, digits = self.builder, self.load(value, self.offsets["int.digits"])
-        one, none = (
+        is_not_one, is_not_zero = (
             self.is_not(digits, self.known_object(name)) for name in ("one digit", "no digit")
         )
-        self.branch_if(b.and_(one, none), target)
+        self.branch_if(b.and_(is_not_one, is_not_zero), target)
         return self.to_int(value)
 
-    def load_int(self, address: ir.Value, k: ir.Value, kind: ir.IntType) -> Any:
+    def load_int(self, address: ir.Value, k: ir.Value, int_type: ir.IntType) -> Any:
         """Load an element of an array of unsigned integers."""
-        place = self.at(address, self.builder.mul(k, WORD(kind.width // 8)), kind.as_pointer())
-        result = self.builder.load(place)
-        return result if kind is WORD else self.builder.zext(result, WORD)
+        pointer = self.pointer_to(
+            address, self.builder.mul(k, WORD(int_type.width // 8)), int_type.as_pointer()
+        )
+        result = self.builder.load(pointer)
+        return result if int_type is WORD else self.builder.zext(result, WORD)
 
-    def write(self, log: ir.Value, column: str, n: ir.Value, number: ir.Value) -> None:
+    def write_column(self, log: ir.Value, column: str, n: ir.Value, number: ir.Value) -> None:
         """Store a number in a row's column."""
-        start = self.field(self.field(log, column), "memoryview.buffer")
-        place = self.at(start, self.builder.mul(n, WORD(4)), HALF.as_pointer())
-        self.builder.store(self.builder.trunc(number, HALF), place)
+        data = self.field(self.field(log, column), "memoryview.buffer")
+        pointer = self.pointer_to(data, self.builder.mul(n, WORD(4)), HALF.as_pointer())
+        self.builder.store(self.builder.trunc(number, HALF), pointer)
 
     def reports_error(self, name: str, *words: ir.Value) -> Any:
         """Call a function of the C API. Return whether it reports an error (a negative status)."""
         status = self.builder.trunc(self.call(name, *words), HALF)
         return self.builder.icmp_signed("<", status, HALF(0))
 
-    def phi(self, kind: ir.Type, *ways: tuple[Any, Any]) -> Any:
-        """A phi node of pairs of a value and the block that it comes from."""
-        result = self.builder.phi(kind)
-        for value, block in ways:
+    def phi(self, word_type: ir.Type, *incoming: tuple[Any, Any]) -> Any:
+        """Return a phi node for pairs of a value and the block that it comes from."""
+        result = self.builder.phi(word_type)
+        for value, block in incoming:
             result.add_incoming(value, block)
         return result
 
-    def fill(self, pair: ir.Value, *addresses: ir.Value) -> None:
+    def fill_tuple(self, pair: ir.Value, *addresses: ir.Value) -> None:
         """Store objects in a new tuple, which takes over the references to them."""
         for k, address in enumerate(addresses):
-            place = self.at(pair, self.offsets["tuple.items"] + 8 * k)
-            self.builder.store(address, place)
+            pointer = self.pointer_to(pair, self.offsets["tuple.items"] + 8 * k)
+            self.builder.store(address, pointer)
 
     def add_reference(self, address: ir.Value) -> None:
         """Increment the reference count of an object of numtape, which is never immortal."""
         count = self.builder.add(self.field(address, "references"), WORD(1))
-        self.put(count, address, "references")
+        self.set_field(count, address, "references")
 
     def drop_reference(self, address: ir.Value) -> None:
         """Decrement the reference count of an object of numtape."""
-        b, last, more, done = self.builder, self.block(), self.block(), self.block()
+        b, free, decrement, done = (
+            self.builder,
+            self.create_block(),
+            self.create_block(),
+            self.create_block(),
+        )
         count = self.field(address, "references")
-        b.cbranch(b.icmp_unsigned(">", count, WORD(1)), more, last)
-        b.position_at_end(more)
-        self.put(b.sub(count, WORD(1)), address, "references")
+        b.cbranch(b.icmp_unsigned(">", count, WORD(1)), decrement, free)
+        b.position_at_end(decrement)
+        self.set_field(b.sub(count, WORD(1)), address, "references")
         b.branch(done)
-        b.position_at_end(last)
+        b.position_at_end(free)
         self.call("Py_DecRef", address)
         b.branch(done)
         b.position_at_end(done)
 
-    def return_row(self, word: ir.Value, row: ir.Value, at: ir.Value) -> None:
+    def return_row(self, word: ir.Value, row: ir.Value, row_address: ir.Value) -> None:
         """Return a word from the function, and store a row at an address."""
-        self.builder.store(row, self.at(at))
+        self.builder.store(row, self.pointer_to(row_address))
         self.builder.ret(word)
 
     def look_up(self, table: ir.Value, *key: ir.Value) -> Any:
@@ -171,18 +182,18 @@ class Writer:
             self.known_object({2: "pair", 3: "triple"}[len(key)]),
             self.known_object("None"),
         )
-        self.fill(scratch, *key)
+        self.fill_tuple(scratch, *key)
         result = self.call("PyDict_GetItemWithError", table, scratch)
-        self.fill(scratch, *[none] * len(key))
+        self.fill_tuple(scratch, *[none] * len(key))
         return result
 
-    def setup(self, count: int, name: str = "setup") -> None:
+    def write_setup(self, count: int, name: str = "setup") -> None:
         """Write ``setup(words)``, which stores the addresses in the table.
 
         All functions that are loaded into the process need different names.
         """
-        function = self.function(name, 1)
+        function = self.begin_function(name, 1)
         for k in range(count):
-            place = self.builder.gep(self.table, [HALF(0), HALF(k)], inbounds=True)
-            self.builder.store(self.load(function.args[0], 8 * k), place)
+            pointer = self.builder.gep(self.table, [HALF(0), HALF(k)], inbounds=True)
+            self.builder.store(self.load(function.args[0], 8 * k), pointer)
         self.builder.ret(WORD(0))

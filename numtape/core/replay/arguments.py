@@ -55,19 +55,19 @@ _MAX_DEPTH = 64  # more deeply nested containers are compared by identity
 def comparison_key(x: Any) -> Any:
     """Return a key for an object without tensors: by value if immutable, else by identity."""
     cls = type(x)
-    by_value = VALUE_KEYS.get(cls)
-    if by_value is not None:
-        return cls, by_value(x)
+    make_key = VALUE_KEYS.get(cls)
+    if make_key is not None:
+        return cls, make_key(x)
     if cls is tuple:
         parts: list[Any] = []
         stack: list[Any] = [x]
         while stack:  # not recursive, because tuples may be deeply nested
-            y = stack.pop()
-            if type(y) is tuple:
-                parts.append((tuple, len(y)))
-                stack += y
+            part = stack.pop()
+            if type(part) is tuple:
+                parts.append((tuple, len(part)))
+                stack += part
             else:
-                parts.append(comparison_key(y))
+                parts.append(comparison_key(part))
             if len(parts) > _MAX_TUPLE_PARTS:
                 return cls, id(x)
         return cls, tuple(parts)
@@ -82,11 +82,11 @@ def is_immutable(x: Any) -> bool:
     """Return whether a value is immutable, including its parts, and holds no tensor or array."""
     stack, visited = [x], set()
     while stack:
-        y = stack.pop()
-        if type(y) is tuple and id(y) not in visited:
-            visited.add(id(y))
-            stack += y
-        elif type(y) is not tuple and type(y) not in VALUE_KEYS:
+        part = stack.pop()
+        if type(part) is tuple and id(part) not in visited:
+            visited.add(id(part))
+            stack += part
+        elif type(part) is not tuple and type(part) not in VALUE_KEYS:
             return False
     return True
 
@@ -182,9 +182,9 @@ class Arguments(list[Tensor]):
     def _extract(self, x: Any) -> Any:
         """Replace the tensors of an argument by slots, and add the rest to the key."""
         cls = type(x)
-        by_value = VALUE_KEYS.get(cls)
-        if by_value is not None:
-            self.key.append((cls, by_value(x)))
+        make_key = VALUE_KEYS.get(cls)
+        if make_key is not None:
+            self.key.append((cls, make_key(x)))
             return x
         previous = self._slots_by_id.get(id(x))
         if previous is not None:  # the function can see that two arguments are one object
@@ -281,7 +281,7 @@ class ArgumentCopies:
             copy.extend(map(self.rebuild, template.contents))
         else:
             copy.update(zip(template.keys, map(self.rebuild, template.contents), strict=True))
-        self._original_contents[template.number] = _contents(copy)
+        self._original_contents[template.number] = _contents_of(copy)
 
     def created_objects(self) -> list[Any]:
         """Return the new containers, except tuples, which have no state unless they have a dict."""
@@ -297,12 +297,14 @@ class ArgumentCopies:
         originals |= {
             id(copy): arguments.containers[number] for number, copy in self.containers.items()
         }
-        changed = False
-        for number, before in self._original_contents.items():
-            contents = _contents(self.containers[number])
-            if len(contents) == len(before) and all(map(operator.is_, contents, before)):
+        has_changed = False
+        for number, original_contents in self._original_contents.items():
+            contents = _contents_of(self.containers[number])
+            if len(contents) == len(original_contents) and all(
+                map(operator.is_, contents, original_contents)
+            ):
                 continue
-            changed = True
+            has_changed = True
             items = [originals.get(id(x), x) for x in contents]
             target = arguments.containers[number]
             target.clear()
@@ -310,10 +312,10 @@ class ArgumentCopies:
                 target.update(zip(items[::2], items[1::2], strict=True))
             else:
                 (target.update if type(target) is set else target.extend)(items)
-        return changed
+        return has_changed
 
 
-def _contents(container: Any) -> list[Any]:
+def _contents_of(container: Any) -> list[Any]:
     """Return the items of a container; for a dict, keys and values alternately."""
     if isinstance(container, dict):
         return [part for entry in container.items() for part in entry]

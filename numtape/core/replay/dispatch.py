@@ -68,11 +68,11 @@ class Dispatcher:
         "dropped_recordings",
         "frozen",
         "function",
+        "is_slow",
         "limit",
         "python_calls",
         "reason",
         "run",
-        "slow",
         "tree",
         "trees",
         "unstable_calls",
@@ -95,13 +95,13 @@ class Dispatcher:
         self.dropped_recordings = 0  # recordings whose guards can never hold again
         self.call_count = 0
         self.python_calls = 0  # calls that Python carried out and machine code might
-        self.slow = bool(settings.check_replay())
+        self.is_slow = bool(settings.check_replay())
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         """Call the function with these tensors."""
         start = perf_counter_ns()
         tree = self.tree
-        if tree is None or self.slow or self.limit.reason or local.log.tapes or not tree.holds():
+        if tree is None or self.is_slow or self.limit.reason or local.log.tapes or not tree.holds():
             return self._call_slow(leaves, start)
         # The case of `_replay_or_record` in which the path that matched last matches again.
         path = tree.root.latest
@@ -150,10 +150,14 @@ class Dispatcher:
         """Return the tree of recordings that is valid for the present Python state, or None."""
         tree = self.tree
         if tree is None or not tree.holds():
-            for dead in [t for t in self.trees if t.guards.dead_references]:  # never valid again
-                self.trees.remove(dead)
-                self.dropped_recordings += len(dead.paths)
-            tree = self.tree = next((t for t in self.trees if t.holds()), None)
+            for dead_tree in [
+                candidate for candidate in self.trees if candidate.guards.dead_references
+            ]:  # never valid again
+                self.trees.remove(dead_tree)
+                self.dropped_recordings += len(dead_tree.paths)
+            tree = self.tree = next(
+                (candidate for candidate in self.trees if candidate.holds()), None
+            )
         return tree
 
     def _replay_or_record(
@@ -185,10 +189,10 @@ class Dispatcher:
         if count < MAX_RECORDINGS_PER_SIGNATURE and self.limit.has_capacity:
             return self._record(leaves, draws)
         at_signature_limit = count >= MAX_RECORDINGS_PER_SIGNATURE
-        where = "at a guard, or a name" if at_signature_limit else "in the arguments"
+        place = "at a guard, or a name" if at_signature_limit else "in the arguments"
         limit = MAX_RECORDINGS_PER_SIGNATURE if at_signature_limit else MAX_RECORDINGS
         self._stop_recording(
-            f"its calls need more than {limit} recordings (see `paths()`: what changes {where}?)"
+            f"its calls need more than {limit} recordings (see `paths()`: what changes {place}?)"
         )
         draws.release_readers()
         return run_as_python(self.run, leaves)
@@ -200,22 +204,22 @@ class Dispatcher:
         leaves: Sequence[Tensor],
         draws: CallDraws,
         start: int,
-        locked: bool,
+        holds_locks: bool,
     ) -> Any:
         """Return the committed result of the recording that matches, or `_NO_RESULT`."""
         log = local.log
-        tried: set[int] = set()
+        tried_heads: set[int] = set()
         while path is not None:
-            tried.add(id(path.nodes[0]))
+            tried_heads.add(id(path.nodes[0]))
             recording = path.recording
-            if recording.has_effects and not locked:
+            if recording.has_effects and not holds_locks:
                 return _NO_RESULT  # another thread has just added a recording with effects
-            taped = bool(log.tapes) and log.is_recorded()
-            if taped and recording.opaque:
+            is_taped = bool(log.tapes) and log.is_recorded()
+            if is_taped and recording.lacks_derivatives:
                 draws.release_readers()
                 return run_as_python(self.run, leaves)
             try:
-                if taped:
+                if is_taped:
                     values = recording.append_to(log, leaves, draws)
                 else:
                     values = recording.run(leaves, draws)
@@ -225,13 +229,13 @@ class Dispatcher:
                     return _NO_RESULT
                 raise
             if isinstance(values, FailedGuard):
-                path = tree.next_path(path, values) or tree.path_for_other_elements(tried)
+                path = tree.next_path(path, values) or tree.path_for_other_elements(tried_heads)
                 continue
             tree.prefer(path)
             path.hits += 1
             path.nanoseconds += perf_counter_ns() - start
             result = path.result(values)
-            recording.commit(values, draws, log if taped else None)
+            recording.commit(values, draws, log if is_taped else None)
             return result
         return _NO_RESULT
 
@@ -264,9 +268,9 @@ class Dispatcher:
         if not (trace.created or trace.reason or call.discard_reason):
             call.recording = Recording(trace, call.outputs, call.assigned, self.compiled)
             path = TracedPath(call.recording, call.rebuild, call.effects)
-        taped = bool(log.tapes) and log.is_recorded()
-        to = splice_trace(trace, log, leaves) if taped else None
-        values: list[Tensor] | None = output_values(call, log, to)
+        is_taped = bool(log.tapes) and log.is_recorded()
+        new_rows = splice_trace(trace, log, leaves) if is_taped else None
+        values: list[Tensor] | None = output_values(call, log, new_rows)
         reads, call.reads = select_lasting(call.reads, call.temporary_reads), []
         writes, call.writes = call.writes, []
         assigned = [variable for variable, _ in call.assigned]
@@ -274,12 +278,12 @@ class Dispatcher:
             assigned_ids = set(map(id, assigned)) - trace.created.keys()
             expected = [pair for key, pair in trace.values.items() if key in assigned_ids]
             if trace.is_stale():
-                values, draws, expected = self._recompute(call, leaves, taped, draws)
+                values, draws, expected = self._recompute(call, leaves, is_taped, draws)
             if path is not None and not self.frozen:
                 self.limit.accesses.add(reads, writes, [array for _, array in trace.inputs])
             leaked = find_leaked(trace)
             if leaked:
-                rehome(leaked, trace, log, to)
+                rehome(leaked, trace, log, new_rows)
             self._store_or_stop(call, path, reads, leaked)
             for _ in range(RETRIES):
                 if values is None:
@@ -289,7 +293,7 @@ class Dispatcher:
                 result = call.rebuild(
                     [next(rows) if out.row >= 0 else out.constant for out in call.outputs]
                 )
-                to_log = log if taped else None
+                to_log = log if is_taped else None
                 if commit(
                     assigned,
                     values[count:],
@@ -300,13 +304,13 @@ class Dispatcher:
                     trace.element_reads,
                 ):
                     return result
-                values, draws, expected = self._recompute(call, leaves, taped, draws)
+                values, draws, expected = self._recompute(call, leaves, is_taped, draws)
         if call.handler_assigned:
             assign_from_handlers(trace, call.handler_assigned, leaves)
         return _NO_RESULT
 
     def _recompute(
-        self, call: TracedCall, leaves: Sequence[Tensor], taped: bool, old_draws: CallDraws
+        self, call: TracedCall, leaves: Sequence[Tensor], is_taped: bool, old_draws: CallDraws
     ) -> tuple[list[Tensor] | None, CallDraws, list[tuple[Variable, Tensor]]]:
         """Recompute the results of a traced call from the present values of variables.
 
@@ -324,7 +328,7 @@ class Dispatcher:
             call.recording = recording
         expected = [(variable, variable._value) for variable, _ in recording.assigned]
         try:
-            if taped:
+            if is_taped:
                 values = recording.append_to(local.log, leaves, draws)
             else:
                 values = recording.run(leaves, draws)
@@ -366,7 +370,7 @@ class Dispatcher:
 
     def _stop_recording(self, reason: str) -> None:
         if not self.reason:
-            self.reason, self.slow = reason, True
+            self.reason, self.is_slow = reason, True
             for tree in self.trees:
                 for path in tree.paths:  # still listed by `paths()`, but never replayed again
                     path.recording.release()
@@ -432,11 +436,13 @@ class Dispatcher:
         for k, (value, reference, out) in enumerate(
             zip(actual, expected, call.outputs, strict=True)
         ):
-            same_kind = isinstance(value, Tensor) == (out.row >= 0 or isinstance(reference, Tensor))
+            is_same_kind = isinstance(value, Tensor) == (
+                out.row >= 0 or isinstance(reference, Tensor)
+            )
             if isinstance(reference, Tensor):
                 reference = _tensor_bits(reference)
             if (
-                not same_kind
+                not is_same_kind
                 or (_tensor_bits(value) if isinstance(value, Tensor) else value) != reference
             ):
                 return f"output {k} was {value!r}"

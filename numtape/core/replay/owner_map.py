@@ -85,12 +85,12 @@ class OwnerMap(Generic[T]):
 
     def _evict(self) -> None:
         entries = list(self.table.items())
-        strong = [key for key, entry in entries if not isinstance(entry[0], weakref.ref)]
-        if len(strong) >= MAX_STRONG:
-            for key in strong:
+        strong_keys = [key for key, entry in entries if not isinstance(entry[0], weakref.ref)]
+        if len(strong_keys) >= MAX_STRONG:
+            for key in strong_keys:
                 self.table.pop(key, None)
         if len(entries) >= self._next_scan_size:
-            self._drop_unreachable([key for key, entry in entries if key not in strong])
+            self._drop_unreachable([key for key, entry in entries if key not in strong_keys])
             self._next_scan_size = 2 * len(self.table) + 1
 
     def _drop_unreachable(self, keys: list[int]) -> None:
@@ -122,13 +122,15 @@ def _is_held_only_by_entry(key: int, entry: tuple[Any, Any]) -> bool:
         return False
     del node, referents
     # Two more references are those of the list and of the argument.
-    is_external = map(operator.gt, map(sys.getrefcount, nodes), [counts[at] + 2 for at in edges])
+    is_external = map(
+        operator.gt, map(sys.getrefcount, nodes), [counts[node_id] + 2 for node_id in edges]
+    )
     externally_held = list(itertools.compress(edges, is_external))
     reachable = set(externally_held)
     while externally_held:
-        new = set(edges[externally_held.pop()]) - reachable
-        reachable |= new
-        externally_held += new
+        new_ids = set(edges[externally_held.pop()]) - reachable
+        reachable |= new_ids
+        externally_held += new_ids
     return key not in reachable
 
 

@@ -77,14 +77,20 @@ class PreparedRecording:
         buffer_row = program.place
         rows = [buffer_row[row] for row in recording.output_rows]
         self._output_specs = recording._output_specs
-        fed = {row: k for k, row in enumerate(recording._fed_rows)}
-        device_rows = set() if program.feed is None else set(fed)  # their cells may be unknown here
+        feed_index = {row: k for k, row in enumerate(recording._fed_rows)}
+        device_rows = (
+            set() if program.feed is None else set(feed_index)
+        )  # their cells may be unknown here
         self.buffer_rows = [
-            -1 if spec.single and at not in device_rows and not program.late(at) else at
-            for at, spec in zip(rows, self._output_specs, strict=True)
+            -1 if spec.single and place not in device_rows and not program.late(place) else place
+            for place, spec in zip(rows, self._output_specs, strict=True)
         ]
-        self._passed_through = [(fed[at], at) for at in self.buffer_rows if at in fed]
-        self._resets_buffers = any(at >= 0 for at in self.buffer_rows) or bool(recording.draws)
+        self._passed_through = [
+            (feed_index[place], place) for place in self.buffer_rows if place in feed_index
+        ]
+        self._resets_buffers = any(place >= 0 for place in self.buffer_rows) or bool(
+            recording.draws
+        )
         self._get_cells = make_getter(rows)
         guards = [] if program.deferred else recording.guards
         scalar_guards = [guard for guard in guards if type(guard.bits) is int]
@@ -95,11 +101,11 @@ class PreparedRecording:
         # Guards that are checks: the number, the position of the checked value among the fed values
         # (-1 if it is computed), and the condition. Constants were checked during the trace.
         self._checks = [
-            (number, fed.get(guard.check.row, -1), guard.check.holds)
+            (number, feed_index.get(guard.check.row, -1), guard.check.holds)
             for number, guard in enumerate(recording.guards)
             if program.deferred
             and guard.check is not None
-            and (guard.check.row in fed or not recording.is_leaf(guard.check.row))
+            and (guard.check.row in feed_index or not recording.is_leaf(guard.check.row))
         ]
         self._checked_arrays: dict[int, Array] = {}  # arrays that passed the last time
         self.is_simple = not (self.has_array_guards or self._passed_through or self._checks)
@@ -114,14 +120,14 @@ class PreparedRecording:
         log = _copy_log(recording.log)
         return executor().program(log, list(rows), recording.compiled, reads_values, checks)
 
-    def check_inputs(self, program: Program, fed: Sequence[Tensor]) -> FailedGuard | None:
+    def check_inputs(self, program: Program, fed_values: Sequence[Tensor]) -> FailedGuard | None:
         """Return the first failing check among those on values that the host knows.
 
         If other checks remain, mark the program as unsure.
         """
         program.unsure = False
         for number, k, holds in self._checks:
-            storage: Any = fed[k]._home if k >= 0 else None
+            storage: Any = fed_values[k]._home if k >= 0 else None
             array = storage if type(storage) is np.ndarray else getattr(storage, "_host", None)
             if array is None:
                 program.unsure = True
@@ -182,23 +188,23 @@ def make_getter(rows: list[int]) -> Callable[[Any], tuple[int, ...]]:
     return operator.itemgetter(*rows)
 
 
-def copy_rows(trace: Trace, fed: set[int]) -> Log:
+def copy_rows(trace: Trace, fed_rows: set[int]) -> Log:
     """Return a log with the rows of a trace. Leaves have values, except those that are fed."""
     n = trace.n
     log = Log(max(n, 1))
     for name in log.columns.NAMES:
         getattr(log.columns, name)[:n] = getattr(trace.columns, name)[:n]
-    kind = CODES.kind[log.columns.code[:n]]
-    leaf = (kind == LEAF) | (log.columns.code[:n] == READ_CODE)
-    log.columns.state[:n] = np.where(leaf, VALUE, 0)
-    log.columns.cell[:n][~leaf] = 0
+    kinds = CODES.kind[log.columns.code[:n]]
+    is_leaf = (kinds == LEAF) | (log.columns.code[:n] == READ_CODE)
+    log.columns.state[:n] = np.where(is_leaf, VALUE, 0)
+    log.columns.cell[:n][~is_leaf] = 0
     log.n = n
     log.extra = trace.extra[: max(trace.extra_n, 1)].copy()
     log.extra_n = trace.extra_n
     log.variables = list(trace.variables)
     log.variable_index = dict(trace.variable_index)
     log.buffers = {
-        row: array for row, array in trace.buffers.items() if leaf[row] and row not in fed
+        row: array for row, array in trace.buffers.items() if is_leaf[row] and row not in fed_rows
     }
     log.copy_lines(trace)
     return log
@@ -247,7 +253,7 @@ class Recording:
       guards: Values that a replay must reproduce.
       outputs: The leaves of the result.
       assigned: Assigned variables, and the rows of their new values.
-      opaque: Whether derivatives of custom gradient functions are missing.
+      lacks_derivatives: Whether derivatives of custom gradient functions are missing.
       compiled: Whether to compile the rows before the first replay.
     """
 
@@ -263,8 +269,8 @@ class Recording:
             (row, tensor) for row, tensor in trace._leaf_rows.values() if row < trace.n
         ]
         code, b = trace.columns.code[: trace.n], trace.columns.b
-        reads = np.flatnonzero(code == READ_CODE).tolist()
-        self.variables = [(row, trace.variables[b[row]]) for row in reads]
+        read_rows = np.flatnonzero(code == READ_CODE).tolist()
+        self.variables = [(row, trace.variables[b[row]]) for row in read_rows]
         self.inputs = [(row, array) for row, array in trace.inputs if row < trace.n]
         self.draws, self.draw_count, self.element_reads = (
             trace.draw_rows,
@@ -273,12 +279,12 @@ class Recording:
         )
         self.guards: list[ValueGuard] = list(trace.guards.values())
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
-        fed = {*trace.arguments, *reads, *(row for row, *_ in trace.draw_rows)}
-        fed.update(row for row, _ in self.inputs)
-        fed.update(row for feed in self.element_reads for row in feed.rows)
-        self.log = copy_rows(trace, fed)
+        fed_rows = {*trace.arguments, *read_rows, *(row for row, *_ in trace.draw_rows)}
+        fed_rows.update(row for row, _ in self.inputs)
+        fed_rows.update(row for feed in self.element_reads for row in feed.rows)
+        self.log = copy_rows(trace, fed_rows)
         self.log.calls = {link: call.without_function() for link, call in trace.calls.items()}
-        self.opaque = trace.opaque
+        self.lacks_derivatives = trace.lacks_derivatives
         self._prepared: PreparedRecording | None = None
         self._prepared_by_device: dict[str, PreparedRecording] = {}  # by device
         self._prepare()
@@ -311,9 +317,9 @@ class Recording:
         """Return names of ops that NumPy or SciPy computes and that may be slow, where known."""
         plan = None if self._prepared is None else self._prepared.plan()
         names = []
-        tried = getattr(plan, "kernel_first", ())
-        for g, (row, inputs) in getattr(plan, "numpy_groups", {}).items():
-            if g in tried:
+        tried_groups = getattr(plan, "kernel_first", ())
+        for group, (row, inputs) in getattr(plan, "numpy_groups", {}).items():
+            if group in tried_groups:
                 continue
             op = CODES.entries[self.log.code[row]][0]
             if (
@@ -345,7 +351,7 @@ class Recording:
         if self._input_arrays:
             values = [
                 *(values or ()),
-                *(_read_input(array, of) for array, of in self._input_arrays),
+                *(_read_input(array, spec) for array, spec in self._input_arrays),
             ]
         if self.element_reads:
             elements = self.elements(draws)
@@ -378,12 +384,12 @@ class Recording:
         if (
             prepared.expected_bits and prepared.get_guard_cells(cell) != prepared.expected_bits
         ) or prepared.has_array_guards:
-            failed = self._first_failed_guard(program)
-            if failed is not None:
+            failed_guard = self._first_failed_guard(program)
+            if failed_guard is not None:
                 prepared.programs.append(program)
-                return failed
+                return failed_guard
         outputs = prepared.take_outputs(program, leaves, values or []) if self.output_rows else []
-        # Not after an error: the program's memory may still be in use then.
+        # After an error the program is dropped, because its memory may still be in use.
         prepared.programs.append(program)
         return outputs
 
@@ -460,7 +466,7 @@ class Recording:
         elements = self.elements(draws) if self.element_reads else []
         if elements is None:
             return OTHER_ELEMENTS
-        busy, log.busy = log.busy, True
+        was_busy, log.busy = log.busy, True
         appended_at: tuple[int, int] | None = None
         try:
             rows = np.full(self.log.n, -1, np.int32)
@@ -486,16 +492,16 @@ class Recording:
             # Leaves remain even after a failure, because the log's tables refer to them.
             appended_at = log.n, log.extra_n
             splice(self.log, log, rows)
-            failed = self._first_failed_row(log, rows)
-            if failed is not None:
+            failed_guard = self._first_failed_row(log, rows)
+            if failed_guard is not None:
                 retract(log, *appended_at)
-                return failed
+                return failed_guard
         except BaseException:
             if appended_at is not None and log.n > appended_at[0]:
                 retract(log, *appended_at)
             raise
         finally:
-            log.busy = busy
+            log.busy = was_busy
         return [
             log.tensor(int(rows[row]), spec)
             for row, spec in zip(self.output_rows, self._output_specs, strict=True)

@@ -85,18 +85,18 @@ class _CallStub:
     """The machine code that runs before `Function.__call__`. The constructor installs it."""
 
     def __init__(self, function: type) -> None:
-        known = find_layout()
+        layout = find_layout()
         if sys.byteorder != "little":
             raise UnsupportedLayout("this processor has the bytes of numbers in another order")
         array = np.zeros(3)
         data_offset = offset_of_word(
             array, np.ndarray.__basicsize__, address_of(array), "an array's address"
         )
-        offsets = known.offsets
+        offsets = layout.offsets
         self._error = np.zeros(3, np.int64)
         # Keeps referenced objects alive: finalizers call functions until the interpreter exits.
         self._referents = (
-            known,
+            layout,
             {
                 "FUNCTION": function,
                 "TENSOR": Tensor,
@@ -118,7 +118,7 @@ class _CallStub:
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
             **{name: id(value) for name, value in self._referents[1].items()},
-            "LOCAL_KEY": known.known["key"],
+            "LOCAL_KEY": layout.known["key"],
             "ERROR": address_of(self._error),
             "AT_CALL": slot_offset(function, "_repeated_call"),
             "AT_CELL": slot_offset(Tensor, "_cell"),
@@ -139,10 +139,10 @@ class _CallStub:
             "numtape_repeated_call"
         ]
         address = install_fast_path(
-            "repeated_call", entry_point, self._words, known.known["carry out"]
+            "repeated_call", entry_point, self._words, layout.known["carry out"]
         )
         call: Any = function.__call__
-        make_vectorcall_setter(known)(call, address)
+        make_vectorcall_setter(layout)(call, address)
 
 
 def _compile_stub() -> disk.Built:
@@ -171,23 +171,23 @@ def describe_executor(cls: type) -> str:
 _slot_offsets: dict[tuple[type, str], int] = {}
 
 
-def _slot_offset(holder: Any, name: str) -> int:
+def _slot_offset(owner: Any, name: str) -> int:
     """Return the offset of an object's slot."""
-    key = type(holder), name
+    key = type(owner), name
     if key not in _slot_offsets:
         _slot_offsets[key] = slot_offset(*key)
     return _slot_offsets[key]
 
 
 def make_entry(
-    function: Any, calls: Dispatcher, distinct: bool, defaults: Any
+    function: Any, calls: Dispatcher, needs_distinct: bool, defaults: Any
 ) -> tuple[Any, ...] | None:
     """Return what machine code needs to repeat the last call of a function.
 
     Args:
       function: The `Function`.
       calls: Its calls with arguments of some specs, all of them tensors.
-      distinct: Whether all arguments must be different tensors.
+      needs_distinct: Whether all arguments must be different tensors.
       defaults: The defaults that complete the arguments; None if none are used.
 
     Returns:
@@ -195,55 +195,61 @@ def make_entry(
     """
     tree = calls.tree
     path = tree.root.latest if tree is not None else None
-    if path is None or calls.slow or settings.traceback:
+    if path is None or calls.is_slow or settings.traceback:
         return None
-    known = path.repeated_call
-    if known is not None and known.holds():
-        return known.entry
+    previous = path.repeated_call
+    if previous is not None and previous.holds():
+        return previous.entry
     if calls.python_calls & (calls.python_calls - 1) or isinstance(
         _stub_or_reason(type(function)), str
     ):
         return None  # tried before; retry with exponential back-off
-    if known is not None:
-        known.settle()
-    inner = function._parameters._inner
-    if defaults is not None and type(inner) is not types.FunctionType:
+    if previous is not None:
+        previous.settle()
+    inner_function = function._parameters._inner
+    if defaults is not None and type(inner_function) is not types.FunctionType:
         return None
-    completed = [] if defaults is None else [(inner, code_field_offsets()[1], defaults)]
+    default_words = (
+        [] if defaults is None else [(inner_function, code_field_offsets()[1], defaults)]
+    )
     path.repeated_call = repeated_call = _make_repeated_call(
-        function, calls, path, distinct, completed
+        function, calls, path, needs_distinct, default_words
     )
     return None if repeated_call is None else repeated_call.entry
 
 
 def _make_repeated_call(
-    function: Any, calls: Dispatcher, path: TracedPath, distinct: bool, completed: list[Any]
+    function: Any,
+    calls: Dispatcher,
+    path: TracedPath,
+    needs_distinct: bool,
+    default_words: list[Any],
 ) -> RepeatedCall | None:
     recording = path.recording
     if recording.has_draws or recording._input_arrays:
         return None
-    ready = recording.prepare()
-    if settings.moved or ready.device != "cpu" or not ready.is_simple:
+    prepared = recording.prepare()
+    if settings.moved or prepared.device != "cpu" or not prepared.is_simple:
         return None
     value_lists: list[list[Any]] = [
         recording._fed_rows,
         recording.outputs,
         recording.guards,
-        ready.buffer_rows,
+        prepared.buffer_rows,
     ]
     if max(map(len, value_lists)) > MAX_VALUES:
         return None
-    program = ready.new_program()
+    program = prepared.new_program()
     if program.deferred or program.feed is not None:
         return None
     sweep = program.direct()
     if sweep is None or len(sweep.buffers) > MAX_VALUES:
         return None
     specs = dict(sweep.buffers)
-    for row, spec in zip(ready.buffer_rows, recording._output_specs, strict=True):
+    for row, spec in zip(prepared.buffer_rows, recording._output_specs, strict=True):
         if row >= 0 and (row not in specs or specs[row].shape != spec.shape):
             return None  # for example a constant, or an array with another shape
-    return RepeatedCall(function, calls, path, distinct, completed, program, sweep)
+    return RepeatedCall(function, calls, path, needs_distinct, default_words, program, sweep)
 
 
 class RepeatedCall(KeepAlive):
@@ -258,47 +264,50 @@ class RepeatedCall(KeepAlive):
         function: Any,
         calls: Dispatcher,
         path: TracedPath,
-        distinct: bool,
-        completed: list[Any],
+        needs_distinct: bool,
+        default_words: list[Any],
         program: Any,
         sweep: Any,
     ) -> None:
-        recording, ready, tree = path.recording, path.recording.prepare(), calls.tree
+        recording, prepared, tree = path.recording, path.recording.prepare(), calls.tree
         assert tree is not None
-        super().__init__(path, calls, program, sweep, ready)
+        super().__init__(path, calls, program, sweep, prepared)
         specs = recording.log.spec
         arguments = [SPECS.specs[specs[row]] for _, row in recording.arguments]
-        read = [SPECS.specs[specs[row]] for row in recording._read_rows]
+        read_specs = [SPECS.specs[specs[row]] for row in recording._read_rows]
         plan: Plan | None = sweep.plan
         self._plan, self._limit = plan, NO_LIMIT
         if plan is not None and plan.done >= 0:
             self._limit = (sweeper.HOT - plan.done) // max(plan.work, 1) + 1
-        self._comparison_table = self._make_comparison_table(calls, path, plan, completed)
-        names = tree.guards.table()
+        self._comparison_table = self._make_comparison_table(calls, path, plan, default_words)
+        name_table = tree.guards.table()
         outputs = recording.outputs
         numbers = {row: k for k, (row, _) in enumerate(sweep.buffers)}
         results = [
             (program.place[row], numbers.get(place, -1), spec)
             for row, place, spec in zip(
-                recording.output_rows, ready.buffer_rows, recording._output_specs, strict=True
+                recording.output_rows, prepared.buffer_rows, recording._output_specs, strict=True
             )
         ]
-        assigned, remaining = results[len(results) - len(recording.assigned) :], iter(results)
-        returned = [next(remaining) if out.row >= 0 else (0, -1, None) for out in outputs]
+        assigned_places, remaining = (
+            results[len(results) - len(recording.assigned) :],
+            iter(results),
+        )
+        output_places = [next(remaining) if out.row >= 0 else (0, -1, None) for out in outputs]
         constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
-        kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
+        buffer_kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
         lock = variables._update_lock
         words = {
             "ARGUMENTS": len(arguments),
-            "APART": distinct,
+            "APART": needs_distinct,
             "SPECS": self._ids(arguments),
             "ROWS": self._table([row for _, row in recording.arguments]),
             "SIZES": self._table([x.dtype.size if x.single else 0 for x in arguments]),
             "VARIABLES": self._ids(recording._variables_read),
             "VARIABLE_ROWS": self._table(recording._read_rows),
-            "VARIABLE_SIZES": self._table([x.dtype.size if x.single else 0 for x in read]),
-            "NAMES": names[0],
-            "NAME_COUNT": names[1],
+            "VARIABLE_SIZES": self._table([x.dtype.size if x.single else 0 for x in read_specs]),
+            "NAMES": name_table[0],
+            "NAME_COUNT": name_table[1],
             "OWN": address_of(self._comparison_table),
             "OWN_COUNT": int(self._comparison_table[0]),
             "TRAINING": id(function._training),
@@ -309,22 +318,22 @@ class RepeatedCall(KeepAlive):
             "COMPUTED": sweep.computed,
             "END": sweep.end,
             "LEFT": self._limit,
-            "GUARDS": len(ready.expected_bits),
-            "PLACES": self._table(ready.guard_rows),
-            "EXPECTED": self._table(ready.expected_bits),
-            "KIND": _kind(path, constants),
+            "GUARDS": len(prepared.expected_bits),
+            "PLACES": self._table(prepared.guard_rows),
+            "EXPECTED": self._table(prepared.expected_bits),
+            "KIND": _result_kind(path, constants),
             "BUFFERS": len(numbers),
             "BUFFER_ROWS": self._table([*numbers]),
-            "BUFFER_KINDS": self._ids([x for pair in kinds for x in pair]),
+            "BUFFER_KINDS": self._ids([x for pair in buffer_kinds for x in pair]),
             "OUTPUTS": len(outputs),
-            "OUT_PLACES": self._table([place for place, _, _ in returned]),
-            "OUT_BUFFERS": self._table([k for _, k, _ in returned]),
-            "OUT_SPECS": self._ids([spec for _, _, spec in returned]),
-            "ASSIGNED": len(assigned),
+            "OUT_PLACES": self._table([place for place, _, _ in output_places]),
+            "OUT_BUFFERS": self._table([k for _, k, _ in output_places]),
+            "OUT_SPECS": self._ids([spec for _, _, spec in output_places]),
+            "ASSIGNED": len(assigned_places),
             "ASSIGNED_VARIABLES": self._ids(recording._assigned_variables),
-            "NEW_PLACES": self._table([place for place, _, _ in assigned]),
-            "NEW_BUFFERS": self._table([k for _, k, _ in assigned]),
-            "NEW_SPECS": self._ids([spec for _, _, spec in assigned]),
+            "NEW_PLACES": self._table([place for place, _, _ in assigned_places]),
+            "NEW_BUFFERS": self._table([k for _, k, _ in assigned_places]),
+            "NEW_SPECS": self._ids([spec for _, _, spec in assigned_places]),
             "ACQUIRE": self._id(lock.acquire),
             "RELEASE": self._id(lock.release),
             "CONSTANTS": self._table(constants),
@@ -333,7 +342,7 @@ class RepeatedCall(KeepAlive):
         }
         self._owned += [
             self._comparison_table,
-            names,
+            name_table,
             path.rebuild,
             [out.constant for out in outputs],
         ]
@@ -341,14 +350,14 @@ class RepeatedCall(KeepAlive):
         self.entry: tuple[Any, ...] = self._words, self._owned
 
     def _make_comparison_table(
-        self, calls: Dispatcher, path: TracedPath, plan: Plan | None, completed: list[Any]
+        self, calls: Dispatcher, path: TracedPath, plan: Plan | None, default_words: list[Any]
     ) -> Array:
         """Build the table of state that must be unchanged, besides what the program reads."""
         tree = calls.tree
         assert tree is not None
         slots = [
             (calls, "tree", tree),
-            (calls, "slow", False),
+            (calls, "is_slow", False),
             (calls.limit, "reason", ""),
             (tree.root, "latest", path),
             (tree.guards, "_comparison", tree.guards._comparison),
@@ -356,9 +365,12 @@ class RepeatedCall(KeepAlive):
         if plan is not None:
             slots.append((plan, "fused", None))
         words = [(holder, _slot_offset(holder, name), value) for holder, name, value in slots]
-        words += completed
-        known = vars(settings)
-        entries = [(known, x, known[x]) for x in ("eager", "moved", "chosen", "traceback")]
+        words += default_words
+        setting_values = vars(settings)
+        entries = [
+            (setting_values, x, setting_values[x])
+            for x in ("eager", "moved", "chosen", "traceback")
+        ]
         entries.append((vars(variables), "_update_lock", variables._update_lock))
         table = make_table(words, entries, tree.guards.dead_references)
         self._owned += [words, entries]
@@ -370,14 +382,14 @@ class RepeatedCall(KeepAlive):
 
     def settle(self) -> None:
         """Add the executed sweeps to the plan's counter."""
-        left = self._words[call_words.LEFT]
+        sweeps_left = self._words[call_words.LEFT]
         if self._plan is not None and self._plan.done >= 0:
-            self._plan.done += (self._limit - left) * self._plan.work
+            self._plan.done += (self._limit - sweeps_left) * self._plan.work
 
 
-def _kind(path: TracedPath, constants: list[int]) -> Any:
+def _result_kind(path: TracedPath, constants: list[int]) -> Any:
     """Return how the result is built from the outputs."""
     if path.rebuild is only_value:
         return call_words.CONSTANT if constants[0] else call_words.ONE
-    kinds: dict[Any, Any] = {list: call_words.LIST, tuple: call_words.TUPLE}
-    return kinds.get(path.rebuild, call_words.OTHER)
+    kind_of: dict[Any, Any] = {list: call_words.LIST, tuple: call_words.TUPLE}
+    return kind_of.get(path.rebuild, call_words.OTHER)

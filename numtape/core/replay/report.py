@@ -105,15 +105,15 @@ class Paths(list[RecordedPath]):
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         for row, path in zip(table, self, strict=False):
             number, arguments, *counts, time = (
-                text.ljust(width) if at < 2 else text.rjust(width)
-                for at, (text, width) in enumerate(zip(row, widths, strict=True))
+                text.ljust(width) if column_index < 2 else text.rjust(width)
+                for column_index, (text, width) in enumerate(zip(row, widths, strict=True))
             )
             lines.append(" ".join((number, arguments, *counts, time)).rstrip())
             lines += _format_details(path)
         if len(self) > MAX_SHOWN:
             lines.append(f"... and {len(self) - MAX_SHOWN} more")
-        for reason, times in Counter(self.reasons).items():
-            suffix = f", for {times} kinds of arguments" if times > 1 else ""
+        for reason, count in Counter(self.reasons).items():
+            suffix = f", for {count} kinds of arguments" if count > 1 else ""
             lines.append(f"runs as Python: {reason}{suffix}")
         if self.unobserved:
             lines.append(f"runs as Python: {self.unobserved}")
@@ -134,8 +134,8 @@ def _format_details(path: RecordedPath) -> list[str]:
     ]
     lines = []
     for line, group in itertools.groupby(guard_lines):
-        times = len(list(group))
-        lines.append(line if times == 1 else f"{line}, {times} times")
+        count = len(list(group))
+        lines.append(line if count == 1 else f"{line}, {count} times")
     simple_values = [(n, v) for n, v in path.names if issubclass(type(v), int | float | str)]
     if simple_values:
         lines.append("   with " + ", ".join(f"{n} = {v!r}" for n, v in simple_values))
@@ -150,10 +150,13 @@ def _find_changing_guards(paths: list[RecordedPath]) -> list[str]:
     if len(paths) < MANY_VALUES or sum(path.hits for path in paths) >= len(paths):
         return []
     advice = []
-    sources = {(g.file, g.line): g.source for path in paths for g in path.guards}
+    sources = {(guard.file, guard.line): guard.source for path in paths for guard in path.guards}
     for (file, line), source in sources.items():
         first_values = (
-            next((g.value for g in path.guards if (g.file, g.line) == (file, line)), None)
+            next(
+                (guard.value for guard in path.guards if (guard.file, guard.line) == (file, line)),
+                None,
+            )
             for path in paths
         )
         values = {_format_value(value) for value in first_values if value is not None}

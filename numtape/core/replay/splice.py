@@ -22,16 +22,16 @@ class SplicedCall:
 
     Attributes:
       source: The log that has the rows.
-      to: The new numbers of the rows of ``source``.
+      new_rows: The new numbers of the rows of ``source``.
       call: The recorded call of the function.
       outputs: The same as in `derive.custom`.
     """
 
-    __slots__ = ("call", "outputs", "source", "to")
+    __slots__ = ("call", "new_rows", "outputs", "source")
 
-    def __init__(self, source: Log, to: Array, call: CustomCall) -> None:
-        self.source, self.to, self.call = source, to, call
-        self.outputs = [int(to[row]) for row in call.outputs]
+    def __init__(self, source: Log, new_rows: Array, call: CustomCall) -> None:
+        self.source, self.new_rows, self.call = source, new_rows, call
+        self.outputs = [int(new_rows[row]) for row in call.outputs]
 
     def adjoints(self, log: Log, seeds: list[Tensor]) -> list[int]:
         """Return the rows of the operands' adjoints; -1 where an operand has none."""
@@ -41,30 +41,30 @@ class SplicedCall:
                 "A gradient function read values when its call was recorded: a tape outside of the "
                 "recorded function cannot compute its gradient."
             )
-        to = self.to.copy()
-        to[segment.dependents(self.source)] = -1
+        new_rows = self.new_rows.copy()
+        new_rows[segment.dependents(self.source)] = -1
         for row, seed in zip(segment.upstream, seeds, strict=True):
-            to[row] = log.row_of(seed, None, "gradient")[0]
-        splice(self.source, log, to)
-        return [int(to[row]) if row >= 0 else -1 for row in segment.adjoint_rows]
+            new_rows[row] = log.row_of(seed, None, "gradient")[0]
+        splice(self.source, log, new_rows)
+        return [int(new_rows[row]) if row >= 0 else -1 for row in segment.adjoint_rows]
 
 
-def splice(source: Log, target: Log, to: Array) -> None:
+def splice(source: Log, target: Log, new_rows: Array) -> None:
     """Append the rows of ``source`` to ``target``. Rows with values keep them.
 
     Args:
       source: A log that does not change.
       target: This thread's current log.
-      to: int32 by row of ``source``: the row of ``target`` that stands for it, or -1. On return,
-        it holds the new number of every row.
+      new_rows: int32 by row of ``source``: the row of ``target`` that stands for it, or -1. On
+        return, it holds the new number of every row.
     """
-    outer, block = local.log, _local.__dict__.pop("block", None)
+    outer_log, block = local.log, _local.__dict__.pop("block", None)
     try:
         local.log = target.reentrant_log()  # the new rows follow the last row of the log
         block = block or _make_block()
-        _splice(source, target, to, block)
+        _splice(source, target, new_rows, block)
     finally:
-        local.log = outer
+        local.log = outer_log
         if block is not None:
             _local.block = block
 
@@ -75,28 +75,28 @@ def _make_block() -> Block:
     return block
 
 
-def _splice(source: Log, target: Log, to: Array, block: Block) -> None:
+def _splice(source: Log, target: Log, new_rows: Array, block: Block) -> None:
     target.reserve(source.n)
     target.reserve_operands(source.extra_n)
-    given_rows = {row for row in source.buffers if to[row] >= 0}
-    numbers = np.array([target.number(v) for v in source.variables] or [0], np.int32)
+    given_rows = {row for row in source.buffers if new_rows[row] >= 0}
+    numbers = np.array([target.number(variable) for variable in source.variables] or [0], np.int32)
     block.take("source", source.columns, extra=source.extra)
     block.take("log", target.columns, extra=target.extra)
-    block.bind(numbers=numbers, to=to)
+    block.bind(numbers=numbers, to=new_rows)
     words, slots = block.set, block.slots
     words[slots["count"]] = source.n
     words[slots["n"]], words[slots["extra_n"]] = target.n, target.extra_n
     specs = SPECS.specs
-    calls = [(link, call) for link, call in source.calls.items() if to[link] < 0]
+    calls = [(link, call) for link, call in source.calls.items() if new_rows[link] < 0]
     n, extra_n = target.n, target.extra_n
     try:
         end = block.call()
         for row, buffer in source.buffers.items():
             if row not in given_rows:
-                target.put(int(to[row]), buffer, specs[source.spec[row]])
+                target.put(int(new_rows[row]), buffer, specs[source.spec[row]])
         for link, call in calls:
-            target.calls[int(to[link])] = SplicedCall(source, to, call)
-        target.copy_lines(source, to)
+            target.calls[int(new_rows[link])] = SplicedCall(source, new_rows, call)
+        target.copy_lines(source, new_rows)
         target.extra_n = extra_n + source.extra_n
         target.n = end  # last: the rows exist from here on
     except BaseException:

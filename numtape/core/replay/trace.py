@@ -107,13 +107,13 @@ class CallDraws:
 
     def release_readers(self, element_reads: Sequence[ElementRead] = ()) -> None:
         """Return unused readers to their datasets, for the next caller."""
-        used = {
+        used_keys = {
             (id(x.source.dataset), x.source.number)
             for x in element_reads
             if type(x.source) is StartedReader
         }
         for key, (dataset, readers) in self.readers.items():
-            dataset._drop_leftovers([x for k, x in enumerate(readers) if (key, k) not in used])
+            dataset._drop_leftovers([x for k, x in enumerate(readers) if (key, k) not in used_keys])
         self.readers = {}
 
     def elements_read(self, element_reads: Sequence[ElementRead]) -> list[tuple[Reader, int]]:
@@ -137,7 +137,7 @@ class CallDraws:
 
     def number_after(self, k: int) -> int:
         """Return the number of the draw that follows the first ``k`` draws of this call."""
-        return self.base + sum(counted for _, counted, _ in self.drawn_arrays[:k])
+        return self.base + sum(is_counted for _, is_counted, _ in self.drawn_arrays[:k])
 
     def restart(self) -> None:
         """Start again at draw 0: the call has set the seed."""
@@ -160,9 +160,9 @@ class Trace(Log):
       created: Variables that the call created, by id.
       values: Variables that the call read, with the values that it read, by id.
       assigned: Variables that the call assigned, with the assigned values, by id.
-      opaque: Whether the derivative of a custom gradient function cannot be recorded.
+      lacks_derivatives: Whether the derivative of a custom gradient function cannot be recorded.
       upstream: Rows that stand for adjoints while a gradient function is recorded.
-      closed: Whether the call has ended. Reading values then leaves no guards.
+      has_ended: Whether the call has ended. Reading values then leaves no guards.
       handlers: The code of signal handlers.
       handler_assigned: Ids of variables that only signal handlers assigned. These assigns take
         effect even if the call is abandoned.
@@ -177,7 +177,6 @@ class Trace(Log):
     __slots__ = (
         "arguments",
         "assigned",
-        "closed",
         "created",
         "draw_rows",
         "draws",
@@ -186,9 +185,10 @@ class Trace(Log):
         "guards",
         "handler_assigned",
         "handlers",
+        "has_ended",
         "inputs",
+        "lacks_derivatives",
         "observer",
-        "opaque",
         "position",
         "random_state",
         "reader_counts",
@@ -213,8 +213,8 @@ class Trace(Log):
         self.created: dict[int, Variable] = {}
         self.values: dict[int, tuple[Variable, Tensor]] = {}
         self.assigned: dict[int, tuple[Variable, Tensor]] = {}
-        self.closed = False
-        self.opaque = False
+        self.has_ended = False
+        self.lacks_derivatives = False
         self.upstream: set[int] = set()
         self.handlers = signal_handlers()
         self.handler_assigned: set[int] = set()
@@ -228,7 +228,7 @@ class Trace(Log):
         self.reader_counts: dict[int, tuple[Any, int]] = {}
         self.started_readers: dict[int, StartedReader] = {}
 
-    def argument(self, array: Array, spec: Spec) -> Tensor:
+    def add_argument(self, array: Array, spec: Spec) -> Tensor:
         """Add an argument and return the tensor that stands for it."""
         self.reserve(1)
         row = self.leaf(array, spec)
@@ -245,7 +245,7 @@ class Trace(Log):
 
     def _is_input(self, array: Any) -> bool:
         observer = self.observer
-        return not (self.closed or observer.effects.frozen) and bool(
+        return not (self.has_ended or observer.effects.frozen) and bool(
             observer.effects.is_outside(array)
         )
 
@@ -273,7 +273,9 @@ class Trace(Log):
         """Return whether another thread changed a variable or random state that the call read."""
         if self.draws.base >= 0 and not self.reason and STATE.draws != self.draws.base:
             return True
-        if any(reader.taken != before for reader, _, before in self.elements_taken.values()):
+        if any(
+            reader.taken != count_before for reader, _, count_before in self.elements_taken.values()
+        ):
             return True
         return any(
             variable._value is not value
@@ -296,17 +298,17 @@ class Trace(Log):
             raise ValueRead
         if self.columns.state_view[row] != VALUE:
             executor().compute(self, [row], [], True)
-        if not self.closed and row not in self.guards:
+        if not self.has_ended and row not in self.guards:
             self.guards[row] = ValueGuard(row, bits_at(self, row), caller_location())
         return self.value(row, spec)
 
     def untracked_value(self, tensor: Tensor) -> Array:
         """Return a tensor's value for immediate computation, without a guard."""
-        was_closed, self.closed = self.closed, True
+        had_ended, self.has_ended = self.has_ended, True
         try:
             return tensor._array()
         finally:
-            self.closed = was_closed
+            self.has_ended = had_ended
 
     def call_untracked(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function in another thread, which is not observed. Return its result."""
@@ -319,7 +321,7 @@ class Trace(Log):
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that reads numtape's state, and guard its result."""
         observer = self.observer
-        if not (self.closed or observer.effects.frozen):
+        if not (self.has_ended or observer.effects.frozen):
             name = getattr(function, "__qualname__", repr(function))
             observer.reads.note_call(function, arguments, f"{name}()", None, None)
         return function(*arguments)
@@ -329,8 +331,8 @@ class Trace(Log):
         number = self.reader_counts.get(id(dataset), (dataset, 0))[1]
         self.reader_counts[id(dataset)] = dataset, number + 1
         reader = self.draws.reader(dataset, number)
-        self.started_readers[id(reader)] = start = StartedReader(dataset, number)
-        self.element_reads.append(ElementRead(start, -1, (), ()))
+        self.started_readers[id(reader)] = started_reader = StartedReader(dataset, number)
+        self.element_reads.append(ElementRead(started_reader, -1, (), ()))
         return reader
 
     def read_element(self, reader: Reader) -> list[Tensor] | None:
@@ -341,11 +343,11 @@ class Trace(Log):
         self._not_in_effects()
         _, number, _ = self.elements_taken.setdefault(id(reader), (reader, 0, reader.taken))
         observer, state = self.observer, (STATE.seed, STATE.draws)
-        active, observer.active = observer.active, False
+        was_following, observer.is_following = observer.is_following, False
         try:
             entry = reader.read_ahead(number)
         finally:
-            observer.active = active
+            observer.is_following = was_following
             if (STATE.seed, STATE.draws) != state and not self.reason:
                 self.random_state = STATE.seed, STATE.draws
         if entry.refused:
@@ -405,7 +407,7 @@ class Trace(Log):
             self.upstream = outer_upstream
         self.restore((assigned, position))
         del self.draw_rows[draw_count:]
-        self.opaque = True
+        self.lacks_derivatives = True
         return None
 
     def may_need_gradients(self) -> bool:
@@ -456,9 +458,9 @@ class Trace(Log):
     def clear_tensor_links(self) -> None:
         """Remove references between tensors: slices, masks and logits."""
         for tensor in self.tensors:
-            for tie in ("_sliced", "_keras_mask", "_keras_logits"):
-                if hasattr(tensor, tie):
-                    delattr(tensor, tie)
+            for slot in ("_sliced", "_keras_mask", "_keras_logits"):
+                if hasattr(tensor, slot):
+                    delattr(tensor, slot)
 
     def end(self) -> None:
         """Drop the tensors, which refer to this log, so that the log can be freed.
@@ -510,11 +512,13 @@ class Trace(Log):
         """Return the assigned variables and the number of draws, for `restore`."""
         return self.assigned, self.position
 
-    def restore(self, mark: tuple[dict[int, tuple[Variable, Tensor]], int]) -> None:
+    def restore(self, checkpoint: tuple[dict[int, tuple[Variable, Tensor]], int]) -> None:
         """Undo assigns and draws after a checkpoint, except assigns by signal handlers."""
         self.forget_reads(variable for variable, _ in self.assigned.values())
-        lasting = {key: self.assigned[key] for key in self.handler_assigned & self.assigned.keys()}
-        self.assigned, self.position = mark[0] | lasting, mark[1]
+        by_handlers = {
+            key: self.assigned[key] for key in self.handler_assigned & self.assigned.keys()
+        }
+        self.assigned, self.position = checkpoint[0] | by_handlers, checkpoint[1]
 
     def collect(self) -> bool:
         """Return False: rows of a trace are never removed."""

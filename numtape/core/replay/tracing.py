@@ -81,7 +81,7 @@ def trace_call(
     call = TracedCall(trace)
     caller = local.log
     try:
-        stand_ins = [trace.argument(leaf._stored_value(), leaf._spec) for leaf in leaves]
+        stand_ins = [trace.add_argument(leaf._stored_value(), leaf._spec) for leaf in leaves]
         local.log = trace
         trace.observer, observer.reads.inputs = observer, trace.inputs
         if not frozen:
@@ -117,9 +117,9 @@ def trace_call(
             call.discard_reason = observer.effects.discard_reason or next(
                 (f"changes {name}" for name in changed_names), ""
             )
-        if observer.lost_tracer:
+        if observer.has_lost_tracer:
             call.discard_reason = "changes Python's trace function"
-        call.outputs, call.rebuild = _outputs(trace, result)
+        call.outputs, call.rebuild = _make_outputs(trace, result)
         local.log = caller  # before assigned values are read, because a signal handler may assign
         created = {
             key: (variable, variable._value)
@@ -131,10 +131,12 @@ def trace_call(
             for variable, value in (created | trace.assigned).values()
         ]
         call.handler_assigned = [
-            pair for pair in call.assigned if id(pair[0]) in trace.handler_assigned
+            assignment
+            for assignment in call.assigned
+            if id(assignment[0]) in trace.handler_assigned
         ]
         trace.assigned = {}  # leaked tensors must not include these values
-        if trace.opaque and caller.tapes and caller.is_recorded():
+        if trace.lacks_derivatives and caller.tapes and caller.is_recorded():
             trace.refuse("one of its gradient functions reads values, assigns or draws")
         trace.clear_tensor_links()
         drop_ended_losses(trace, is_kept=True)
@@ -163,7 +165,7 @@ def trace_call(
         raise
     finally:
         local.log = caller  # first, and without a call, because interrupts occur at calls
-        trace.closed = True
+        trace.has_ended = True
         observer.stop()  # an interrupt may have occurred before the block ended
         trace.invalidate_reads()
     tapes = _find_after_collection(lambda: _live_tapes(trace))
@@ -181,18 +183,21 @@ def assign_from_handlers(
     trace: Trace, assignments: list[tuple[Variable, int]], leaves: Sequence[Tensor]
 ) -> None:
     """Assign what signal handlers assigned during a call that comes to nothing."""
-    changed, rows = [variable for variable, _ in assignments], [row for _, row in assignments]
+    changed_variables, rows = (
+        [variable for variable, _ in assignments],
+        [row for _, row in assignments],
+    )
     executor().compute(trace, rows, [], True)
     values = [of_array(trace.stored_value(row, v._spec), v._spec) for v, row in assignments]
-    expected = [trace.values[id(v)] for v in changed if id(v) in trace.values]
+    expected = [trace.values[id(v)] for v in changed_variables if id(v) in trace.values]
     recording = None
     for _ in range(RETRIES):
         with variables._update_lock:
-            if set_values(changed, values, expected=expected):
+            if set_values(changed_variables, values, expected=expected):
                 return
         # Other code assigned meanwhile: compute again from the present values.
         recording = recording or Recording(trace, [], assignments, False)
-        expected = [(variable, variable._value) for variable in changed]
+        expected = [(variable, variable._value) for variable in changed_variables]
         result = recording.run(leaves, CallDraws())
         if isinstance(result, FailedGuard):
             return
@@ -233,8 +238,8 @@ def undo_on_error() -> Iterator[Journal]:
     """Restore variables and random state if the block raises."""
     log: Any = local.log
     trace = log if isinstance(log, Trace) else None
-    outer, state = local.journal, (STATE.draws, STATE.seed)
-    mark = None if trace is None else trace.checkpoint()
+    outer_journal, state = local.journal, (STATE.draws, STATE.seed)
+    checkpoint = None if trace is None else trace.checkpoint()
     journal: Journal = _CallJournal(signal_handlers() if trace is None else trace.handlers)
     try:
         local.journal = journal
@@ -242,15 +247,15 @@ def undo_on_error() -> Iterator[Journal]:
     except BaseException:
         undo(journal)
         STATE.draws, STATE.seed = state
-        if trace is not None and mark is not None:
-            trace.restore(mark)
+        if trace is not None and checkpoint is not None:
+            trace.restore(checkpoint)
         raise
     else:
         for key, change in journal.items():
-            if outer is not None:
-                outer.setdefault(key, change)
+            if outer_journal is not None:
+                outer_journal.setdefault(key, change)
     finally:
-        local.journal = outer
+        local.journal = outer_journal
 
 
 def undo(journal: Journal) -> None:
@@ -259,19 +264,19 @@ def undo(journal: Journal) -> None:
     set_values([variable for variable, _ in changes], [value for _, value in changes])
 
 
-def _outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
+def _make_outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[list[Any]], Any]]:
     """Return the leaves of a call's result, and a function that rebuilds the result."""
     if type(result) is Tensor:
-        return [_output(trace, result)], only_value
+        return [_make_output(trace, result)], only_value
     leaves, rebuild = flatten_with(result, True)
     if len(leaves) == 1 and leaves[0] is result:
         rebuild = only_value
     elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
         rebuild = type(result)
-    return [_output(trace, leaf) for leaf in leaves], rebuild
+    return [_make_output(trace, leaf) for leaf in leaves], rebuild
 
 
-def _output(trace: Trace, leaf: Any) -> Output:
+def _make_output(trace: Trace, leaf: Any) -> Output:
     value = as_output(leaf)
     if type(value) is Tensor and value._home is trace:
         return Output(value._row, value._spec, None)
@@ -302,25 +307,27 @@ def as_output(leaf: Any) -> Any:
 
 def splice_trace(trace: Trace, log: Log, leaves: Sequence[Tensor]) -> np.ndarray[Any, Any]:
     """Append a trace to the caller's log, connected to its tensors. Return the new row numbers."""
-    to = np.full(trace.n, -1, np.int32)
+    new_rows = np.full(trace.n, -1, np.int32)
     log.reserve(trace.n)
     for row in np.flatnonzero(trace.columns.code[: trace.n] == READ_CODE).tolist():
         variable = trace.variables[trace.b[row]]
         if id(variable) not in trace.created:  # variables have their values from before the call
-            to[row] = variable._read_in(log)
+            new_rows[row] = variable._read_in(log)
     for row, leaf in zip(trace.arguments, leaves, strict=True):
-        to[row] = log.row_of(leaf, None, "function")[0]
+        new_rows[row] = log.row_of(leaf, None, "function")[0]
     for row, tensor in trace._leaf_rows.values():
-        to[row] = log.row_of(tensor, None, "function")[0]
-    splice(trace, log, to)
-    return to
+        new_rows[row] = log.row_of(tensor, None, "function")[0]
+    splice(trace, log, new_rows)
+    return new_rows
 
 
-def output_values(call: TracedCall, log: Log, to: np.ndarray[Any, Any] | None) -> list[Tensor]:
+def output_values(
+    call: TracedCall, log: Log, new_rows: np.ndarray[Any, Any] | None
+) -> list[Tensor]:
     """Return outputs and assigned values as tensors: computed, or rows where a tape records."""
     trace, specs = call.trace, SPECS.specs
-    if to is not None:
-        return [log.tensor(int(to[row]), specs[trace.spec[row]]) for row in call.rows]
+    if new_rows is not None:
+        return [log.tensor(int(new_rows[row]), specs[trace.spec[row]]) for row in call.rows]
     if call.rows:
         executor().compute(trace, call.rows, [], True)
     values = []
@@ -345,15 +352,17 @@ def find_leaked(trace: Trace) -> list[Tensor]:
     return _find_after_collection(find_reachable)
 
 
-def rehome(tensors: list[Tensor], trace: Trace, log: Log, to: np.ndarray[Any, Any] | None) -> None:
+def rehome(
+    tensors: list[Tensor], trace: Trace, log: Log, new_rows: np.ndarray[Any, Any] | None
+) -> None:
     """Move tensors that outlive their trace to the caller's log, or to stored values."""
-    if to is None:
+    if new_rows is None:
         executor().compute(trace, [tensor._row for tensor in tensors], [], True)
     for tensor in tensors:
-        if to is None:
+        if new_rows is None:
             tensor._home = trace.stored_value(tensor._row, tensor._spec)
         else:
-            tensor._row = int(to[tensor._row])
+            tensor._row = int(new_rows[tensor._row])
             tensor._home = log
             log.tensors.append(tensor)
 

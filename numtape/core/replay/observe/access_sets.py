@@ -165,13 +165,13 @@ class AccessSets:
         accesses = entry[1]
         identity, all_keys = key_identity(key), key_identity(ALL_KEYS)
         accesses.setdefault(identity, set()).add(is_write)
-        relevant = (
+        overlapping = (
             [*accesses.values()]
             if identity == all_keys
             else (accesses[identity], accesses.get(all_keys, set()))
         )
-        opposite = not is_write
-        return any(opposite in access for access in relevant)
+        opposite_kind = not is_write
+        return any(opposite_kind in access for access in overlapping)
 
 
 def _weak_reference(value: Any) -> Callable[[], Any]:

@@ -76,7 +76,7 @@ def call_numpy(
                 # NumPy calls the methods of the objects.
                 follower.effects.refuse("it computes with an array of objects", frame)
     if not may_run_python:
-        follower.observer.muted = follower  # NumPy's own Python code
+        follower.observer.muted_follower = follower  # NumPy's own Python code
     await_result(follower, arrays, not may_run_python)
     if id(function) not in MAY_RETURN_ARGUMENT:
         await_written(follower, values)
@@ -84,16 +84,18 @@ def call_numpy(
 
 def await_written(follower: Follower, args: Iterable[Any]) -> None:
     """Await the result of a NumPy function. If it is one of its arguments, it was written to."""
-    previous: Any = follower.on_result
+    finish_previous: Any = follower.on_result
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        previous(follower, frame, next_instruction)  # first, because it counts references
+        finish_previous(follower, frame, next_instruction)  # first, because it counts references
         if next_instruction is not None:
             value = follower.peek(next_instruction, 0)
             for x in value if is_a(value, tuple) else (value,):
-                if is_a(x, np.ndarray) and any(x is one for one in (*args, *nested_values(args))):
+                if is_a(x, np.ndarray) and any(
+                    x is argument for argument in (*args, *nested_values(args))
+                ):
                     follower.writes.note_mutation(
                         x, f"writes to {follower.reads.name_of(x)}", frame
                     )

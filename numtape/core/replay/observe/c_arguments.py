@@ -159,12 +159,10 @@ def examine(
 
 def note_class_name(follower: Follower, frame: types.FrameType, value: Any) -> None:
     """Note that an object is formatted as text, which may include the name of its class."""
-    for kind in (type(value), value):
-        if is_a(kind, type) and is_python_class(kind):
+    for cls in (type(value), value):
+        if is_a(cls, type) and is_python_class(cls):
             for name in ("__name__", "__qualname__", "__module__"):
-                follower.reads.note_attribute(
-                    kind, name, getattr(kind, name, MISSING), False, frame
-                )
+                follower.reads.note_attribute(cls, name, getattr(cls, name, MISSING), False, frame)
 
 
 def has_python_lookup(key: Any) -> bool:
@@ -305,18 +303,18 @@ def await_result(
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        examined = arrays
+        read_arrays = arrays
         if next_instruction is not None:
             is_unshared = follower.is_unshared(next_instruction)
             value = follower.peek(next_instruction, 0)
             if may_be_view and is_a(value, np.ndarray) and arrays:
-                memory = memory_owner(value)
-                viewed = [key for key, x in arrays.items() if memory_owner(x) is memory]
-                if len(viewed) == 1:
-                    examined = {key: x for key, x in arrays.items() if key != viewed[0]}
+                owner = memory_owner(value)
+                viewed_keys = [key for key, x in arrays.items() if memory_owner(x) is owner]
+                if len(viewed_keys) == 1:
+                    read_arrays = {key: x for key, x in arrays.items() if key != viewed_keys[0]}
             if is_new and is_unshared and not is_python_class(type(value)):
                 follower.effects.note_result(value, frame)
-        for x in examined.values():
+        for x in read_arrays.values():
             follower.reads.note_elements(x, frame)
 
     follower.on_result = finish

@@ -177,38 +177,38 @@ def _next(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> 
 def _flatten_classes(classes: Any) -> Iterator[Any]:
     """Yield the classes in an argument of `isinstance`: a class, or a tuple or union of classes."""
     if is_a(classes, tuple | types.UnionType):
-        for kind in classes if is_a(classes, tuple) else classes.__args__:
-            yield from _flatten_classes(kind)
+        for cls in classes if is_a(classes, tuple) else classes.__args__:
+            yield from _flatten_classes(cls)
     else:
         yield classes
 
 
 def _is_subclass(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
-    for kind in _flatten_classes(args):
-        follower.reads.note_class(kind, frame)
+    for cls in _flatten_classes(args):
+        follower.reads.note_class(cls, frame)
 
 
 def _is_instance(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     note_type(follower, frame, args[0])
-    for kind in _flatten_classes(args[1:]):
-        follower.reads.note_class(kind, frame)
+    for cls in _flatten_classes(args[1:]):
+        follower.reads.note_class(cls, frame)
 
 
 def _build_class(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note a ``class`` statement, in which the bases take part."""
-    for kind in args[1:]:
-        follower.reads.note_class(kind, frame)
+    for cls in args[1:]:
+        follower.reads.note_class(cls, frame)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is None:
             return
-        kind = follower.peek(next_instruction, 0)
-        if is_a(kind, type):
-            c_arguments.note_class_body(follower, kind, frame)
-            if not is_python_class(type(kind)):
-                follower.effects.note_created(kind)
+        cls = follower.peek(next_instruction, 0)
+        if is_a(cls, type):
+            c_arguments.note_class_body(follower, cls, frame)
+            if not is_python_class(type(cls)):
+                follower.effects.note_created(cls)
 
     follower.on_result = finish
 
@@ -244,10 +244,10 @@ def _await_own_result(follower: Follower, frame: types.FrameType, args: tuple[An
 
 
 def _note_answer_of(function: Callable[..., Any]) -> Callable[..., None]:
-    def ask(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
+    def note_answer(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
         follower.reads.note_call(function, args, qualified_name(function), None, frame)
 
-    return ask
+    return note_answer
 
 
 SPECIAL: dict[Any, Callable[[Follower, Any, tuple[Any, ...]], None]] = {
@@ -370,10 +370,12 @@ def call_method(
     if name == "__getitem__" and len(args) == 1:
         get_item(follower, frame, (receiver, *args))
         return
-    container = next((c for c in PURE_METHODS if is_a(receiver, c)), None)
-    if container is not None or is_a(receiver, VIEWS):
+    container_type = next(
+        (candidate for candidate in PURE_METHODS if is_a(receiver, candidate)), None
+    )
+    if container_type is not None or is_a(receiver, VIEWS):
         _call_container_method(
-            follower, frame, receiver, container or set, name, values, is_discarded
+            follower, frame, receiver, container_type or set, name, values, is_discarded
         )
         return
     if is_a(receiver, (*ITERATORS, types.GeneratorType)):
@@ -440,7 +442,7 @@ def _call_container_method(
             for x in (*args, *nested_values(args))
             if x is not None
         ):
-            follower.observer.muted = follower  # NumPy's own Python code
+            follower.observer.muted_follower = follower  # NumPy's own Python code
         await_result(follower, arrays)
         if cls is np.ndarray and name not in MAY_RETURN_RECEIVER:
             await_written(follower, (receiver, *args))

@@ -23,8 +23,8 @@ class FrameObserver(Protocol):
     reads: ReadSet
     writes: WriteSet
     handlers: InstructionHandlers
-    muted: Follower | None
-    active: bool
+    muted_follower: Follower | None
+    is_following: bool
 
     def note_conversion(self, value: Any, follower: Follower, frame: types.FrameType) -> None:
         """Note a result that a Python special method returns to an instruction or to C code."""
@@ -115,7 +115,7 @@ class Follower:
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Handle an event, as described for `sys.settrace`."""
         observer = self.observer
-        if observer.active:
+        if observer.is_following:
             try:
                 self._follow(frame, event, arg)
             except (RecursionError, MemoryError):
@@ -130,8 +130,8 @@ class Follower:
     def _follow(self, frame: types.FrameType, event: str, arg: Any) -> None:
         observer = self.observer
         if event in ("opcode", "exception"):  # the call of the last instruction has ended
-            if observer.muted is self:
-                observer.muted = None
+            if observer.muted_follower is self:
+                observer.muted_follower = None
             if self.effects.library_printing is self:
                 self.effects.library_printing = None
             if self.effects.printing_follower is self:

@@ -93,7 +93,7 @@ def _is_layout_expected() -> bool:
     first, second = object(), object()
 
     def probe(x: Any, y: Any) -> bool:
-        frame, inner = sys._getframe(), first
+        frame, captured = sys._getframe(), first
         address = slots_address(frame)
         addresses = [word_at(address + WORD * k) for k in range(2)]
         free_index = slot_count(frame.f_code) - 1
@@ -103,7 +103,7 @@ def _is_layout_expected() -> bool:
         return (
             addresses == [id(x), id(y)]
             and function is probe
-            and inner is first
+            and captured is first
             and type(cell) is types.CellType
         )
 

@@ -124,8 +124,8 @@ def _has_versions() -> bool:
         pass
 
     versions = []
-    for change in (False, False, True, False):
-        if change:
+    for changes_base in (False, False, True, False):
+        if changes_base:
             Base.one = 2
         assert Derived.one
         versions.append(word_at(id(Derived) + _VERSION_OFFSET) & 0xFFFFFFFF)
@@ -240,12 +240,12 @@ class Guards:
 
     def _append(self, guard: StateGuard, rows: list[tuple[int, ...]], key: tuple[Any, ...]) -> None:
         """Add a guard with its rows and key, all in one step."""
-        numbers, guards, marks = [len(self.guards)] * len(rows), [guard], {key}
+        numbers, guards, keys = [len(self.guards)] * len(rows), [guard], {key}
         # atomic: see core.values.intern_table
         self._rows += rows
         self._guard_of_row += numbers
         self.guards += guards
-        self._keys |= marks
+        self._keys |= keys
         # end atomic
 
     def _reference(self, value: Any) -> Callable[[], Any]:

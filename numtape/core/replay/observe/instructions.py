@@ -106,19 +106,19 @@ def _match_abstract_class(
 
 def _match_class(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     value = follower.peek(instruction, 2)
-    kind = follower.peek(instruction, 1)
+    cls = follower.peek(instruction, 1)
     names = follower.peek(instruction, 0)
     count = instruction.arg or 0
     c_arguments.note_type(follower, frame, value)
-    follower.reads.note_class(kind, frame)
+    follower.reads.note_class(cls, frame)
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        positional = getattr(kind, "__match_args__", ())
-        if is_a(kind, type):
-            follower.reads.note_class_attribute(kind, "__match_args__", "__match_args__", frame)
-        if not is_a(value, kind) and (
+        positional_names = getattr(cls, "__match_args__", ())
+        if is_a(cls, type):
+            follower.reads.note_class_attribute(cls, "__match_args__", "__match_args__", frame)
+        if not is_a(value, cls) and (
             next_instruction is None or follower.peek(next_instruction, 0) is None
         ):
             if follower.ran_python:  # a Python function may have answered the check
@@ -133,10 +133,10 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
         if found_by_python and follower.ran_python:
             follower.effects.refuse("it matches attributes that Python functions compute", frame)
             return
-        for name in (*positional[:count], *names):
-            static = class_attribute(type(value), name)
-            runs_python = is_a(static, property) or hasattr(type(static), "__set__")
-            runs_python = runs_python and not is_a(static, types.MemberDescriptorType)
+        for name in (*positional_names[:count], *names):
+            class_value = class_attribute(type(value), name)
+            runs_python = is_a(class_value, property) or hasattr(type(class_value), "__set__")
+            runs_python = runs_python and not is_a(class_value, types.MemberDescriptorType)
             attribute = MISSING if runs_python else getattr(value, name, MISSING)
             follower.reads.note_attribute(value, name, attribute, runs_python, frame)
 
@@ -182,11 +182,15 @@ def _operate_unary(follower: Follower, frame: types.FrameType, instruction: Inst
 
 def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note a value that a generator yields, which C code may examine."""
-    value, above = follower.peek(instruction, 0), frame.f_back
-    caller = getattr(above, "f_trace", None)
-    if is_constant(value) or type(caller) is not Follower or caller.instruction is None:
+    value, caller_frame = follower.peek(instruction, 0), frame.f_back
+    caller_follower = getattr(caller_frame, "f_trace", None)
+    if (
+        is_constant(value)
+        or type(caller_follower) is not Follower
+        or caller_follower.instruction is None
+    ):
         return
-    if "CALL" in caller.instruction.name:
+    if "CALL" in caller_follower.instruction.name:
         for x in c_arguments.examine(follower, frame, value, "what asks a generator").values():
             follower.reads.note_elements(x, frame)
 
@@ -222,29 +226,29 @@ def _set_keywords(follower: Follower, frame: types.FrameType, instruction: Instr
 
 
 def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    names = follower.keywords
+    keyword_names = follower.keywords
     follower.keywords = ()
     offset = 0
     if instruction.name == "CALL_KW":
-        names, offset = follower.peek(instruction, 0), 1
+        keyword_names, offset = follower.peek(instruction, 0), 1
     count = instruction.arg or 0
     args = [follower.peek(instruction, offset + k) for k in reversed(range(count))]
-    first = follower.peek(instruction, offset + count + 1)
-    second = follower.peek(instruction, offset + count)
+    lower = follower.peek(instruction, offset + count + 1)
+    upper = follower.peek(instruction, offset + count)
     if _NULL_BELOW:
-        if first is NULL:
-            function = second
+        if lower is NULL:
+            function = upper
         else:
-            function = first
-            args.insert(0, second)
+            function = lower
+            args.insert(0, upper)
     else:
-        function = first
-        if second is not NULL:
-            args.insert(0, second)
+        function = lower
+        if upper is not NULL:
+            args.insert(0, upper)
     kwargs: dict[str, Any] = {}
-    if names:
-        kwargs = dict(zip(names, args[len(args) - len(names) :], strict=True))
-        del args[len(args) - len(names) :]
+    if keyword_names:
+        kwargs = dict(zip(keyword_names, args[len(args) - len(keyword_names) :], strict=True))
+        del args[len(args) - len(keyword_names) :]
     c_functions.call(follower, frame, function, tuple(args), kwargs, instruction.is_discarded)
 
 

@@ -73,19 +73,23 @@ def _import(follower: Follower, frame: types.FrameType, instruction: Instruction
         package = frame.f_globals.get("__package__") or ""
         name = resolve_name("." * level + name, package)
     builtin_names = frame.f_builtins
-    hook = builtin_names.get("__import__", MISSING)
-    follower.reads.note_read(reads.ENTRY, builtin_names, "__import__", hook, "__import__", frame)
+    import_function = builtin_names.get("__import__", MISSING)
+    follower.reads.note_read(
+        reads.ENTRY, builtin_names, "__import__", import_function, "__import__", frame
+    )
     if name not in sys.modules:
-        follower.observer.muted = follower  # the module's code runs only once
+        follower.observer.muted_follower = follower  # the module's code runs only once
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         module = sys.modules.get(name, MISSING)
         follower.reads.note_read(reads.ENTRY, sys.modules, name, module, f"import {name}", frame)
-        top = name.partition(".")[0]
-        module = sys.modules.get(top, MISSING)
-        follower.reads.note_read(reads.ENTRY, sys.modules, top, module, f"import {top}", frame)
+        top_package = name.partition(".")[0]
+        module = sys.modules.get(top_package, MISSING)
+        follower.reads.note_read(
+            reads.ENTRY, sys.modules, top_package, module, f"import {top_package}", frame
+        )
 
     follower.on_result = finish
 
@@ -114,23 +118,23 @@ def _load_attribute(follower: Follower, frame: types.FrameType, instruction: Ins
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
-        entered = follower.ran_python
+        ran_python = follower.ran_python
         if next_instruction is None:
-            follower.reads.note_attribute(owner, name, MISSING, entered, frame)
+            follower.reads.note_attribute(owner, name, MISSING, ran_python, frame)
             return
         if not is_method_call:
             follower.reads.note_attribute(
-                owner, name, follower.peek(next_instruction, 0), entered, frame
+                owner, name, follower.peek(next_instruction, 0), ran_python, frame
             )
             return
-        first, second = follower.peek(next_instruction, 1), follower.peek(next_instruction, 0)
-        if first is NULL or second is NULL:
-            value = second if first is NULL else first
-            follower.reads.note_attribute(owner, name, value, entered, frame)
-        elif entered:
-            follower.reads.note_attribute(owner, name, first, entered, frame)
+        lower, upper = follower.peek(next_instruction, 1), follower.peek(next_instruction, 0)
+        if lower is NULL or upper is NULL:
+            value = upper if lower is NULL else lower
+            follower.reads.note_attribute(owner, name, value, ran_python, frame)
+        elif ran_python:
+            follower.reads.note_attribute(owner, name, lower, ran_python, frame)
         else:
-            follower.reads.note_method(owner, name, first, frame)
+            follower.reads.note_method(owner, name, lower, frame)
 
     follower.on_result = finish
 
@@ -189,9 +193,9 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
         c_arguments.note_hashing(follower, frame, (follower.peek(instruction, 0),))
     if follower.effects.is_own(holder):
         return
-    deletes = f"it deletes a part of {follower.reads.name_of(holder)}"
+    reason = f"it deletes a part of {follower.reads.name_of(holder)}"
     if _is_present(follower, instruction, holder):
-        follower.effects.refuse(deletes, frame)
+        follower.effects.refuse(reason, frame)
         return
 
     def finish(
@@ -199,7 +203,7 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
     ) -> None:
         if next_instruction is not None:  # the deletion cannot be repeated
             follower.effects.forbid_restart()
-            follower.effects.refuse(deletes, frame)
+            follower.effects.refuse(reason, frame)
         elif instruction.name == "DELETE_ATTR":
             follower.reads.note_attribute(
                 holder, instruction.value, MISSING, follower.ran_python, frame
@@ -256,14 +260,14 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
     if is_a(key, Tensor | np.integer):
         key = int(key)
     arrays = c_arguments.examine(follower, frame, key, "an index")
-    lookup = class_attribute(cls, "__getitem__")
-    is_python = is_a(lookup, types.FunctionType)  # a method written in Python
+    getitem_method = class_attribute(cls, "__getitem__")
+    is_python = is_a(getitem_method, types.FunctionType)  # a method written in Python
     # Python functions decide which item the key selects. Their reads alone are not sufficient, and
     # guards do not call them.
     is_python_lookup = type(key) is not slice and c_arguments.has_python_lookup(key)
-    stored = MISSING
+    stored_value = MISSING
     if is_a(holder, dict) and not is_python and not is_python_lookup:
-        stored = dict.get(holder, key, MISSING)  # the entry before a __missing__ adds one
+        stored_value = dict.get(holder, key, MISSING)  # the entry before a __missing__ adds one
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -271,8 +275,8 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         ran_getitem = is_python or (
             follower.ran_python
             and is_python_class(cls)
-            and not is_a(lookup, c_arguments.C_FUNCTION_TYPES)
-            and lookup is not MISSING
+            and not is_a(getitem_method, c_arguments.C_FUNCTION_TYPES)
+            and getitem_method is not MISSING
         )
         is_unshared = next_instruction is not None and follower.is_unshared(next_instruction)
         value = MISSING if next_instruction is None else follower.peek(next_instruction, 0)
@@ -309,13 +313,16 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
                 follower.effects.refuse(f"it reads an item of a {cls.__name__}", frame)
             return
         if is_a(holder, dict) and hasattr(cls, "__missing__"):
-            missing = class_attribute(cls, "__missing__")
-            if is_python_class(cls) and not is_a(missing, types.FunctionType):
-                if stored is MISSING and type(missing) is not types.MethodDescriptorType:
+            missing_method = class_attribute(cls, "__missing__")
+            if is_python_class(cls) and not is_a(missing_method, types.FunctionType):
+                if (
+                    stored_value is MISSING
+                    and type(missing_method) is not types.MethodDescriptorType
+                ):
                     follower.effects.refuse(
                         f"a __missing__ written in C computes an item of a {cls.__name__}", frame
                     )
-            follower.reads.note_read(reads.ENTRY, holder, key, stored, label, frame)
+            follower.reads.note_read(reads.ENTRY, holder, key, stored_value, label, frame)
             return
         if not is_a(holder, c_arguments.INDEXED_TYPES):
             follower.effects.refuse(f"it reads an item of a {cls.__name__}", frame)

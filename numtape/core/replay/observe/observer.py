@@ -64,11 +64,11 @@ class Observer:
       reads: Its reads.
       writes: Its writes.
       executed_code: The code that ran.
-      active: Whether frames are followed now.
-      muted: The follower of a frame that has called code whose own reads do not matter.
-      importing: The frame of an import, whose code runs only once, or of a callback of the garbage
-        collector.
-      lost_tracer: Whether the program replaced Python's trace function.
+      is_following: Whether frames are followed now.
+      muted_follower: The follower of a frame that has called code whose own reads do not matter.
+      import_frame: The frame of an import, whose code runs only once, or of a callback of the
+        garbage collector.
+      has_lost_tracer: Whether the program replaced Python's trace function.
     """
 
     def __init__(self, instructions: InstructionHandlers, frozen: bool = False) -> None:
@@ -77,10 +77,10 @@ class Observer:
         self.writes = WriteSet(self.effects, self.reads)
         self.executed_code: set[types.CodeType] = set()
         self.handlers = instructions
-        self.muted: Follower | None = None
-        self.importing: types.FrameType | None = None
-        self.lost_tracer = False
-        self.active = False
+        self.muted_follower: Follower | None = None
+        self.import_frame: types.FrameType | None = None
+        self.has_lost_tracer = False
+        self.is_following = False
         # One object while Python may call it: when Python creates a frame for the call, a
         # collection may run a finalizer, for which Python calls it as well.
         self._tracer: Any = self._on_call
@@ -91,14 +91,14 @@ class Observer:
     def __enter__(self) -> Observer:
         self._previous_tracer = sys.gettrace()
         if not self.effects.reason and not unsupported_reason():
-            self.active = True
+            self.is_following = True
             self._signal_handlers, self._gc_callbacks = signal_handlers(), gc_callbacks()
             sys.settrace(self._tracer)
         return self
 
     def __exit__(self, *_: object) -> None:
         # Whether the program, or an interrupt in the trace function, replaced the trace function.
-        self.lost_tracer = self.active and sys.gettrace() is not self._tracer
+        self.has_lost_tracer = self.is_following and sys.gettrace() is not self._tracer
         self.stop()
 
     def note_start(self, function: Any) -> None:
@@ -127,7 +127,7 @@ class Observer:
 
     def stop(self) -> None:
         """Restore the previous trace function."""
-        self.active = False
+        self.is_following = False
         if sys.gettrace() is self._tracer:
             sys.settrace(self._previous_tracer)
 
@@ -145,7 +145,7 @@ class Observer:
         self.effects.clear()
         self.reads.clear()
         self.writes.clear()
-        self.muted = self.importing = self._tracer = None
+        self.muted_follower = self.import_frame = self._tracer = None
 
     def release(self) -> None:
         """Stop observing and drop all references to objects of the call, including its inputs."""
@@ -183,8 +183,8 @@ class Observer:
             (id(read.holder), key_identity(read.key)) for read in self.reads.by_key.values()
         }
         for holder, key, name in self.writes.entries:
-            read_first = (id(holder), key_identity(key)) in read_keys
-            if (name if key is None else key) in may_read and not read_first:
+            is_read = (id(holder), key_identity(key)) in read_keys
+            if (name if key is None else key) in may_read and not is_read:
                 self.effects.discard_reason = f"changes {name}"
                 return
 
@@ -210,7 +210,7 @@ class Observer:
             other_tracer = self._previous_tracer(frame, event, arg)
             sys.settrace(self._tracer)  # some tracers install themselves again
         follower = None
-        if self.active and self.muted is None and self.importing is None:
+        if self.is_following and self.muted_follower is None and self.import_frame is None:
             try:
                 follower = self._enter_frame(frame)
             except (RecursionError, MemoryError):
@@ -233,28 +233,32 @@ class Observer:
         code = frame.f_code
         if is_trusted(code):
             return None
-        above = frame.f_back
+        caller_frame = frame.f_back
         # Called by numtape itself, or by a part of it that is followed.
-        is_below_numtape = above is not None and (
-            type(above.f_trace) is not Follower or above.f_code.co_filename.startswith(PACKAGE)
+        is_below_numtape = caller_frame is not None and (
+            type(caller_frame.f_trace) is not Follower
+            or caller_frame.f_code.co_filename.startswith(PACKAGE)
         )
         if code.co_filename in _DEBUGGERS:  # debuggers ask the calling frames for lines
             self.effects.refuse("it enters a debugger", frame)
-            while above is not None:
-                if type(above.f_trace) is Follower:
-                    above.f_trace_opcodes, above.f_trace = False, above.f_trace.other_tracer
-                above = above.f_back
+            while caller_frame is not None:
+                if type(caller_frame.f_trace) is Follower:
+                    caller_frame.f_trace_opcodes, caller_frame.f_trace = (
+                        False,
+                        caller_frame.f_trace.other_tracer,
+                    )
+                caller_frame = caller_frame.f_back
             return None
         if is_below_numtape and (is_library_file(code.co_filename) or is_generated_code(frame)):
             if code.co_filename.startswith("<frozen importlib"):
-                self.importing = frame
+                self.import_frame = frame
                 return self._follow_import  # it may run the program, but not the function
             return None
-        while above is not None:
-            if type(above.f_trace) is Follower:
-                above.f_trace.ran_python = True
+        while caller_frame is not None:
+            if type(caller_frame.f_trace) is Follower:
+                caller_frame.f_trace.ran_python = True
                 break
-            above = above.f_back
+            caller_frame = caller_frame.f_back
         if code.co_flags & _GENERATOR_FLAGS:
             generator = self.effects.generators.get(id(frame), NULL)
             if generator is NULL:
@@ -268,11 +272,11 @@ class Observer:
                 self._suspend_printing(generator[1], frame)
                 return generator[1]
         if code in self._gc_callbacks and (
-            above is None
-            or type(above.f_trace) is not Follower
-            or above.f_trace.called_code is not code
+            caller_frame is None
+            or type(caller_frame.f_trace) is not Follower
+            or caller_frame.f_trace.called_code is not code
         ):
-            self.importing = frame  # until it returns
+            self.import_frame = frame  # until it returns
             return self._follow_import
         if code in self._signal_handlers:
             self.effects.discard_reason = "is interrupted by a signal handler"
@@ -288,17 +292,21 @@ class Observer:
                 frame,
                 follower,
             )  # kept, so that its id is not reused
-        follower.called_by_c = _is_called_by_c(code, above)
+        follower.called_by_c = _is_called_by_c(code, caller_frame)
         function = function_of(frame)
         if type(function) is types.FunctionType and not self.effects.is_own(function):
             self.reads.note_function(function, frame)
         self._note_own_slots(frame, code, follower)
-        if above is not None and code.co_name == "__init__" and code.co_argcount:
-            first = follower.slot(0)
-            first = cell_contents(first) if type(first) is types.CellType else first
-            caller: Any = above.f_trace
-            if type(first) is caller.called_class:
-                self.effects.note_created(first)
+        if caller_frame is not None and code.co_name == "__init__" and code.co_argcount:
+            first_argument = follower.slot(0)
+            first_argument = (
+                cell_contents(first_argument)
+                if type(first_argument) is types.CellType
+                else first_argument
+            )
+            caller: Any = caller_frame.f_trace
+            if type(first_argument) is caller.called_class:
+                self.effects.note_created(first_argument)
         return follower
 
     def _suspend_printing(self, follower: Follower, frame: types.FrameType) -> None:
@@ -311,8 +319,8 @@ class Observer:
 
     def _follow_import(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Follow an import by numtape, or a callback of the collector, until it returns."""
-        if event == "return" and frame is self.importing:
-            self.importing = None
+        if event == "return" and frame is self.import_frame:
+            self.import_frame = None
         return self._follow_import
 
     def _note_own_slots(
@@ -322,17 +330,17 @@ class Observer:
         count = code.co_argcount + code.co_kwonlyargcount
         variadic_count = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
         slots = [*range(count, count + variadic_count)]
-        first = len(code.co_varnames)
-        slots += range(first, slot_count(code) - len(code.co_freevars))
+        first_cell = len(code.co_varnames)
+        slots += range(first_cell, slot_count(code) - len(code.co_freevars))
         names = code.co_varnames
         slots += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in slots:
             self.effects.note_created(object_at(follower.array_address + WORD * k))
 
 
-def _is_called_by_c(code: types.CodeType, above: types.FrameType | None) -> bool:
+def _is_called_by_c(code: types.CodeType, caller: types.FrameType | None) -> bool:
     """Return whether C code or numtape called a function, and may examine its result."""
-    follower = getattr(above, "f_trace", None)
+    follower = getattr(caller, "f_trace", None)
     if type(follower) is not Follower or follower.instruction is None:
         return True
     if "CALL" in follower.instruction.name:

@@ -47,7 +47,7 @@ def is_python_class(cls: type) -> bool:
 
 def has_finalizer(cls: type) -> bool:
     """Return whether the program is notified when an object is deleted."""
-    return any("__del__" in vars(one) for one in cls.__mro__ if is_python_class(one))
+    return any("__del__" in vars(base) for base in cls.__mro__ if is_python_class(base))
 
 
 def c_base_of(cls: type) -> type:
@@ -129,11 +129,11 @@ def is_foreign_library(frame: types.FrameType) -> bool:
     file, name = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
     if is_library_file(file):
         return True
-    top = name.partition(".")[0]
+    top_package = name.partition(".")[0]
     return any(site in file for site in _SITE_PACKAGES) and not any(
         _imports_numtape(module)
         for key, module in list(sys.modules.items())
-        if key == top or key.startswith(top + ".")
+        if key == top_package or key.startswith(top_package + ".")
     )
 
 
@@ -243,10 +243,10 @@ def is_unknown_descriptor(value: Any, ran_python: bool) -> bool:
       ran_python: Whether Python functions ran to find the attribute.
     """
     if is_a(value, property):
-        getter = type(value.fget)
-        if getter in (operator.attrgetter, operator.itemgetter) or value.fget in _NUMBER_TYPES:
+        getter_type = type(value.fget)
+        if getter_type in (operator.attrgetter, operator.itemgetter) or value.fget in _NUMBER_TYPES:
             return ran_python
-        return getter is not types.FunctionType
+        return getter_type is not types.FunctionType
     getter_method = class_attribute(type(value), "__get__")
     if (
         getter_method is MISSING
@@ -301,10 +301,10 @@ def is_in_handler(codes: set[types.CodeType]) -> bool:
     frame: Any = sys._getframe(1) if codes else None
     while frame is not None:
         if frame.f_code in codes:
-            above = frame.f_back  # the handler's argument, unless the program called it
+            caller = frame.f_back  # the handler's argument, unless the program called it
             for x in frame.f_locals.values():
-                if x is above or (type(x) is tuple and any(y is above for y in x)):
-                    return above is not None
+                if x is caller or (type(x) is tuple and any(y is caller for y in x)):
+                    return caller is not None
         frame = frame.f_back
     return False
 

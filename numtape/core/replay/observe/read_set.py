@@ -320,8 +320,8 @@ class ReadSet:
             )
         self.note_class(owner.__self_class__, frame)
         classes = owner.__self_class__.__mro__
-        following = classes[classes.index(owner.__thisclass__) + 1 :]
-        for cls in following:
+        next_classes = classes[classes.index(owner.__thisclass__) + 1 :]
+        for cls in next_classes:
             self.note_class_attribute(cls, name, label, frame)
             if name in vars(cls):
                 return

@@ -114,12 +114,12 @@ def class_contents(cls: type) -> tuple[Any, ...]:
 
     For numtape's classes, return all methods, because lookups of them are not noted.
     """
-    kinds = type.__dict__["__mro__"].__get__(cls)
-    return kinds, *(
+    mro = type.__dict__["__mro__"].__get__(cls)
+    return mro, *(
         (name, value)
-        for one in kinds
-        if one.__flags__ & 1 << 9
-        for name, value in list(type.__dict__["__dict__"].__get__(one).items())
+        for base in mro
+        if base.__flags__ & 1 << 9
+        for name, value in list(type.__dict__["__dict__"].__get__(base).items())
         if (
             name.startswith("__")
             or cls in NUMTAPE_CLASSES
@@ -274,9 +274,16 @@ def select_lasting(reads: list[Read], temporary_reads: list[tuple[int, list[Read
         objects that turn out to be temporary. The list is emptied.
     """
     holders = {id(read.holder) for read in reads}
-    reads[:] = _select_held_by_others(reads, [read for _, part in temporary_reads for read in part])
-    dropped = holders - {id(read.holder) for read in reads}
-    reads += (read for owner, part in temporary_reads if owner in dropped for read in part)
+    reads[:] = _select_held_by_others(
+        reads, [read for _, class_reads in temporary_reads for read in class_reads]
+    )
+    temporary_holders = holders - {id(read.holder) for read in reads}
+    reads += (
+        read
+        for owner, class_reads in temporary_reads
+        if owner in temporary_holders
+        for read in class_reads
+    )
     temporary_reads.clear()
     return _select_held_by_others(reads, [])
 
