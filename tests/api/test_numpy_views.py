@@ -213,7 +213,7 @@ def test_a_replay_writes_to_arrays_of_its_own(tf):
 
 
 def test_threads_share_a_copy_and_its_errors(tf, monkeypatch):
-    monkeypatch.setattr(buffers, "MANY", 1 << 10)
+    monkeypatch.setattr(buffers, "MIN_THREAD_BYTES", 1 << 10)
     monkeypatch.setattr(memory, "CHUNK_SIZE", 1 << 10)
     x = numbers()
     for dtype in ("float64", "float32", "int16"):

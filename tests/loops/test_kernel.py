@@ -411,7 +411,7 @@ def test_stacks_are_used_again():
     x = np.linspace(0.1, 0.9, 50)
     tf.grad(smooth)(x)
     before = list(stack._waiting)
-    for _ in range(3 * stack.PATIENCE):
+    for _ in range(3 * stack.CALLS_BEFORE_TRIM):
         tf.grad(smooth)(x)
     with pytest.raises(tf.errors.ResourceExhaustedError):
         tf.grad(limited)(0.3, 10_000)
@@ -423,7 +423,7 @@ def test_pages_that_are_not_needed_go():
     memory = np.frombuffer(arena._memory, np.uint8)
     memory[:] = 1
     stack.give_back(arena, 1 << 24)
-    for _ in range(3 * stack.PATIENCE):
+    for _ in range(3 * stack.CALLS_BEFORE_TRIM):
         stack.give_back(stack.take(), 4096)
     assert memory[0] == 1
     assert not memory[1 << 20 :].any()  # zeros again: these pages were released

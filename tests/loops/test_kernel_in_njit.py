@@ -109,11 +109,11 @@ def test_errors_in_compiled_code():
     with pytest.raises(ValueError) as caught:
         call(np.full(3, 200.0), 0.5)
     assert caught.value.args == ("too large", 3)
-    waiting = np.count_nonzero(jit._SLOTS)
+    waiting = np.count_nonzero(jit._FREE_STACKS)
     for _ in range(50):
         with pytest.raises(ValueError):
             call(np.full(3, 200.0), 0.5)
-    assert np.count_nonzero(jit._SLOTS) == waiting
+    assert np.count_nonzero(jit._FREE_STACKS) == waiting
 
     @njit
     def wrong(x):

@@ -268,7 +268,7 @@ def test_without_a_free_pile_python_computes(monkeypatch):
     before = used()
     count = int(arenas.TABLE[calls.T_COUNT])
     arenas.TABLE[calls.T_COUNT] = 0
-    monkeypatch.setattr(arenas, "_add", lambda arena: None)
+    monkeypatch.setattr(arenas, "_add_pile", lambda arena: None)
     try:
         found = both(x, n)[1][0]
     finally:

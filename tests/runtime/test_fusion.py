@@ -114,7 +114,7 @@ def test_values_that_cross_from_loop_to_loop(tf, count):
     assert plain == compiled
     (calls,) = (tf.function(chain(tf, count), jit_compile=True),)
     calls(x, y), calls(x, y)
-    assert len(loops(calls)) == -(-4 * count // fuse.LONGEST) or count == 2
+    assert len(loops(calls)) == -(-4 * count // fuse.MAX_STEPS) or count == 2
 
 
 @pytest.mark.records
@@ -196,8 +196,10 @@ def test_what_is_hot_is_fused_while_it_runs(tf, monkeypatch):
 def test_an_eager_loop_is_fused_as_well(tf, monkeypatch):
     monkeypatch.setattr(cpu, "HOT", 50_000)
     asked = []
-    later = fuse.later
-    monkeypatch.setattr(fuse, "later", lambda log, plan: (asked.append(plan), later(log, plan)))
+    later = fuse.fuse_in_background
+    monkeypatch.setattr(
+        fuse, "fuse_in_background", lambda log, plan: (asked.append(plan), later(log, plan))
+    )
     with fresh_log():  # without rows of other tests
         x = tf.constant(np.linspace(-1.0, 1.0, 1000))
         found = {(tf.exp(x) * x + tf.sin(x) / (x * x + 1.0)).numpy().tobytes() for _ in range(20)}

@@ -350,12 +350,12 @@ def test_interrupted_sweeps_have_the_memory_that_they_bind():
 
     def prepare():
         sweeper = cpu.Sweeper(log)
-        sweeper._fit(plan(100))
+        sweeper._set_up(plan(100))
         return sweeper
 
     def check(sweeper):
         for size in (10, 1000, 10):
-            sweeper._fit(plan(size))
+            sweeper._set_up(plan(size))
             worker, put, slots = sweeper.workers[0], sweeper.sweep.set, sweeper.sweep.slots
             pairs = {
                 "arena": sweeper.arena,
@@ -368,7 +368,7 @@ def test_interrupted_sweeps_have_the_memory_that_they_bind():
                 assert 0 <= at - address_of(memory) < 64
                 assert memory.size >= size
 
-    interrupted_at_each_line(prepare, lambda sweeper: sweeper._fit(plan(1000)), check)
+    interrupted_at_each_line(prepare, lambda sweeper: sweeper._set_up(plan(1000)), check)
 
 
 def test_interrupted_look_at_new_defaults_is_repeated(tf):

@@ -125,7 +125,7 @@ def deep(n):
     return program() if n == 0 else deep(n - 1)
 
 def said():
-    once = repeated_evaluation._once, repeated_calls._stub_build
+    once = repeated_evaluation._lazy_code, repeated_calls._stub_build
     return {patch.describe(), *(x.reason if x.value is None else "machine code" for x in once)}
 
 if sys.argv[1] == "memory":

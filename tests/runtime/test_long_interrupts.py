@@ -121,7 +121,7 @@ def test_what_is_watched_is_computed_alike(tf, monkeypatch, threads):
     for work in (1, 1000, 30_000):
         monkeypatch.setattr(cpu, "WATCHED", work)
         monkeypatch.setattr(cpu, "PIECE", max(work // 4, 1))
-        monkeypatch.setattr(cpu, "WATCHED_BY_HAND", 1)
+        monkeypatch.setattr(cpu, "WATCHED_NUMPY_SIZE", 1)
         for one, other in zip(program(tf), expected, strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -130,7 +130,7 @@ def test_errors_of_what_is_watched(tf, monkeypatch):
     def fails(*_):
         raise MemoryError("none left")
 
-    monkeypatch.setattr(cpu, "WATCHED_BY_HAND", 1)
+    monkeypatch.setattr(cpu, "WATCHED_NUMPY_SIZE", 1)
     monkeypatch.setattr(cpu, "apply", fails)
     x = tf.math.cumprod(tf.fill([10], 2.0))
     with pytest.raises(MemoryError, match="none left"):
@@ -250,7 +250,7 @@ def test_errors_that_handlers_raise_are_raised(tf, monkeypatch, handler):
 def test_random_numbers_are_the_same_while_interrupts_are_heard_of(monkeypatch, tf):
     tf.random.set_seed(3)
     expected = tf.random.normal([100_000]).numpy()
-    monkeypatch.setattr(cpu_rng, "LONG", 5)
+    monkeypatch.setattr(cpu_rng, "LONG_UNITS", 5)
     tf.random.set_seed(3)
     assert np.array_equal(tf.random.normal([100_000]).numpy(), expected)
 

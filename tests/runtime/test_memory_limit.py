@@ -246,7 +246,7 @@ from numtape.core.cpu.buffers import POOL
 tf.random.uniform((4_000_000,))
 gc.collect()
 POOL._collect()
-assert POOL.waiting == 16_000_000
+assert POOL.unused_size == 16_000_000
 with limited(100_000):
     print(tf.random.uniform((3_000_000,)).shape[0])
 """

@@ -261,7 +261,7 @@ def test_undecorated_passes_give_the_same_bits(tf, plain, monkeypatch):
         with np.errstate(over="ignore"):
             return int(functions[symbol](**arguments))
 
-    monkeypatch.setattr(passes, "_calling", lambda block, function: lambda: call(block))
+    monkeypatch.setattr(passes, "_bind_address", lambda block, function: lambda: call(block))
     monkeypatch.setattr(templates, "thread_workspace", threading.local())
     monkeypatch.setattr(splice, "_local", threading.local())
     memory = adjoint_cache.take_cache()

@@ -537,16 +537,16 @@ def test_memory_does_not_wait_for_ever_nor_without_limit(tf):
         for _ in range(3):
             arrays = [pool.empty(spec) for _ in range(4)]
             del arrays
-            pool.swept()
-        assert pool.waiting == 4 * 200_000
+            pool.count_run()
+        assert pool.unused_size == 4 * 200_000
         pool.limit = 500_000
         arrays = [pool.empty(spec) for _ in range(4)]
         del arrays
-        pool.swept()
-        assert pool.waiting == 2 * 200_000
-        for _ in range(2 * buffers.PATIENCE + 1):
-            pool.swept()
-        assert pool.waiting == 0
+        pool.count_run()
+        assert pool.unused_size == 2 * 200_000
+        for _ in range(2 * buffers.RUNS_BEFORE_TRIM + 1):
+            pool.count_run()
+        assert pool.unused_size == 0
     finally:
         buffers.POOL = pool_before
 
@@ -599,17 +599,17 @@ def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
     float(known)
     y = tf.sin(x) * 2.0
     seen = []
-    fit = cpu.Sweeper._fit
+    fit = cpu.Sweeper._set_up
 
     def handled(work, plan):
-        monkeypatch.setattr(cpu.Sweeper, "_fit", fit)
+        monkeypatch.setattr(cpu.Sweeper, "_set_up", fit)
         seen.append(float(known + 1.0))
         seen.append(float(tf.reduce_sum(tf.ones(10) * known)))
         with pytest.raises(RuntimeError, match="signal handler"):
             y.numpy()
         return fit(work, plan)
 
-    monkeypatch.setattr(cpu.Sweeper, "_fit", handled)
+    monkeypatch.setattr(cpu.Sweeper, "_set_up", handled)
     assert float(tf.reduce_sum(y)) == pytest.approx(2 * np.sin(np.linspace(0, 1, 1000)).sum())
     assert seen == [7.0, 60.0]
     np.testing.assert_allclose(y.numpy(), 2 * np.sin(np.linspace(0, 1, 1000)), rtol=1e-15)

@@ -27,7 +27,7 @@ pytestmark = [
     ),
     pytest.mark.skipif(settings.record() == "python", reason="NUMTAPE_RECORD=python"),
 ]
-MANY = 4 * repeated_evaluation.TURNS
+MANY = 4 * repeated_evaluation.MIN_RUNS
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
 
     found, log = course()
     if step is descend:
-        assert by_machine(log) > MANY - 3 * repeated_evaluation.TURNS
+        assert by_machine(log) > MANY - 3 * repeated_evaluation.MIN_RUNS
     with monkeypatch.context() as patch:
         patch.setattr(evaluate, "evaluate_fast_path", lambda log, tensor: None)
         expected, log = course()
@@ -118,7 +118,7 @@ def test_a_log_is_as_if_python_had_looked():
             )
             assert not log.columns.state.any()
             assert not log.workspace.want.any()
-        assert by_machine(log) > repeated_evaluation.TURNS
+        assert by_machine(log) > repeated_evaluation.MIN_RUNS
     assert [float(y) for y in kept] == [2.0 * k + 1.0 for k in range(MANY)]
 
 
@@ -214,7 +214,7 @@ def test_looks_in_turn():
             assert square(x, k) == 4.0 + k
             assert other_rows(x, k) == 2.0 * k
             assert float(tf.sqrt(x * float(k))) == np.sqrt(np.float32(2.0 * k))
-        assert by_machine(log) > 3 * repeated_evaluation.TURNS
+        assert by_machine(log) > 3 * repeated_evaluation.MIN_RUNS
         assert len(log.evaluate_fast_paths) == 3
 
 
@@ -233,7 +233,7 @@ def test_what_goes_with_the_rows_may_record():
             del v
             assert float(y) == 6.0 + 2.0 * k
             assert reference() is None
-        assert by_machine(log) > repeated_evaluation.TURNS
+        assert by_machine(log) > repeated_evaluation.MIN_RUNS
     assert found == [3.0] * MANY
 
 

@@ -70,7 +70,7 @@ def test_who_comes_too_late_is_not_waited_for_at_the_next_sweep(tf, monkeypatch)
     """A sweep must not count an absent worker as present, or it would wait forever."""
     monkeypatch.setattr(settings, "_threads", 2)
     monkeypatch.setattr(cpu, "LARGE", 1)
-    monkeypatch.setattr(workers, "_start", lambda count: None)  # no more threads can start
+    monkeypatch.setattr(workers, "_start_workers", lambda count: None)  # no more threads can start
     monkeypatch.setattr(workers, "_queue", queue.SimpleQueue())
     teams = []
     made = workers.Team.__init__
@@ -153,9 +153,9 @@ def test_a_passing_lack_of_threads_is_made_good(monkeypatch):
             raise RuntimeError("can't start new thread")
 
         full.setattr(threading.Thread, "start", fails)
-        workers._start(1)
+        workers._start_workers(1)
     assert not found
-    workers._start(1)
+    workers._start_workers(1)
     assert [thread.is_alive() for thread in found] == [True]
     tasks.put(None)  # it ends
     found[0].join()

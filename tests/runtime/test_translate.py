@@ -252,7 +252,7 @@ def test_all_passes_are_known(tmp_path):
     """No pass needs Numba, and compiling one does not import it."""
     script = (
         "import sys\nfrom numtape.core.compile import passes\n"
-        "passes._start_ahead = lambda unit: None\n"
+        "passes._start_compiler_process = lambda unit: None\n"
         f"for unit in {[*passes._UNITS]}: passes.addresses(unit)\n"
         "print('numba' in sys.modules)"
     )

@@ -34,7 +34,7 @@ def stack(name: str, arguments: tuple[Any, ...], requested: tuple[int, ...]) -> 
     kernel = kernel_of(name, arguments)
     xs = [np.asarray(x) for x in arguments]
     kinds = tuple([(x.dtype.name, x.ndim or -1) for x in xs])
-    _, left = kernel._run(kinds, requested, True)._sweeps().forward(xs)
+    _, left = kernel._run(kinds, requested, True)._compiled_sweeps().forward(xs)
     arena = left.pile.arena
     first = max((left.top - arena.start) // 8 - 1, 0)
     words = arena.words(first + AGAIN // 8)[first:]

@@ -33,7 +33,7 @@ _messages = logging.getLogger("numtape")
 _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 
 # The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
-# the units are compiled side by side, see `_start_ahead`.
+# the units are compiled side by side, see `_start_compiler_process`.
 _UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
@@ -46,7 +46,7 @@ _UNITS = {
     "graft": {"graft": "passes.replay_rows"},
     "plan": {"plan": "passes.plan"},
 }
-_BRANCHES = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
+_BRANCHING_UNITS = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
 _PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
 
 
@@ -98,7 +98,7 @@ def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
 @cache
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
-    shared = (
+    shared_modules = (
         "compiler",
         "constants",
         "jit",
@@ -110,17 +110,17 @@ def addresses(unit: str) -> dict[str, int]:
         "passes.places",
         "passes.program",
     )
-    source = kernel_source(*dict.fromkeys((*shared, *_PASSES.values()))) + compilers()
+    source = kernel_source(*dict.fromkeys((*shared_modules, *_PASSES.values()))) + compilers()
 
     def compile_passes() -> disk.Built:
-        built = _wait_for(unit) and disk.read(f"passes-{unit}", source)
-        if built:
-            return built
-        _start_ahead(unit)
+        cached_code = _wait_for(unit) and disk.read(f"passes-{unit}", source)
+        if cached_code:
+            return cached_code
+        _start_compiler_process(unit)
         return _compile_unit(unit)
 
-    loaded = disk.load(f"passes-{unit}", source, compile_passes)
-    return {symbol: loaded[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
+    symbol_addresses = disk.load(f"passes-{unit}", source, compile_passes)
+    return {symbol: symbol_addresses[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
 
 
 @cache
@@ -150,7 +150,7 @@ def _compile_unit(unit: str) -> disk.Built:
     ]
     try:
         text = translate(entries)
-        return compile_text(text, [entry.symbol for entry in entries], unit not in _BRANCHES)
+        return compile_text(text, [entry.symbol for entry in entries], unit not in _BRANCHING_UNITS)
     except Unknown as reason:
         _messages.info("Passes are compiled by Numba (%s): %s", unit, reason)
         return _compile_with_numba(unit)
@@ -178,19 +178,19 @@ def _compile_with_numba(unit: str) -> disk.Built:
 
 # Compiling holds the GIL, so compiling two units in parallel takes another process. If the cache is
 # empty, the first unit of a process starts one for the largest unit.
-_ahead: dict[str, subprocess.Popen[bytes]] = {}
+_compiler_processes: dict[str, subprocess.Popen[bytes]] = {}
 
 
-def _start_ahead(unit: str) -> None:
+def _start_compiler_process(unit: str) -> None:
     """Compile the plan in another process if this one compiles another unit first."""
-    if unit == "plan" or _ahead or settings.inside_another() or not disk.writable():
+    if unit == "plan" or _compiler_processes or settings.inside_another() or not disk.writable():
         return
     script = (
         f"import sys; sys.path.insert(0, {str(settings.PACKAGE.parent)!r}); "
         f"from numtape.core.compile import passes; passes.addresses('plan')"
     )
     try:
-        _ahead["plan"] = subprocess.Popen(
+        _compiler_processes["plan"] = subprocess.Popen(
             [sys.executable, "-c", script],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -202,28 +202,28 @@ def _start_ahead(unit: str) -> None:
 
 def _wait_for(unit: str) -> bool:
     """Wait for the process that compiles a unit. False if there is no process, or it failed."""
-    process = _ahead.pop(unit, None)
+    process = _compiler_processes.pop(unit, None)
     return process is not None and process.wait() == 0
 
 
 @atexit.register
-def _part() -> None:
+def _abandon_processes() -> None:
     """At exit, neither wait for a compiling process nor warn of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        _ahead.clear()
+        _compiler_processes.clear()
 
 
 class Packed(NamedTuple):
     """Consecutive arguments of a pass, which `Block.give` sets in one step.
 
     Attributes:
-      where: The fields' slots.
+      slots: The slots of the fields.
       words: The block's memory.
       arrays: The fields that are arrays, by name.
     """
 
-    where: slice
+    slots: slice
     words: memoryview[int]
     arrays: dict[str, Array]
 
@@ -231,21 +231,23 @@ class Packed(NamedTuple):
 def pack_arguments(symbol: str, **arguments: Array | int) -> Packed:
     """Pack consecutive arguments of a pass."""
     slots = _slots(symbol)
-    first = slots[next(iter(arguments))]
-    if [slots[name] for name in arguments] != list(range(first, first + len(arguments))):
+    first_slot = slots[next(iter(arguments))]
+    if [slots[name] for name in arguments] != list(range(first_slot, first_slot + len(arguments))):
         raise AssertionError(f"these arguments of {symbol} are not consecutive")
     words = [x if isinstance(x, int) else address_of(x) for x in arguments.values()]
     arrays = {name: x for name, x in arguments.items() if not isinstance(x, int)}
-    return Packed(slice(first, first + len(words)), view(np.array(words, np.int64)), arrays)
+    return Packed(
+        slice(first_slot, first_slot + len(words)), view(np.array(words, np.int64)), arrays
+    )
 
 
 # The argument is a C value already: a conversion by ctypes at the recursion limit raises another
 # error.
 _KEEPS_GIL = ctypes.PYFUNCTYPE(ctypes.c_int64)
-_FREES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
+_RELEASES_GIL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
 
-def _calling(block: Block, function: Callable[[ctypes.c_int64], int]) -> Callable[[], int]:
+def _bind_address(block: Block, function: Callable[[ctypes.c_int64], int]) -> Callable[[], int]:
     """A C callable for a pass, because a Python frame costs more than a small pass."""
     return partial(function, ctypes.c_int64(block.address))
 
@@ -272,8 +274,8 @@ class Block:
         self.address = address_of(self._memory)
         unit = next(name for name, passes in _UNITS.items() if symbol in passes)
         pointer = addresses(unit)[symbol]
-        self.call = _calling(self, _KEEPS_GIL(pointer))
-        self.call_without_gil = _calling(self, _FREES_GIL(pointer))
+        self.call = _bind_address(self, _KEEPS_GIL(pointer))
+        self.call_without_gil = _bind_address(self, _RELEASES_GIL(pointer))
 
     def bind(self, **arrays: Array) -> None:
         """Set array arguments, which must be contiguous and must not move."""
@@ -281,10 +283,10 @@ class Block:
             self._arrays[name] = array
             self.set[self.slots[name]] = address_of(array)
 
-    def take(self, record: str, thing: object, **others: Array) -> None:
-        """Set the fields of a record from ``others``, or from the attributes of ``thing``."""
+    def take(self, record: str, source: object, **overrides: Array) -> None:
+        """Set the fields of a record from ``overrides``, or from the attributes of ``source``."""
         for field, slot in self._fields[record]:
-            value = others[field] if field in others else getattr(thing, field)
+            value = overrides[field] if field in overrides else getattr(source, field)
             if type(value) is int:
                 self.set[slot] = value
             else:
@@ -293,7 +295,7 @@ class Block:
     def give(self, packed: Packed) -> None:
         """Set packed arguments; their arrays are kept alive until the next call."""
         self._packed = packed.arrays
-        self.set[packed.where] = packed.words
+        self.set[packed.slots] = packed.words
 
     def point(self, name: str, array: Array, address: int) -> None:
         """Set an array argument whose address is known."""
@@ -313,17 +315,17 @@ class Numbers:
         self._allocate(np.zeros(16, dtype))
 
     def _allocate(self, array: Array) -> None:
-        self._room = -1  # until all blocks are bound: an interrupt may come
+        self._capacity = -1  # until all blocks are bound: an interrupt may come
         self.array = array
         self.view = view(array)
         for block in self._blocks:
             block.bind(**{self._name: array})
-        self._room = array.size
+        self._capacity = array.size
 
     def fill(self, values: Sequence[int]) -> int:
         """Write the values. Returns their number."""
         count = len(values)
-        if count > self._room:
+        if count > self._capacity:
             self._allocate(np.zeros(max(16, 2 * count), self.array.dtype))
         if count > 16:
             self.array[:count] = values

@@ -48,8 +48,8 @@ def address(name: str) -> int:
 def _address(name: str) -> int:
     if sys.byteorder != "little":  # kernels pass addresses of int64s for 32-bit integers
         return 0
-    room = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
-    capsule = _module(room).__pyx_capi__[name]
+    module_name = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
+    capsule = _module(module_name).__pyx_capi__[name]
     # New function objects, because those of `ctypes.pythonapi` are shared.
     name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p)(("PyCapsule_GetName", ctypes.pythonapi))
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -67,20 +67,20 @@ def threads() -> tuple[int, int, int]:
     unknown.
     """
     address("sgemm")
-    get_threads, put = _threads()
-    return get_threads, put, address_of(_thread_words) if get_threads else 0
+    get_threads, set_threads = _threads()
+    return get_threads, set_threads, address_of(_thread_words) if get_threads else 0
 
 
-def _alone() -> None:
+def _reset_after_fork() -> None:
     """Reset the state in a forked child: no thread computes, whatever the parent's threads did."""
-    before = int(_thread_words[2])
-    was_limited = _thread_words[1] > 0 and before > 1
+    thread_count = int(_thread_words[2])
+    was_limited = _thread_words[1] > 0 and thread_count > 1
     _thread_words[:] = 0
     if was_limited:
-        ctypes.CFUNCTYPE(None, ctypes.c_int)(_threads()[1])(before)
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(_threads()[1])(thread_count)
 
 
-after_fork_in_child(_alone)
+after_fork_in_child(_reset_after_fork)
 
 
 @cache
@@ -89,10 +89,10 @@ def _threads() -> tuple[int, int]:
     for name in ("scipy_openblas_{}_num_threads", "openblas_{}_num_threads"):
         names = [name.format(word) for word in ("get", "set")]
         if all(hasattr(library, name) for name in names):
-            get_threads, set_ = (
+            get_threads, set_threads = (
                 ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names
             )
-            return get_threads, set_
+            return get_threads, set_threads
     return 0, 0
 
 
@@ -100,8 +100,8 @@ def _threads() -> tuple[int, int]:
 def has_small_kernels() -> bool:
     """Whether the library is OpenBLAS and has kernels of small matrices for the processor."""
     features = llvm.get_host_cpu_features()
-    known = all(features.get(f"avx512{part}") for part in ("f", "bw", "dq", "vl"))
-    return known and all(threads())
+    has_avx512 = all(features.get(f"avx512{part}") for part in ("f", "bw", "dq", "vl"))
+    return has_avx512 and all(threads())
 
 
 @cache
@@ -149,15 +149,15 @@ def native(
     if dtype not in (float32, float64) or max(matrices.shape[-2:], default=0) > 2**15:
         return None
     letter = "s" if dtype is float32 else "d"
-    places = tuple(address(letter + name) for name in functions)
+    function_addresses = tuple(address(letter + name) for name in functions)
     units = math.prod(matrices.shape[:-2])
-    if not all(places) or not units or max(sizes) > _INT32:
+    if not all(function_addresses) or not units or max(sizes) > _INT32:
         return None
-    one = int(np.ones(1, dtype.numpy_dtype).view(f"int{8 * dtype.size}")[0])
-    small = max(matrices.shape[-2:]) <= SMALL
-    header = (*map(ord, LAPACK_LETTERS), one, 1, *(threads() if small else (0, 0, 0)))
+    one_bits = int(np.ones(1, dtype.numpy_dtype).view(f"int{8 * dtype.size}")[0])
+    is_small = max(matrices.shape[-2:]) <= SMALL
+    header = (*map(ord, LAPACK_LETTERS), one_bits, 1, *(threads() if is_small else (0, 0, 0)))
     work = units * (cost // 16 + 8 * math.prod(matrices.shape[-2:]))
-    parameters = (*header, *places, *more, *sizes)
+    parameters = (*header, *function_addresses, *more, *sizes)
     return Native(f"lapack.{kernel}", (dtype.name,), parameters, units, work)
 
 
@@ -185,5 +185,5 @@ def memory() -> tuple[int, int]:
         ctypes.cast(function, ctypes.c_void_p).value
         for function in (ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree)
     )
-    allocation, release = (place or 0 for place in addresses)
+    allocation, release = (function_address or 0 for function_address in addresses)
     return allocation, release

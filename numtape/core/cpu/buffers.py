@@ -22,10 +22,10 @@ from ..values.spec import Spec
 from ..values.weakrefs import FinalizationQueue
 from .workers import share
 
-PATIENCE = 64  # executions after which unused memory is freed
+RUNS_BEFORE_TRIM = 64  # executions after which unused memory is freed
 
 
-def _limit() -> int:
+def _default_limit() -> int:
     """The size limit of unused memory in bytes: an eighth of the machine's memory."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
@@ -42,9 +42,9 @@ class Pool:
         # appends to a deque.
         self.returned: FinalizationQueue[tuple[int, Array]] = FinalizationQueue()
         self.free: dict[int, list[tuple[int, Array]]] = {}  # since which execution, and the memory
-        self.waiting = 0
+        self.unused_size = 0
         self.sweeps = 0
-        self.limit = _limit()
+        self.limit = _default_limit()
 
     def empty(self, spec: Spec) -> Array:
         """Return an unshared, uninitialized array."""
@@ -59,7 +59,7 @@ class Pool:
             self._collect()
             try:
                 memory = self.free[size].pop()[1]
-                self.waiting -= size
+                self.unused_size -= size
             except (KeyError, IndexError):
                 memory = self._allocate(size)
         loan = BorrowedMemory(address_of(memory), shape, dtype)
@@ -72,47 +72,47 @@ class Pool:
         except MemoryError:  # retry without the unused memory
             if not self.free:
                 raise
-            self.free, self.waiting = {}, 0
+            self.free, self.unused_size = {}, 0
             return aligned_buffer(size)[0]
 
-    def swept(self) -> None:
+    def count_run(self) -> None:
         """Count one more execution, and free buffers that are unused or exceed the limit."""
         self.sweeps += 1
-        if self.returned or self.sweeps % PATIENCE == 0:
+        if self.returned or self.sweeps % RUNS_BEFORE_TRIM == 0:
             with self.lock:
                 self._collect()
-                if self.waiting > self.limit or self.sweeps % PATIENCE == 0:
+                if self.unused_size > self.limit or self.sweeps % RUNS_BEFORE_TRIM == 0:
                     self._trim()
 
     def _collect(self) -> None:
         while self.returned:
             size, memory = self.returned.take()
             self.free.setdefault(size, []).append((self.sweeps, memory))
-            self.waiting += size
+            self.unused_size += size
 
     def _trim(self) -> None:
         entries = sorted(
-            ((since, size) for size, found in self.free.items() for since, _ in found),
+            ((since, size) for size, memories in self.free.items() for since, _ in memories),
             reverse=True,
         )
-        waiting = 0
-        left: dict[int, int] = {}
+        unused_size = 0
+        kept_counts: dict[int, int] = {}
         for since, size in entries:  # the latest first
-            if since < self.sweeps - PATIENCE:
+            if since < self.sweeps - RUNS_BEFORE_TRIM:
                 break
-            if waiting + size > self.limit:
+            if unused_size + size > self.limit:
                 continue
-            left[size] = left.get(size, 0) + 1
-            waiting += size
-        for size, found in list(self.free.items()):
+            kept_counts[size] = kept_counts.get(size, 0) + 1
+            unused_size += size
+        for size, memories in list(self.free.items()):
             # One at a time: a signal handler may take some of them meanwhile.
-            while len(found) > left.get(size, 0):
+            while len(memories) > kept_counts.get(size, 0):
                 try:
-                    del found[0]
+                    del memories[0]
                 except IndexError:
                     break
-            self._drop(size, found)
-        self.waiting = sum(size * len(found) for size, found in list(self.free.items()))
+            self._drop(size, memories)
+        self.unused_size = sum(size * len(memories) for size, memories in list(self.free.items()))
 
     def _drop(self, size: int, entries: list[tuple[int, Array]]) -> None:
         """Remove a size without unused memory."""
@@ -136,7 +136,8 @@ after_fork_in_child(_renew_lock)
 
 # Copies of large arrays, in pooled memory, by several threads.
 
-MANY = 1 << 21  # bytes that justify a thread: some 0.2 ms of work; waking one takes 0.02 ms
+# Bytes that justify a thread: some 0.2 ms of work; waking one takes 0.02 ms.
+MIN_THREAD_BYTES = 1 << 21
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -145,13 +146,13 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if size < LARGE_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
     array = POOL.lend(size, shape, dtype)
-    POOL.swept()  # so that a program that only copies frees memory, too
+    POOL.count_run()  # so that a program that only copies frees memory, too
     return array
 
 
 def share_work(work: Callable[[], None], out: Array) -> None:
     """Run ``work`` on ``out`` in several threads; each call takes shares until none is left."""
-    threads = min(settings.threads(), out.nbytes // MANY)
+    threads = min(settings.threads(), out.nbytes // MIN_THREAD_BYTES)
     if threads > 1 and out.dtype.kind != "O":
         share([work] * threads, (work, out), [])
     else:

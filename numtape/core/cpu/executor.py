@@ -33,24 +33,24 @@ class CpuExecutor:
 
     def compute(self, log: Log, required: list[int], optional: list[int], retain: bool) -> None:
         """Compute the required rows; with ``retain``, keep expensive intermediate values."""
-        work: CpuWorkspace | None = log.workspace
+        workspace: CpuWorkspace | None = log.workspace
         capacity = log.columns.capacity
         if settings.moved:
             log.fetch()
         if (
-            type(work) is not CpuWorkspace
-            or work.capacity != capacity
-            or work.extra is not log.extra
+            type(workspace) is not CpuWorkspace
+            or workspace.capacity != capacity
+            or workspace.extra is not log.extra
         ):
-            before, work = work, CpuWorkspace(log)
-            if before is not None:  # keep the flags of welcome rows
-                work.want[: before.want.size] = before.want
-            log.workspace = work
-        if work.sweeper.abandoned:
-            work.sweeper = Sweeper(log)
-        if work.sweeper.running:
-            settle(work.sweeper.running)
-        plan = work.plan_for(log, required, optional, retain)
+            previous, workspace = workspace, CpuWorkspace(log)
+            if previous is not None:  # keep the flags of welcome rows
+                workspace.want[: previous.want.size] = previous.want
+            log.workspace = workspace
+        if workspace.sweeper.abandoned:
+            workspace.sweeper = Sweeper(log)
+        if workspace.sweeper.running:
+            settle(workspace.sweeper.running)
+        plan = workspace.plan_for(log, required, optional, retain)
         if plan is None:
             return
         if plan.buffers:
@@ -61,14 +61,14 @@ class CpuExecutor:
                 log.bytes += buffer.nbytes
             if log.bytes > log.bytes_limit:
                 log.limit = 0  # as `Log.put` does
-        work.sweeper.run(log, plan)
+        workspace.sweeper.run(log, plan)
         if plan.views or plan.aliases:
             finish(log, plan)
-        POOL.swept()
+        POOL.count_run()
         plan.python_runs = runs = plan.python_runs + 1
-        try_fast_path = runs >= repeated_evaluation.TURNS and not runs & (runs - 1)
+        try_fast_path = runs >= repeated_evaluation.MIN_RUNS and not runs & (runs - 1)
         if try_fast_path and not (retain or plan.work > LONG_WORK):
-            repeated_evaluation.prepare(log, work, plan, self, sweeper.HOT)
+            repeated_evaluation.prepare(log, workspace, plan, self, sweeper.HOT)
 
     def program(
         self,
@@ -132,7 +132,7 @@ class CpuProgram:
             for row, spec in plan.buffers:
                 buffers[row] = buffer = POOL.empty(spec)
                 cell[row] = address_of(buffer)
-            POOL.swept()
+            POOL.count_run()
         self.sweeper.run(log, plan)
 
     def direct(self) -> Direct | None:
@@ -141,10 +141,12 @@ class CpuProgram:
         if plan is None:
             return Direct(0, 0, 0, 0, 0, None, ())
         plan = self.plan = plan.fused or plan
-        large = any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers)
-        if large or plan.numpy_groups or plan.work > LONG_WORK:
+        has_large_buffers = any(
+            spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers
+        )
+        if has_large_buffers or plan.numpy_groups or plan.work > LONG_WORK:
             return None
-        self.sweeper._fit(plan)
+        self.sweeper._set_up(plan)
         block = self.sweeper.sweep
         begin, computed = (block.address + 8 * block.slots[x] for x in ("begin_group", "computed"))
         function = addresses("sweep")["sweep"]

@@ -52,8 +52,8 @@ from ..values.intern_table import LOGS
 from ..values.memory import view
 from ..values.spec import SPECS
 
-LONGEST = 96  # steps of a loop: compile time grows faster than the length
-LEAST = 2
+MAX_STEPS = 96  # steps of a loop: compile time grows faster than the length
+MIN_STEPS = 2
 
 
 class InstructionRun(NamedTuple):
@@ -87,42 +87,42 @@ class _Group:
         self.splats = {step[1] for step in splats}
         self.slots = 1 + max([step[1] for step in (*splats, *steps) if step[1] < 1 << 40] or [0])
         # Loads of broadcast operands of a lane group have their own slots, so they can come first.
-        self.spreads = [step for step in steps if step[0] == BROADCAST and not self.scalar]
+        self.broadcasts = [step for step in steps if step[0] == BROADCAST and not self.scalar]
         self.steps = [step for step in steps if step[0] != BROADCAST or self.scalar]
         order = plan.arrays["order"][group[G_ROWS] : group[G_ROWS_END]].tolist()
-        self.rows = _scalars(self.steps, order) if self.scalar else order
+        self.rows = _scalar_rows(self.steps, order) if self.scalar else order
         self.operands: list[list[tuple[int, int]]] = []  # reference, and the step that computes it
         self.last_use = [-1] * len(self.steps)
-        producer: dict[int, int] = {}
+        producer_of: dict[int, int] = {}
         for k, (step, row) in enumerate(zip(self.steps, self.rows, strict=True)):
             if row < 0:
                 self.operands.append([])
                 continue
             op, _ = CODES.entries[log.code[row]]
-            operands = [(ref, producer.get(ref, -1)) for ref in step[2 : 2 + op.arity]]
-            for _, maker in operands:
-                if maker >= 0:
-                    self.last_use[maker] = k
+            operands = [(ref, producer_of.get(ref, -1)) for ref in step[2 : 2 + op.arity]]
+            for _, producer_step in operands:
+                if producer_step >= 0:
+                    self.last_use[producer_step] = k
             self.operands.append(operands)
-            producer[step[1]] = k
+            producer_of[step[1]] = k
 
     def rename(self, k: int) -> None:
         """Give the result of step ``k`` its own slot."""
         self.steps[k][1] = self.slots
         for j, operands in enumerate(self.operands):
-            for i, (_, maker) in enumerate(operands):
-                if maker == k:
+            for i, (_, producer_step) in enumerate(operands):
+                if producer_step == k:
                     operands[i] = self.slots, k
                     self.steps[j][2 + i] = self.slots
         self.slots += 1
 
 
-def _scalars(steps: list[list[int]], order: list[int]) -> list[int]:
+def _scalar_rows(steps: list[list[int]], order: list[int]) -> list[int]:
     """The row of each instruction of a group of small rows that is a scalar; -1 for others."""
-    scalars, at = [], 0
+    scalars, position = [], 0
     for kernel, *_ in steps:
-        scalars.append(order[at] if kernel // COUNT == 1 else -1)
-        at += kernel >= COUNT or kernel in (COPY_BYTES, CALL_FIXED, CALL_VARIADIC)
+        scalars.append(order[position] if kernel // COUNT == 1 else -1)
+        position += kernel >= COUNT or kernel in (COPY_BYTES, CALL_FIXED, CALL_VARIADIC)
     return scalars
 
 
@@ -132,32 +132,34 @@ def _dtypes(log: Log, row: int) -> tuple[str, ...]:
     return tuple(SPECS.specs[log.spec[column[row]]].dtype.name for column in columns)
 
 
-def _runs(log: Log, group: _Group) -> list[tuple[int, int]]:
+def _find_runs(log: Log, group: _Group) -> list[tuple[int, int]]:
     """The ranges of steps that can be fused."""
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     runs, start = [], -1
     for k, row in enumerate([*group.rows, -1]):
-        fits = False
+        can_be_fused = False
         if row >= 0:
             op, _ = CODES.entries[log.code[row]]
             dtype = SPECS.specs[log.spec[row]].dtype.name
-            fits = op.kind == ELEMENTWISE and fused.fits(op.body, _dtypes(log, row), dtype)
-        if start >= 0 and (not fits or k - start >= LONGEST):
-            if k - start >= LEAST:
+            can_be_fused = op.kind == ELEMENTWISE and fused.fits(op.body, _dtypes(log, row), dtype)
+        if start >= 0 and (not can_be_fused or k - start >= MAX_STEPS):
+            if k - start >= MIN_STEPS:
                 runs.append((start, k))
             start = -1
-        if fits and start < 0:
+        if can_be_fused and start < 0:
             start = k
     return runs
 
 
-def _run(log: Log, group: _Group, first: int, last: int) -> InstructionRun:
+def _build_run(log: Log, group: _Group, first: int, last: int) -> InstructionRun:
     """Build one loop for a range of steps."""
     fused = importlib.import_module("numtape.kernels.cpu.fused")
     loads: dict[int, str] = {}
     for k in range(first, last):
-        for (ref, maker), dtype in zip(group.operands[k], _dtypes(log, group.rows[k]), strict=True):
-            if maker < first:
+        for (ref, producer_step), dtype in zip(
+            group.operands[k], _dtypes(log, group.rows[k]), strict=True
+        ):
+            if producer_step < first:
                 loads[ref] = dtype
     stores = [
         k
@@ -172,8 +174,8 @@ def _run(log: Log, group: _Group, first: int, last: int) -> InstructionRun:
     for k in range(first, last):
         op, _ = CODES.entries[log.code[group.rows[k]]]
         operands = tuple(
-            number[ref] if maker < first else len(loads) + maker - first
-            for ref, maker in group.operands[k]
+            number[ref] if producer_step < first else len(loads) + producer_step - first
+            for ref, producer_step in group.operands[k]
         )
         dtype = SPECS.specs[log.spec[group.rows[k]]].dtype.name
         steps.append(fused.LoopStep(op.body, operands, _dtypes(log, group.rows[k]), dtype))
@@ -202,7 +204,7 @@ class _Rows:
 _compiling = threading.Lock()
 
 
-def later(log: Log, plan: Plan) -> None:
+def fuse_in_background(log: Log, plan: Plan) -> None:
     """Make ``plan.fused`` in another thread, without waiting for it."""
     plan.done = -1
     rows: Any = _Rows(log)
@@ -211,8 +213,8 @@ def later(log: Log, plan: Plan) -> None:
         # A process that ends finishes a running compilation, but must not start another one.
         if threading.main_thread().is_alive():
             with _compiling:
-                better = fuse_plan(rows, plan)
-            plan.fused = better if better is not plan else None
+                fused_plan = fuse_plan(rows, plan)
+            plan.fused = fused_plan if fused_plan is not plan else None
 
     try:
         threading.Thread(target=work, name="numtape compiler").start()
@@ -243,7 +245,7 @@ def fuse_plan(log: Log, plan: Plan) -> Plan:
     chosen = {}
     for g in np.flatnonzero(groups[:, G_KIND] <= LANES_GROUP).tolist():
         group = _Group(log, plan, g)
-        runs = [_run(log, group, *run) for run in _runs(log, group)]
+        runs = [_build_run(log, group, *run) for run in _find_runs(log, group)]
         if runs:
             chosen[g] = group, runs
     if not chosen:
@@ -256,11 +258,11 @@ def fuse_plan(log: Log, plan: Plan) -> Plan:
         splats = row[G_BODY] - row[G_CODE]
         if g in chosen:
             group, runs = chosen[g]
-            written = _write_group(group, runs)
-            code = np.concatenate([code[:splats], np.array(written, np.int64)])
+            instructions = _write_group(group, runs)
+            code = np.concatenate([code[:splats], np.array(instructions, np.int64)])
             if not group.scalar:
                 scratch = max(scratch, group.slots * row[G_STRIDE])
-                body = max(body, len(written))
+                body = max(body, len(instructions))
         new_groups[g, [G_CODE, G_BODY, G_CODE_END]] = size, size + splats, size + len(code)
         size += len(code)
         pieces.append(code)
@@ -269,7 +271,7 @@ def fuse_plan(log: Log, plan: Plan) -> Plan:
 
 def _write_group(group: _Group, runs: list[InstructionRun]) -> list[list[int]]:
     """The instructions of a group, with its loops inserted."""
-    instructions = list(group.spreads)
+    instructions = list(group.broadcasts)
     starts = {run.first: run for run in runs}
     for k, step in enumerate(group.steps):
         run = starts.get(k)

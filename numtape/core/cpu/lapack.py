@@ -14,18 +14,18 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def each(*arrays: Array, rank: int = 2) -> Iterator[tuple[Array, ...]]:
+def iterate_matrices(*arrays: Array, rank: int = 2) -> Iterator[tuple[Array, ...]]:
     """Iterate over corresponding matrices of arrays with the same batch shape.
 
     The matrices are views, so writing to them changes the arrays.
     """
-    lead = arrays[0].shape[: arrays[0].ndim - rank]
-    for at in np.ndindex(lead):
-        yield tuple(x[at] for x in arrays)
+    batch_shape = arrays[0].shape[: arrays[0].ndim - rank]
+    for index in np.ndindex(batch_shape):
+        yield tuple(x[index] for x in arrays)
 
 
-def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> None:
-    """Apply a function of `numpy.linalg` to all matrices together; if it fails, to each one."""
+def apply_or_nan(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> None:
+    """Apply a `numpy.linalg` function to all matrices; if one cannot be factored, it gets NaN."""
     if not a.size:
         return
     try:
@@ -33,7 +33,7 @@ def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> N
     except np.linalg.LinAlgError:
         if a.ndim > 2:
             for k in range(a.shape[0]):
-                careful(function, tuple(x[k] for x in out), a[k])
+                apply_or_nan(function, tuple(x[k] for x in out), a[k])
         else:
             for x in out:
                 x[...] = np.nan
@@ -42,13 +42,13 @@ def careful(function: Callable[..., Any], out: tuple[Array, ...], a: Array) -> N
         x[...] = value
 
 
-def parts(packed: Array, *shapes: tuple[int, ...]) -> list[Array]:
+def unpack(packed: Array, *shapes: tuple[int, ...]) -> list[Array]:
     """Views of a packed row: matrices laid end to end along the last axis."""
-    lead, views, at = packed.shape[:-1], [], 0
+    batch_shape, views, start = packed.shape[:-1], [], 0
     for shape in shapes:
         size = math.prod(shape)
-        views.append(packed[..., at : at + size].reshape(*lead, *shape))
-        at += size
+        views.append(packed[..., start : start + size].reshape(*batch_shape, *shape))
+        start += size
     return views
 
 
@@ -95,10 +95,10 @@ def lu_solve(out: Array, factor: Array, b: Array, adjoint: bool) -> None:
     n, k = b.shape[-2:]
     getrs = _routine("lapack", "getrs", out)
     trans = _trans_code(out, adjoint)
-    flat = factor.reshape(-1, n * n + n), b.reshape(-1, n, k), out.reshape(-1, n, k)
-    for packed, right, solution in zip(*flat, strict=True):
+    batches = factor.reshape(-1, n * n + n), b.reshape(-1, n, k), out.reshape(-1, n, k)
+    for packed, rhs, solution in zip(*batches, strict=True):
         factors, pivots = unpack_factors(packed, n)
-        solution[...] = getrs(factors, pivots, right, trans=trans)[0]
+        solution[...] = getrs(factors, pivots, rhs, trans=trans)[0]
 
 
 def _trans_code(x: Array, adjoint: bool) -> int:
@@ -109,8 +109,8 @@ def _trans_code(x: Array, adjoint: bool) -> int:
 def permutation(pivots: Array) -> Array:
     """The permutation: for each row of the factors, its row of the matrix."""
     order = np.arange(pivots.size)
-    for k, other in enumerate(pivots.real.astype(int)):
-        order[k], order[other] = order[other], order[k]
+    for k, pivot in enumerate(pivots.real.astype(int)):
+        order[k], order[pivot] = order[pivot], order[k]
     return order
 
 
@@ -121,38 +121,38 @@ def triangular_solve(out: Array, a: Array, b: Array, lower: bool, adjoint: bool)
     n, k = b.shape[-2:]
     trsm = _routine("blas", "trsm", out)
     one, trans = out.dtype.type(1), _trans_code(out, adjoint)
-    flat = a.reshape(-1, n, n), b.reshape(-1, n, k), out.reshape(-1, n, k)
-    for matrix, right, solution in zip(*flat, strict=True):
+    batches = a.reshape(-1, n, n), b.reshape(-1, n, k), out.reshape(-1, n, k)
+    for matrix, rhs, solution in zip(*batches, strict=True):
         # From the right: x.T = b.T inv(a.T). Fortran reads `a` as its transpose.
-        turned = np.asfortranarray(matrix.T)
-        solution[...] = trsm(one, turned, right.T, side=1, lower=not lower, trans_a=trans).T
+        transposed = np.asfortranarray(matrix.T)
+        solution[...] = trsm(one, transposed, rhs.T, side=1, lower=not lower, trans_a=trans).T
 
 
 def cholesky(out: Array, a: Array) -> None:
     """The lower triangular factors."""
-    careful(np.linalg.cholesky, (out,), a)
+    apply_or_nan(np.linalg.cholesky, (out,), a)
 
 
 def cholesky_grad(out: Array, g: Array, y: Array) -> None:
     """Adjoints of the matrices from those of the factors."""
-    low = np.tril(y.swapaxes(-1, -2) @ np.tril(g))
-    middle = 0.5 * (low + np.tril(low, -1).swapaxes(-1, -2))
-    half = np.empty_like(out)
-    triangular_solve(half, y, middle, True, True)
-    triangular_solve(out, y, np.ascontiguousarray(half.swapaxes(-1, -2)), True, True)
+    product = np.tril(y.swapaxes(-1, -2) @ np.tril(g))
+    symmetric = 0.5 * (product + np.tril(product, -1).swapaxes(-1, -2))
+    half_solved = np.empty_like(out)
+    triangular_solve(half_solved, y, symmetric, True, True)
+    triangular_solve(out, y, np.ascontiguousarray(half_solved.swapaxes(-1, -2)), True, True)
 
 
 def qr(out: Array, a: Array, full: bool) -> None:
     """Q and R, packed."""
     m, n = a.shape[-2:]
     inner = m if full else min(m, n)
-    q, r = parts(out, (m, inner), (inner, n))
+    q, r = unpack(out, (m, inner), (inner, n))
     if not n or not m:
         r[...] = 0
         q[...] = np.eye(m, inner)
         return
     mode: Any = "complete" if full else "reduced"
-    careful(lambda x: tuple(np.linalg.qr(x, mode)), (q, r), a)
+    apply_or_nan(lambda x: tuple(np.linalg.qr(x, mode)), (q, r), a)
 
 
 def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
@@ -160,9 +160,9 @@ def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
     m, n = a.shape[-2:]
     k = min(m, n)
     if not vectors:
-        careful(lambda x: np.linalg.svd(x, compute_uv=False), (out,), a)
+        apply_or_nan(lambda x: np.linalg.svd(x, compute_uv=False), (out,), a)
         return
-    s, u, v = parts(out, (k,), (m, m if full else k), (n, n if full else k))
+    s, u, v = unpack(out, (k,), (m, m if full else k), (n, n if full else k))
     if not k:
         u[...] = np.eye(m, u.shape[-1])
         v[...] = np.eye(n, v.shape[-1])
@@ -172,15 +172,15 @@ def svd(out: Array, a: Array, full: bool, vectors: bool) -> None:
         factors = np.linalg.svd(x, full_matrices=full)
         return factors.U, factors.S, factors.Vh.swapaxes(-1, -2).conj()
 
-    careful(function, (u, s, v), a)
+    apply_or_nan(function, (u, s, v), a)
 
 
 def eigh(out: Array, a: Array, vectors: bool) -> None:
     """Eigenvalues of symmetric matrices, then vectors, packed; the lower triangle is read."""
     n = a.shape[-1]
     if vectors:
-        careful(lambda x: tuple(np.linalg.eigh(x)), tuple(parts(out, (n,), (n, n))), a)
+        apply_or_nan(lambda x: tuple(np.linalg.eigh(x)), tuple(unpack(out, (n,), (n, n))), a)
     else:
-        careful(np.linalg.eigvalsh, (out,), a)
+        apply_or_nan(np.linalg.eigvalsh, (out,), a)
     # LAPACK may return numbers for matrices with NaN or infinity.
     out[~np.isfinite(np.tril(a)).all((-2, -1))] = np.nan

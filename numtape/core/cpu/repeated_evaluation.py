@@ -62,7 +62,7 @@ _API = {
     "DECREF": "Py_DecRef",
     "CLEAR_ERROR": "PyErr_Clear",
 }
-_OF_LOG = (
+_LOG_SLOTS = (
     "evaluate_fast_paths",
     "busy",
     "bytes",
@@ -102,13 +102,12 @@ PASSES = (
     "guards",
     "evaluation_words",
 )
-TURNS = 8  # executions of a plan by Python before the fast path
-MOST = 4  # fast paths of one log
-ARRAYS = 256  # values of one evaluation
-FOREVER = 1 << 62
-SIZE = (
-    object.__basicsize__
-)  # the offset of the size of a list, which `core.native.find_layout` checks
+MIN_RUNS = 8  # executions of a plan by Python before the fast path
+MAX_FAST_PATHS = 4  # fast paths of one log
+MAX_VALUES = 256  # values of one evaluation
+NO_LIMIT = 1 << 62
+# The offset of the size of a list, which `core.native.find_layout` checks.
+LIST_SIZE_OFFSET = object.__basicsize__
 
 
 class _Code:
@@ -120,17 +119,17 @@ class _Code:
 
     def __init__(self) -> None:
         tape = Log.tape_type
-        known = find_layout()
+        layout = find_layout()
         if sys.byteorder != "little":
             raise UnsupportedLayout("this processor is not little-endian")
-        offsets, array = known.offsets, np.zeros(3)
+        offsets, array = layout.offsets, np.zeros(3)
         lists = offsets["list.size"], offsets["list.items"], offsets["type"]
-        if lists != (SIZE, SIZE + 8, 8):
+        if lists != (LIST_SIZE_OFFSET, LIST_SIZE_OFFSET + 8, 8):
             raise UnsupportedLayout("lists have an unknown layout")
         self._scratch = np.zeros(3, np.int64)
         # Referenced objects stay alive: finalizers read values until the process exits.
         self._held_objects = (
-            known,
+            layout,
             {
                 "LOG": Log,
                 "TAPE": tape,
@@ -143,7 +142,7 @@ class _Code:
                 "LOG_NAME": sys.intern("log"),
                 "EVALUATING_NAME": sys.intern("evaluating"),
                 "EMPTY": np.empty,
-                "TRIM_BUFFERS": POOL.swept,
+                "TRIM_BUFFERS": POOL.count_run,
                 "RELEASE_TENSORS": liveness.release,
                 "ZERO": 0,
                 "LIMIT": SWEEP_ROWS - SLACK,
@@ -152,9 +151,9 @@ class _Code:
         )
         words = {
             **{name: address_of_call(call) for name, call in _API.items()},
-            **{name: id(thing) for name, thing in self._held_objects[1].items()},
-            **{f"AT_{name.lstrip('_').upper()}": slot_offset(Log, name) for name in _OF_LOG},
-            "LOCAL_KEY": known.known["key"],
+            **{name: id(value) for name, value in self._held_objects[1].items()},
+            **{f"AT_{name.lstrip('_').upper()}": slot_offset(Log, name) for name in _LOG_SLOTS},
+            "LOCAL_KEY": layout.known["key"],
             "SCRATCH": address_of(self._scratch),
             "AT_NAMES": offsets.get("thread.names", -1),
             "AT_REFERENCES": offsets["references"],
@@ -181,12 +180,12 @@ class _Code:
         evaluate.evaluate_fast_path = builtin("repeated_evaluation", address)
 
 
-_once = LazyBuild("Evaluations run in Python", _Code)
+_lazy_code = LazyBuild("Evaluations run in Python", _Code)
 
 
 def _code_or_reason(now: bool = False) -> _Code | str:
     """The machine code, or the reason why all evaluations run in Python."""
-    return _once.get(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
+    return _lazy_code.get(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
 def words() -> Any:
@@ -201,48 +200,50 @@ def describe() -> str:
     return f"Python: {code}" if isinstance(code, str) else "machine code"
 
 
-_of_types: dict[type, dict[str, Any]] = {}
+_class_dicts: dict[type, dict[str, Any]] = {}
 
 
-def _names(cls: type) -> dict[str, Any]:
+def _class_dict(cls: type) -> dict[str, Any]:
     """The dictionary of a class itself; ``vars`` returns a proxy."""
-    names = _of_types.get(cls)
+    names = _class_dicts.get(cls)
     if names is None:
         (names,) = gc.get_referents(cls.__dict__)
         assert names is not None and names.keys() == cls.__dict__.keys()
-        _of_types[cls] = names
+        _class_dicts[cls] = names
     return names
 
 
-def prepare(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> None:
+def prepare(log: Log, workspace: Any, plan: Plan, executor: Any, hot_work: int) -> None:
     """Set up machine code for a repeated plan, if possible.
 
     Args:
       log: The log of the rows.
-      work: The workspace.
+      workspace: The workspace.
       plan: The plan; it takes so little time that the GIL is not released.
       executor: The executor that ran it.
-      hot: The total ``plan.work`` after which the plan gets fused loops.
+      hot_work: The total ``plan.work`` after which the plan gets fused loops.
     """
     for evaluation in log.evaluate_fast_paths:
         if evaluation[1].plan is plan:
             evaluation[1].settle()
     # Drop those of earlier columns, which the log has outgrown.
-    others = [
+    other_evaluations = [
         x for x in log.evaluate_fast_paths if x[1].plan is not plan and x[1].columns is log.columns
     ]
     evaluation = None
     retry()
     buffer_protocol.begin()
     if type(log) is Log and not isinstance(_code_or_reason(), str):
-        evaluation = _look_of(log, work, plan, executor, hot)
+        evaluation = _make_evaluation(log, workspace, plan, executor, hot_work)
     log.evaluate_fast_paths = (
         *([] if evaluation is None else [(evaluation.words, evaluation)]),
-        *others[: MOST - 1],
+        *other_evaluations[: MAX_FAST_PATHS - 1],
     )
 
 
-def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> RepeatedEvaluation | None:
+def _make_evaluation(
+    log: Log, workspace: Any, plan: Plan, executor: Any, hot_work: int
+) -> RepeatedEvaluation | None:
     """Return the data for machine code to run a plan; None if it cannot."""
     compared = getattr(plan, "compared", None)
     if compared is None or settings.moved or plan.numpy_groups:
@@ -253,18 +254,18 @@ def _look_of(log: Log, work: Any, plan: Plan, executor: Any, hot: int) -> Repeat
     rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or welcome
     if not (log.columns.state[rows] == VALUE).all():
         return None  # an array is pending
-    at = places(plan, rows)
+    place_of = places(plan, rows)
     specs, buffers = SPECS.specs, dict(plan.buffers)
     values: list[tuple[int, int, Spec]] = []  # rows that have cells, the cells' rows, specs
     for row in rows:
         spec = specs[log.spec[row]]
         if spec.single:
-            values.append((row, at[row], spec))
-        elif at[row] not in buffers or buffers[at[row]].shape != spec.shape:
+            values.append((row, place_of[row], spec))
+        elif place_of[row] not in buffers or buffers[place_of[row]].shape != spec.shape:
             return None  # for example a constant, or an array in another shape
-    if len(values) + len(buffers) > ARRAYS:
+    if len(values) + len(buffers) > MAX_VALUES:
         return None
-    return RepeatedEvaluation(log, work, plan, executor, hot, rows, values, at)
+    return RepeatedEvaluation(log, workspace, plan, executor, hot_work, rows, values, place_of)
 
 
 class RepeatedEvaluation(KeepAlive):
@@ -279,34 +280,36 @@ class RepeatedEvaluation(KeepAlive):
     def __init__(
         self,
         log: Log,
-        work: Any,
+        workspace: Any,
         plan: Plan,
         executor: Any,
-        hot: int,
+        hot_work: int,
         rows: list[int],
         values: list[tuple[int, int, Spec]],
-        at: dict[int, int],
+        place_of: dict[int, int],
     ) -> None:
         self.plan, self.columns = plan, log.columns
         columns, extra, lock, compared = log.columns, log.extra, log.lock, plan.compared
-        arrays, of_python = compared.arrays, work.sweeper
-        self._sweeper = sweeper = type(of_python)(log)  # set up for this plan only
-        sweeper._fit(plan)
+        arrays, python_sweeper = compared.arrays, workspace.sweeper
+        self._sweeper = sweeper = type(python_sweeper)(log)  # set up for this plan only
+        sweeper._set_up(plan)
         block, slots = sweeper.sweep, sweeper.sweep.slots
-        super().__init__(lock, work, extra, of_python, executor, compared)
-        self._limit = FOREVER
+        super().__init__(lock, workspace, extra, python_sweeper, executor, compared)
+        self._run_limit = NO_LIMIT
         if plan.done >= 0:
-            self._limit = (hot - plan.done) // max(plan.work, 1) + 1
-        numbers = {row: k for k, (row, _) in enumerate(plan.buffers)}
+            self._run_limit = (hot_work - plan.done) // max(plan.work, 1) + 1
+        buffer_numbers = {row: k for k, (row, _) in enumerate(plan.buffers)}
         index = np.full(len(arrays["flags"]) // 2, -1, np.int64)
         for row in rows:
-            index[row - plan.low] = numbers.get(at[row], -1)
+            index[row - plan.low] = buffer_numbers.get(place_of[row], -1)
         for k, (row, _, _) in enumerate(values):
-            index[row - plan.low] = len(numbers) + k
-        kinds = [spec for _, spec in plan.buffers] + [spec for _, _, spec in values]
-        pairs = [x for spec in kinds for x in (tuple(spec.shape), spec.dtype.numpy_dtype)]
-        words, entries = self._expected_state(of_python, plan, executor)
-        self._numbers = {
+            index[row - plan.low] = len(buffer_numbers) + k
+        value_specs = [spec for _, spec in plan.buffers] + [spec for _, _, spec in values]
+        shapes_and_dtypes = [
+            x for spec in value_specs for x in (tuple(spec.shape), spec.dtype.numpy_dtype)
+        ]
+        words, entries = self._expected_state(python_sweeper, plan, executor)
+        self._values = {
             "WORDS": self._table(words),
             "WORD_COUNT": len(words) // 2,
             "ENTRIES": self._table(entries),
@@ -316,10 +319,10 @@ class RepeatedEvaluation(KeepAlive):
             "RELEASE": self._id(lock.release),
             "COLUMNS": id(columns),
             "EXTRA": id(extra),
-            "WORKSPACE": id(work),
+            "WORKSPACE": id(workspace),
             **{name.upper(): address_of(getattr(columns, name)) for name in columns.NAMES},
             "OPERANDS_HERE": address_of(extra),
-            "WANT": address_of(work.want),
+            "WANT": address_of(workspace.want),
             "FIRST_ROW": plan.low,
             "COUNT": len(index),
             "STRUCTURE": address_of(arrays["columns"]),
@@ -333,19 +336,19 @@ class RepeatedEvaluation(KeepAlive):
             "BEGIN": block.address + 8 * slots["begin_group"],
             "COMPUTED": block.address + 8 * slots["computed"],
             "END": plan.n_groups,
-            "LEFT": self._limit,
+            "LEFT": self._run_limit,
             "HITS": 0,
-            "ARRAYS": len(kinds),
-            "KINDS": self._ids(pairs),
-            "BUFFER_COUNT": len(numbers),
-            "BUFFER_ROWS": self._table([*numbers]),
-            "PLACES": self._table([*numbers, *(cell for _, cell, _ in values)]),
-            "SIZES": self._table([spec.dtype.size for spec in kinds]),
+            "ARRAYS": len(value_specs),
+            "KINDS": self._ids(shapes_and_dtypes),
+            "BUFFER_COUNT": len(buffer_numbers),
+            "BUFFER_ROWS": self._table([*buffer_numbers]),
+            "PLACES": self._table([*buffer_numbers, *(cell for _, cell, _ in values)]),
+            "SIZES": self._table([spec.dtype.size for spec in value_specs]),
             "INDEX": address_of(index),
         }
         self._owned.append(index)
         self.words = view(
-            word_array(evaluation_words, evaluation_words.EVALUATION_WORDS, self._numbers)
+            word_array(evaluation_words, evaluation_words.EVALUATION_WORDS, self._values)
         )
 
     def _expected_state(
@@ -361,7 +364,7 @@ class RepeatedEvaluation(KeepAlive):
           Pairs of an address and the word there; and triples of addresses: a dictionary, a key
           and its value, 0 for a missing key.
         """
-        running, size = sweeper.running, SIZE
+        running, size = sweeper.running, LIST_SIZE_OFFSET
         words = [
             id(generation) + slot_offset(type(generation), "number"),
             self._id(generation.number),
@@ -371,15 +374,23 @@ class RepeatedEvaluation(KeepAlive):
             0,
         ]
         self._id(running)
-        known, own, kind = vars(settings), vars(sweeper), type(sweeper)
+        settings_state, sweeper_state, sweeper_class = vars(settings), vars(sweeper), type(sweeper)
         expected: list[tuple[dict[str, Any], str, Any]] = [
-            (known, name, known[name]) for name in ("moved", "chosen", "traceback")
+            (settings_state, name, settings_state[name])
+            for name in ("moved", "chosen", "traceback")
         ]
-        expected += [(own, name, own[name]) for name in ("running", "abandoned")]
-        expected += [(_names(kind), name, _names(kind)[name]) for name in ("run", "_fit", "_until")]
-        executors, its_kind = evaluate._executors, type(executor)
+        expected += [
+            (sweeper_state, name, sweeper_state[name]) for name in ("running", "abandoned")
+        ]
+        expected += [
+            (_class_dict(sweeper_class), name, _class_dict(sweeper_class)[name])
+            for name in ("run", "_set_up", "_run_until")
+        ]
+        executors, executor_class = evaluate._executors, type(executor)
         expected += [(vars(evaluate), "_executors", executors), (executors, "cpu", executor)]
-        expected += [(_names(its_kind), "compute", _names(its_kind)["compute"])]
+        expected += [
+            (_class_dict(executor_class), "compute", _class_dict(executor_class)["compute"])
+        ]
         self._owned.append(expected)
         entries = [x for holder, name, value in expected for x in (id(holder), id(name), id(value))]
         entries += [self._id(vars(executor)), self._id(sys.intern("compute")), 0]
@@ -388,6 +399,6 @@ class RepeatedEvaluation(KeepAlive):
     def settle(self) -> None:
         """Add the executions by machine code to the plan's count."""
         if self.plan.done >= 0:
-            left = self.words[evaluation_words.LEFT]
-            self.plan.done += (self._limit - left) * self.plan.work
-            self._limit = left
+            remaining = self.words[evaluation_words.LEFT]
+            self.plan.done += (self._run_limit - remaining) * self.plan.work
+            self._run_limit = remaining

@@ -18,9 +18,9 @@ from .buffers import POOL
 from .workers import share, watch
 
 UNIT = RANDOM_UNIT * RANDOM_BLOCK  # bytes of a unit of work
-MANY = 64  # units that justify a thread: some 0.07 ms of work; waking one takes 0.02 ms
-LONG = 1 << 14  # units that take some 0.1 s: the caller must receive interrupts meanwhile
-CHUNKS = 8  # shares per thread, so that the others do not wait for a slow one
+MIN_THREAD_UNITS = 64  # units that justify a thread: some 0.07 ms of work; waking one takes 0.02 ms
+LONG_UNITS = 1 << 14  # units that take some 0.1 s: the caller must receive interrupts meanwhile
+CHUNKS_PER_THREAD = 8  # shares per thread, so that the others do not wait for a slow one
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64)
 
@@ -40,13 +40,13 @@ def compute_drawn(name: str, key: list[int], spec: Spec) -> Array:
     parameters = np.array([*key, spec.size], np.uint64)
     units = -(-out.nbytes // UNIT)
     address, function = _kernel(name, spec.dtype.name)
-    threads = min(settings.threads(), units // MANY)
-    if threads > 1 or units > LONG:
+    threads = min(settings.threads(), units // MIN_THREAD_UNITS)
+    if threads > 1 or units > LONG_UNITS:
         _draw_in_threads(address, out, parameters, units, threads)
     else:
         function(address_of(out), 0, 0, 0, address_of(parameters), 0, units)
     if out.nbytes >= LARGE_BYTES:
-        POOL.swept()  # so that a program that only draws frees memory, too
+        POOL.count_run()  # so that a program that only draws frees memory, too
     return out
 
 
@@ -58,14 +58,14 @@ def _draw_in_threads(address: int, out: Array, parameters: Array, units: int, th
         "parameters": address_of(parameters),
         "total": units,
         "counter": address_of(counter),
-        "chunk": min(units // (CHUNKS * threads), LONG),
+        "chunk": min(units // (CHUNKS_PER_THREAD * threads), LONG_UNITS),
     }
     blocks = [Block("run_units") for _ in range(threads)]
     for block in blocks:
         for name, value in arguments.items():
             block.set[block.slots[name]] = value
     calls, keeps = [block.call_without_gil for block in blocks], (out, parameters, counter, blocks)
-    if units > LONG:
+    if units > LONG_UNITS:
         watch(calls, keeps, [], lambda: counter.fill(1 << 62))
     else:
         share(calls, keeps, [])

@@ -56,9 +56,10 @@ HOT = 1 << 26
 # that. A unit of a kernel and a call to BLAS or NumPy are not divided.
 WATCHED = 1 << 24
 PIECE = WATCHED // 4
-WATCHED_BY_HAND = 1 << 18  # elements of an array for NumPy: a decomposition of so many takes long
+# Elements of an array that NumPy computes: a decomposition of so many takes long.
+WATCHED_NUMPY_SIZE = 1 << 18
 
-CHUNKS = 8  # shares per thread, so that the others do not wait for a slow one
+CHUNKS_PER_THREAD = 8  # shares per thread, so that the others do not wait for a slow one
 
 
 def _work_of(group: list[int]) -> int:
@@ -128,10 +129,10 @@ class Worker:
 class Sweeper:
     """The memory for executing plans of a log: control blocks, slots, temporaries.
 
-    `run` calls `_until`: machine code computes the groups in order, alone or `_together` with other
-    threads, and stops before a group that needs Python, which `_group` computes. `_run_staged` runs
-    a long plan with a call of `_until` for a few groups at a time; `run_timed` does so for each
-    group.
+    `run` calls `_run_until`: machine code computes the groups in order, in this thread or, with
+    `_run_together`, in several. It stops before a group that needs Python, which `_run_group`
+    computes. `_run_staged` runs a long plan with a call of `_run_until` for a few groups at a
+    time; `run_timed` does so for each group.
     """
 
     def __init__(self, log: Log) -> None:
@@ -151,50 +152,50 @@ class Sweeper:
 
     def run(self, log: Log, plan: Plan) -> None:
         """Run a plan whose buffers are allocated."""
-        self._fit(plan)
+        self._set_up(plan)
         if plan.work > WATCHED:
             self._run_staged(log, plan)
         else:
-            self._until(log, plan, plan.n_groups)
-        self._count(log, plan)
+            self._run_until(log, plan, plan.n_groups)
+        self._count_work(log, plan)
 
     def run_timed(self, log: Log, plan: Plan) -> list[int]:
         """As `run`, one group at a time. Returns the nanoseconds of each group."""
         times = [perf_counter_ns()]
-        self._fit(plan)
+        self._set_up(plan)
         self._run_staged(log, plan, times)
-        self._count(log, plan)
+        self._count_work(log, plan)
         return [after - before for before, after in pairwise(times)]
 
-    def _until(self, log: Log, plan: Plan, end: int) -> None:
+    def _run_until(self, log: Log, plan: Plan, end: int) -> None:
         """Run groups up to ``end``, where the control block tells machine code to stop.
 
-        Machine code also stops before a group that it leaves to `_group`, and before the first one
-        that justifies waking other threads.
+        Machine code also stops before a group that it leaves to `_run_group`, and before the first
+        one that justifies waking other threads.
         """
         sweep, slots = self.sweep, self.sweep.slots
         call = sweep.call_without_gil if plan.work > LONG_WORK or plan.was_slow else sweep.call
-        began = perf_counter_ns() if plan.unsure else 0
+        start_time = perf_counter_ns() if plan.unsure else 0
         groups = plan.arrays["groups"]
         while (g := call()) < end:
             sweep.set[slots["begin_group"]] = g
-            alone = g in plan.numpy_groups or _work_of(groups[g].tolist()) >= WATCHED
-            sweep.set[slots["computed"]] = int(alone)
-            if alone:
+            runs_in_python = g in plan.numpy_groups or _work_of(groups[g].tolist()) >= WATCHED
+            sweep.set[slots["computed"]] = int(runs_in_python)
+            if runs_in_python:
                 with np.errstate(all="ignore"):  # inf and NaN are values like others
-                    self._group(log, plan, g)
+                    self._run_group(log, plan, g)
             else:  # from here on, other threads share this and later large groups
-                call = partial(self._together, log, plan)
+                call = partial(self._run_together, log, plan)
         if plan.unsure:
-            plan.was_slow = perf_counter_ns() - began > LONG_TIME
+            plan.was_slow = perf_counter_ns() - start_time > LONG_TIME
 
-    def _together(self, log: Log, plan: Plan) -> int:
+    def _run_together(self, log: Log, plan: Plan) -> int:
         """Run groups, sharing the large ones with other threads. Returns the group it stops at."""
         if self.team is None:
             self.team = Team()
         team, sweep, result = self.team, self.sweep, [0]
-        _, *others = self._crew(log)
-        hiring = team.hire(len(others))
+        _, *other_workers = self._workers_for_threads(log)
+        hiring = team.hire(len(other_workers))
         sweep.set[sweep.slots["team"]] = team.address
 
         def lead() -> None:
@@ -205,20 +206,20 @@ class Sweeper:
             team.dismiss()
             return bool(worker.begun[0])
 
-        blocks = [worker.assist(plan, sweep, team.address, hiring) for worker in others]
+        blocks = [worker.assist(plan, sweep, team.address, hiring) for worker in other_workers]
         calls = [lead, *(block.call_without_gil for block in blocks)]
-        ends = [partial(end, worker) for worker in others]
-        share(calls, self._keeps(log, plan), self.running, ends)
+        ends = [partial(end, worker) for worker in other_workers]
+        share(calls, self._kept_objects(log, plan), self.running, ends)
         return result[0]
 
-    def _crew(self, log: Log) -> list[Worker]:
+    def _workers_for_threads(self, log: Log) -> list[Worker]:
         """A worker for each thread; the first one is the caller's."""
         threads = settings.threads()
         while len(self.workers) < threads:
             self.workers.append(Worker(log, self.counter))
         return self.workers[:threads]
 
-    def _keeps(self, log: Log, plan: Plan) -> tuple[Any, ...]:
+    def _kept_objects(self, log: Log, plan: Plan) -> tuple[Any, ...]:
         """Objects that must stay alive while other threads compute."""
         # The copy is atomic: another thread may be recording meanwhile.
         return plan, self, *log.buffers.copy().values()
@@ -238,12 +239,12 @@ class Sweeper:
                     continue
                 if work >= WATCHED and groups[g, G_KIND] == WHOLE and g not in plan.numpy_groups:
                     put[slots["n_groups"]] = g
-                    self._until(log, plan, g)
-                    self._place(log, plan, g)
-                    self._group(log, plan, g)
+                    self._run_until(log, plan, g)
+                    self._set_temporary_cell(log, plan, g)
+                    self._run_group(log, plan, g)
                     put[slots["begin_group"]], put[slots["computed"]] = g, 1
                 put[slots["n_groups"]] = g + 1
-                self._until(log, plan, g + 1)
+                self._run_until(log, plan, g + 1)
                 put[slots["begin_group"]], put[slots["computed"]] = g + 1, 0
                 done = 0
                 if times is not None:
@@ -251,21 +252,21 @@ class Sweeper:
         finally:
             self.plan_set = None  # the control block has another end now
 
-    def _place(self, log: Log, plan: Plan, g: int) -> None:
+    def _set_temporary_cell(self, log: Log, plan: Plan, g: int) -> None:
         """Set the cell of a temporary to its address, as machine code does for its own groups."""
-        at = int(plan.arrays["groups"][g, G_ROWS])
-        row = int(plan.arrays["order"][at])
-        if plan.arrays["storage"][at] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
-            log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][at])
+        position = int(plan.arrays["groups"][g, G_ROWS])
+        row = int(plan.arrays["order"][position])
+        if plan.arrays["storage"][position] == TEMPORARY and SPECS.size[log.spec[row]] != 1:
+            log.columns.cell_view[row] = self.arena[1] + int(plan.arrays["offset"][position])
 
-    def _count(self, log: Log, plan: Plan) -> None:
+    def _count_work(self, log: Log, plan: Plan) -> None:
         """Count the work of a plan; a hot plan gets fused loops."""
         if plan.done >= 0:
             plan.done += plan.work
             if plan.done > HOT:
-                fuse.later(log, plan)
+                fuse.fuse_in_background(log, plan)
 
-    def _fit(self, plan: Plan) -> None:
+    def _set_up(self, plan: Plan) -> None:
         """Allocate memory for a plan, and set up the control block for it."""
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
@@ -288,40 +289,40 @@ class Sweeper:
             sweep.point(name, array, address)
         self.plan_set = plan
 
-    def _group(self, log: Log, plan: Plan, g: int) -> None:
+    def _run_group(self, log: Log, plan: Plan, g: int) -> None:
         """Compute a group at which machine code stopped: one for NumPy, or a long one."""
-        by_hand = plan.numpy_groups.get(g)
-        if by_hand is not None:
-            row, inputs = by_hand
+        numpy_row = plan.numpy_groups.get(g)
+        if numpy_row is not None:
+            row, inputs = numpy_row
             op, attributes = CODES.entries[log.columns.code_view[row]]
             out, operands = self.array(log, row), [self.array(log, x) for x in inputs]
-            if out.size > 1 and max(x.size for x in (out, *operands)) >= WATCHED_BY_HAND:
+            if out.size > 1 and max(x.size for x in (out, *operands)) >= WATCHED_NUMPY_SIZE:
                 self._run_interruptible(plan, lambda: apply(op, out, operands, attributes))
             else:
                 apply(op, out, operands, attributes)
             return
         groups = plan.arrays["groups"]
-        workers = self._crew(log)
+        workers = self._workers_for_threads(log)
         threads = len(workers)
         group = groups[g].tolist()
         self.counter[0] = 0
         if group[G_KIND] == LANES_GROUP:
             total = -(-group[G_SIZE] // group[G_WIDTH])
-            prepare = self._lanes
+            prepare = self._prepare_lanes
         else:
             total = group[G_WIDTH]
-            prepare = self._units
+            prepare = self._prepare_units
         work = _work_of(group)
-        chunk = max(1, min(total // (CHUNKS * threads), PIECE * total // max(work, 1)))
+        chunk = max(1, min(total // (CHUNKS_PER_THREAD * threads), PIECE * total // max(work, 1)))
         calls = [
             prepare(log, plan, worker, g, chunk) for worker in workers[: max(1, total // chunk)]
         ]
         # Lanes look up addresses of operands while they run, and read cells. Both may change after
         # an interrupt, when the log is rewound: only array groups may keep running.
         row = int(plan.arrays["order"][group[G_ROWS]])
-        alone = group[G_KIND] == WHOLE and SPECS.size[log.spec[row]] != 1
-        leave = self._leave if alone else None
-        watch(calls, self._keeps(log, plan), self.running, self._stop, leave)
+        is_array_group = group[G_KIND] == WHOLE and SPECS.size[log.spec[row]] != 1
+        abandon = self._abandon if is_array_group else None
+        watch(calls, self._kept_objects(log, plan), self.running, self._stop, abandon)
 
     def _run_interruptible(self, plan: Plan, compute: Callable[[], None]) -> None:
         """Compute in another thread, while this one receives interrupts."""
@@ -330,9 +331,9 @@ class Sweeper:
             with np.errstate(all="ignore"):
                 compute()
 
-        heard(work, (plan, self), self.running, self._stop, self._leave)
+        heard(work, (plan, self), self.running, self._stop, self._abandon)
 
-    def _leave(self) -> None:
+    def _abandon(self) -> None:
         """Leave this object to the threads that still compute: the log gets a new one."""
         self.abandoned = True
 
@@ -340,7 +341,9 @@ class Sweeper:
         """Make the threads of a group end soon, by moving the counter past the last block."""
         self.counter[0] = 1 << 62
 
-    def _lanes(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
+    def _prepare_lanes(
+        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
+    ) -> Callable[[], int]:
         """Set up the call with which a thread computes blocks of a lane group."""
         block, _ = worker.share()
         put, slots = block.set, block.slots
@@ -355,7 +358,9 @@ class Sweeper:
         put[slots["memory.partials"]] = self.partials[1]
         return block.call_without_gil
 
-    def _units(self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int) -> Callable[[], int]:
+    def _prepare_units(
+        self, log: Log, plan: Plan, worker: Worker, g: int, chunk: int
+    ) -> Callable[[], int]:
         """Set up the call with which a thread computes units of a whole-array kernel."""
         order, groups, program = (plan.arrays[name] for name in ("order", "groups", "program"))
         group = groups[g].tolist()
@@ -381,12 +386,12 @@ class Sweeper:
             return np.ndarray(spec.shape, dtype, columns.cell, 8 * row)
         if not spec.size:
             return np.empty(spec.shape, dtype)
-        at = columns.cell_view[row]
+        address = columns.cell_view[row]
         arena, start = self.arena
-        if 0 <= at - start < arena.size:
-            return np.ndarray(spec.shape, dtype, arena, at - start)
+        if 0 <= address - start < arena.size:
+            return np.ndarray(spec.shape, dtype, arena, address - start)
         buffer: Array | None = log.buffers.get(row)
         if buffer is not None:
             return buffer
         # A view of a kept buffer, which the log holds until the execution ends.
-        return array_at(at, spec.shape, dtype)
+        return array_at(address, spec.shape, dtype)

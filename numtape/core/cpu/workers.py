@@ -71,8 +71,8 @@ class _Task:
         interrupt = None
         while not self.done:
             try:
-                ending = self.end_soon is not None and self.end_soon()
-                if self.taken.setdefault("by", OWNER) is OWNER or ending:
+                ends_by_itself = self.end_soon is not None and self.end_soon()
+                if self.taken.setdefault("by", OWNER) is OWNER or ends_by_itself:
                     break
                 self.ended.acquire(timeout=PERIOD)
             except BaseException as error:
@@ -99,12 +99,12 @@ class Team:
         if _sched_yield is not None:
             self._words[8 * TEAM_YIELD] = ctypes.cast(_sched_yield, ctypes.c_void_p).value or 0
 
-    def hire(self, many: int) -> int:
-        """Start a hiring of ``many`` threads. Returns the number of its first round."""
+    def hire(self, thread_count: int) -> int:
+        """Start a hiring of ``thread_count`` threads. Returns the number of its first round."""
         words = self._words
         begin: int = next(self._hirings) * HIRING
         words[8 * TEAM_ROUND] = begin
-        words[8 * TEAM_LEFT], words[8 * TEAM_HIRED] = 0, many
+        words[8 * TEAM_LEFT], words[8 * TEAM_HIRED] = 0, thread_count
         return begin
 
     def dismiss(self) -> None:
@@ -123,13 +123,13 @@ _abandoned: list[threading.Thread] = []  # threads whose calls were interrupted
 _starting = threading.RLock()  # signal handlers may start threads as well
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     """Reset the state in a forked child: threads do not survive, and locks may be held."""
     global _queue, _threads, _abandoned, _starting
     _queue, _threads, _abandoned, _starting = SimpleQueue(), [], [], threading.RLock()
 
 
-after_fork_in_child(_forget)
+after_fork_in_child(_reset_after_fork)
 
 
 def _serve(queue: SimpleQueue[_Task | None]) -> None:
@@ -162,7 +162,7 @@ def share(
     ``ends`` has a function for each other call: when the first call has ended, it asks the other
     one to end soon, and returns whether no wait is needed.
     """
-    _start(len(calls) - 1)
+    _start_workers(len(calls) - 1)
     running += [_Task(call, keeps, end) for call, end in zip_longest(calls[1:], ends)]
     try:
         for task in running:
@@ -185,7 +185,7 @@ def watch(
     ended. With ``leave``, it is raised immediately: calls may keep running, and keep ``keeps``
     alive.
     """
-    _start(len(calls))
+    _start_workers(len(calls))
     if not any(thread.is_alive() for thread in _threads):  # all threads have ended
         share(calls, keeps, running)
         return
@@ -244,7 +244,7 @@ def _dismiss() -> None:
 
 
 @atexit.register
-def _end() -> None:
+def _exit_with_workers() -> None:
     """Let the process end although workers still run interrupted calls.
 
     At exit, OpenBLAS frees its memory and tells its threads to end, which computing threads ignore:
@@ -263,7 +263,7 @@ def _end() -> None:
             thread.join()
 
 
-def _start(count: int) -> None:
+def _start_workers(count: int) -> None:
     """Start workers until there are ``count``, if possible."""
     if len(_threads) < count:
         with _starting:
@@ -301,7 +301,7 @@ class Listening:
 
     def __call__(self, size: float, function: Callable[..., T], *arguments: Any) -> T:
         """Call the function with the arguments, and return its result."""
-        began = perf_counter()
+        start_time = perf_counter()
         try:
             if self.long or size > self.most:
                 result = heard_here(lambda: function(*arguments))
@@ -312,7 +312,7 @@ class Listening:
         except BaseException:  # an interrupt: expect the next call to take long, too
             self.long = True
             raise
-        self.long = perf_counter() - began > LONG_CALL
+        self.long = perf_counter() - start_time > LONG_CALL
         if not self.long and size > self.most:
             self.most = 2.0 * size
         return result

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import KernelError
 from .analysis import counters
 from .analysis.activity import Activity, analyse
-from .analysis.callees import DEEPEST, Interface
+from .analysis.callees import MAX_CALL_DEPTH, Interface
 from .analysis.types import INTS, UNSIGNED, infer, of
 from .emit.checkpointing import outside
 from .emit.forward import Forward
@@ -111,12 +111,12 @@ def program(
     forward, reverse = f"{body.name}_forward", f"{body.name}_reverse"
     begin = ["DEPTH = 0"] if calls(body) else []
     lines = _sweeps(body, activity, face, (forward, reverse), begin, options, False)
-    taken = ", ".join(face.taken)
+    parameter_text = ", ".join(face.parameter_names)
     lines += [
-        f"def {body.name}_gradient({taken}, SP, END, OUT, MARK, SEED):",
-        f"    STATUS = {forward}({taken}, SP, END, OUT, MARK)",
+        f"def {body.name}_gradient({parameter_text}, SP, END, OUT, MARK, SEED):",
+        f"    STATUS = {forward}({parameter_text}, SP, END, OUT, MARK)",
         "    if STATUS: return STATUS",
-        f"    return {reverse}({taken}, MARK[0], SEED)",
+        f"    return {reverse}({parameter_text}, MARK[0], SEED)",
         "",
     ]
     count = 0
@@ -126,7 +126,7 @@ def program(
         count += 1
         begin = [
             "DEPTH = MARK[0]",
-            f"if DEPTH > {DEEPEST}: return {failure_status(DEEP, variant.body.begin)}",
+            f"if DEPTH > {MAX_CALL_DEPTH}: return {failure_status(DEEP, variant.body.begin)}",
         ]
         lines += ["", f"# {variant.name}"]
         lines += _sweeps(
@@ -178,28 +178,28 @@ def _sweeps(
         for x in activity.active
         if x not in body.arrays and not is_constant(x) and (x in body.scalars or x in read)
     )
-    ahead, back = Text(), Text()
+    forward_text, reverse_text = Text(), Text()
     for line in (*begin, *face.loads, *_initial(body)):
-        ahead.put(line)
-    ahead.lines += forward.lines
+        forward_text.put(line)
+    forward_text.lines += forward.lines
     results = [f"OUT[0] = {body.result}"] if body.result else leave_text(body)
     for line in (*results, "MARK[0] = SP", "return 0"):
-        ahead.put(line)
+        forward_text.put(line)
     if called:  # never true, but lets Numba infer the return type of a recursive function
-        back.put("if SP < 0: return SP")
+        reverse_text.put("if SP < 0: return SP")
     for line in (*face.loads, *(f"d_{name} = 0.0" for name in zeros), *_initial(body)):
-        back.put(line)
-    back.lines += reverse.lines
+        reverse_text.put(line)
+    reverse_text.lines += reverse.lines
     for line in (*face.stores, "return SP" if called else "return 0"):
-        back.put(line)
-    taken = ", ".join(face.taken)
+        reverse_text.put(line)
+    parameter_text = ", ".join(face.parameter_names)
     return [
-        f"def {names[0]}({taken}, SP, END, OUT, MARK):",
-        *ahead.lines,
+        f"def {names[0]}({parameter_text}, SP, END, OUT, MARK):",
+        *forward_text.lines,
         "",
         "",
-        f"def {names[1]}({taken}, SP, SEED):",
-        *back.lines,
+        f"def {names[1]}({parameter_text}, SP, SEED):",
+        *reverse_text.lines,
         "",
         "",
     ]

@@ -12,7 +12,7 @@ from .emit.text import LINES, NO_ROOM
 from .program import LoopProgram
 from .runtime import plain
 
-_AGAIN = re.compile(r" *(.*?)  # again (\d+)")
+_RECOMPUTED_LINE = re.compile(r" *(.*?)  # again (\d+)")
 
 
 class Adjoint:
@@ -43,7 +43,7 @@ class Adjoint:
         """The values that the reverse sweep recomputes, by line of the file."""
         by_line: dict[int, list[str]] = {}
         for line in self.source.splitlines():
-            match = _AGAIN.fullmatch(line)
+            match = _RECOMPUTED_LINE.fullmatch(line)
             if match:
                 by_line.setdefault(self._program.line + int(match[2]), []).append(match[1])
         return dict(sorted(by_line.items()))
@@ -51,9 +51,9 @@ class Adjoint:
     def _count_stored(self) -> dict[int, int]:
         counts: Counter[int] = Counter()
 
-        def count(size: int, own: tuple[int, ...]) -> None:
-            for line in own:
-                counts[self._program.line + line] += int(size) // len(own)
+        def count(size: int, lines: tuple[int, ...]) -> None:
+            for line in lines:
+                counts[self._program.line + line] += int(size) // len(lines)
 
         size = 1 << 16
         while True:
@@ -67,10 +67,10 @@ class Adjoint:
 
     def __repr__(self) -> str:
         stored, recomputed = self.stored, self.recomputed
-        first = self._program.line
-        last = max([first, *stored, *recomputed])
+        first_line = self._program.line
+        last_line = max([first_line, *stored, *recomputed])
         rows = [("line", "bytes stored", "computed again", "")]
-        for line in range(first, last + 1):
+        for line in range(first_line, last_line + 1):
             text = linecache.getline(self._program.file, line).rstrip()
             names = dict.fromkeys(x.partition(" = ")[2] for x in recomputed.get(line, []))
             rows.append((str(line), str(stored.get(line, "")), "; ".join(names), text))

@@ -45,12 +45,12 @@ class RuleFunction(NamedTuple):
     cheap: bool = False
 
 
-def _of(name: str, recorder: Recorder) -> RuleFunction:
+def _math_function(name: str, recorder: Recorder) -> RuleFunction:
     return RuleFunction(f"math.{name}({{0}})", recorder.op)
 
 
 FUNCTIONS: dict[str, RuleFunction] = {
-    name: _of(name, getattr(ops, name))
+    name: _math_function(name, getattr(ops, name))
     for name in (
         "exp",
         "expm1",
@@ -228,20 +228,20 @@ def derivative(name: str) -> tuple[str, ...]:
         return ("",) * count
     spec = intern((), float64)
     specs = [intern((), bool_), spec, spec] if count == 3 else [spec] * count
-    ruled = None
-    while ruled is None:
-        ruled = run_rule(op, {}, spec, specs, [True] * count)
-    scratch, gradients = ruled
-    places = ("g", "z", *operands(name))
-    known: dict[int, ast.expr] = {}
+    rows_of_rule = None
+    while rows_of_rule is None:
+        rows_of_rule = run_rule(op, {}, spec, specs, [True] * count)
+    scratch, gradients = rows_of_rule
+    leaf_names = ("g", "z", *operands(name))
+    expressions: dict[int, ast.expr] = {}
     return tuple(
-        "" if tensor is None else ast.unparse(_text(scratch, tensor._row, places, known))
+        "" if tensor is None else ast.unparse(_text(scratch, tensor._row, leaf_names, expressions))
         for tensor in gradients
     )
 
 
 # Ops that the text calls by name.
-_WRITTEN = {
+_CALLED_BY_NAME = {
     "Hypot": "math.hypot",
     "Digamma": "digamma",
     "TanhSlope": "tanh_slope",
@@ -251,30 +251,32 @@ _WRITTEN = {
 }
 
 
-def _text(scratch: Log, row: int, places: tuple[str, ...], known: dict[int, ast.expr]) -> ast.expr:
+def _text(
+    scratch: Log, row: int, leaf_names: tuple[str, ...], expressions: dict[int, ast.expr]
+) -> ast.expr:
     """Convert a row to an expression."""
     arity = CODES.arity[scratch.code[row]]
-    if row < len(places) and scratch.code[row] == LEAF_CODE and row not in known:
-        known[row] = ast.Name(places[row])
-    if row in known:
-        return known[row]
+    if row < len(leaf_names) and scratch.code[row] == LEAF_CODE and row not in expressions:
+        expressions[row] = ast.Name(leaf_names[row])
+    if row in expressions:
+        return expressions[row]
     op, _ = CODES.entries[scratch.code[row]]
     if scratch.code[row] == LEAF_CODE:
         (value,) = struct.unpack("d", struct.pack("q", int(scratch.columns.cell[row])))
         expression: ast.expr = ast.Constant(value)
     else:
         columns = (scratch.a, scratch.b, scratch.c)[:arity]
-        operands = [_text(scratch, column[row], places, known) for column in columns]
-        if op.name in _WRITTEN:
-            expression = ast.Call(tree(_WRITTEN[op.name], "eval").body, operands, [])
+        operands = [_text(scratch, column[row], leaf_names, expressions) for column in columns]
+        if op.name in _CALLED_BY_NAME:
+            expression = ast.Call(tree(_CALLED_BY_NAME[op.name], "eval").body, operands, [])
         else:
             parsed = importlib.import_module("numtape.kernels.body").parse_expression
-            expression = _Filled(operands).visit(copy.deepcopy(parsed(op.body))).body
-    known[row] = expression
+            expression = _Substitution(operands).visit(copy.deepcopy(parsed(op.body))).body
+    expressions[row] = expression
     return expression
 
 
-class _Filled(ast.NodeTransformer):
+class _Substitution(ast.NodeTransformer):
     """Substitutes expressions for x, y and z in an op's body, and Python's function names."""
 
     def __init__(self, operands: list[ast.expr]) -> None:

@@ -404,9 +404,11 @@ def _eig(out: Array, a: Array, vectors: bool) -> None:
     finite = np.asarray(np.isfinite(a).all((-2, -1), keepdims=True))
     a = np.where(finite, a, 0)
     if vectors:
-        lapack.careful(lambda x: tuple(np.linalg.eig(x)), tuple(lapack.parts(out, (n,), (n, n))), a)
+        lapack.apply_or_nan(
+            lambda x: tuple(np.linalg.eig(x)), tuple(lapack.unpack(out, (n,), (n, n))), a
+        )
     else:
-        lapack.careful(np.linalg.eigvals, (out,), a)
+        lapack.apply_or_nan(np.linalg.eigvals, (out,), a)
     out[~finite[..., 0, 0]] = np.nan
 
 
@@ -513,7 +515,7 @@ def _log_spec(op: Op, a: Spec) -> Spec:
 def _logm(out: Array, a: Array) -> None:
     from scipy.linalg import logm as logarithm
 
-    for x, target in lapack.each(a, out):
+    for x, target in lapack.iterate_matrices(a, out):
         if x.size:
             target[...] = logarithm(x.astype(np.complex128)) if np.isfinite(x).all() else np.nan
 

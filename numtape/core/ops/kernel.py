@@ -97,8 +97,8 @@ def call(kernel: KernelFunction, arguments: tuple[Any, ...]) -> Any:
             _write_packed(packed, outcome, result_types)
             log.put(y._row, packed, y._spec)
             log.columns.state_view[y._row] = VALUE
-            if outcome.left is not None:
-                log.pending_cleanup.append(outcome.left)
+            if outcome.stack_left is not None:
+                log.pending_cleanup.append(outcome.stack_left)
         log.guard_value(lambda: strided_slice(y, ((0, 1, 1),), ()))
         return outcome.arrange(_unpack(y, specs))
     finally:
@@ -146,7 +146,7 @@ def _write_packed(out: Array, outcome: Results, result_types: ResultTypes) -> No
     if _result_types(outcome.arrays) != result_types:
         out[...], out[0] = np.nan, SHAPE_MISMATCH
         return
-    out[0], out[1] = DONE, outcome.left.number if outcome.left is not None else 0
+    out[0], out[1] = DONE, outcome.stack_left.number if outcome.stack_left is not None else 0
     offset = HEADER_SIZE
     for x in outcome.arrays:
         segment = out[offset : offset + x.size]
@@ -186,8 +186,8 @@ def _compute_packed(out: Array, *xs: Array, kernel: KernelFunction, signature: S
         out[...], out[0] = np.nan, FAILED
     else:
         _write_packed(out, outcome, result_types)
-        if outcome.left is not None:
-            outcome.left.wait()
+        if outcome.stack_left is not None:
+            outcome.stack_left.wait()
 
 
 def _packed_native(

@@ -111,7 +111,7 @@ class Lu(NamedTuple):
 
 def _permutation(out: Array, pivots: Array) -> None:
     if pivots.size:
-        for order, target in lapack.each(pivots, out, rank=1):
+        for order, target in lapack.iterate_matrices(pivots, out, rank=1):
             target[...] = lapack.permutation(order)
 
 

@@ -108,7 +108,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 def _sylvester(out: Array, a: Array, b: Array, c: Array) -> None:
     from scipy.linalg import solve_sylvester
 
-    for x, y, z, target in lapack.each(a, b, c, out):
+    for x, y, z, target in lapack.iterate_matrices(a, b, c, out):
         try:
             target[...] = solve_sylvester(x, y, z) if x.size else 0
         except (np.linalg.LinAlgError, ValueError):
@@ -137,7 +137,7 @@ SYLVESTER: Op = defop(
 def _sqrtm(out: Array, a: Array) -> None:
     from scipy.linalg import sqrtm as root
 
-    for x, target in lapack.each(a, out):
+    for x, target in lapack.iterate_matrices(a, out):
         if not x.size:
             continue
         value = root(x) if np.isfinite(x).all() else np.nan
@@ -194,9 +194,9 @@ def _pinv_spec(op: Op, a: Spec, rcond: Spec) -> Spec:
 
 
 def _pinv(out: Array, a: Array, rcond: Array) -> None:
-    lapack.careful(lambda x: np.linalg.pinv(x, rcond=rcond), (out,), a) if rcond.ndim == 0 else (
-        np.copyto(out, np.linalg.pinv(a, rcond=rcond))
-    )
+    lapack.apply_or_nan(
+        lambda x: np.linalg.pinv(x, rcond=rcond), (out,), a
+    ) if rcond.ndim == 0 else (np.copyto(out, np.linalg.pinv(a, rcond=rcond)))
 
 
 def _pinv_vjp(g: Tensor, p: Tensor, a: Tensor, rcond: Tensor) -> tuple[Tensor, None]:
@@ -299,7 +299,7 @@ def matrix_rank(
 def _lstsq(out: Array, a: Array, b: Array) -> None:
     if not out.size:
         return
-    for matrix, rhs, target in lapack.each(a, b, out):
+    for matrix, rhs, target in lapack.iterate_matrices(a, b, out):
         try:
             target[...] = np.linalg.lstsq(matrix, rhs, rcond=None)[0]
         except np.linalg.LinAlgError:

@@ -21,7 +21,7 @@ from ..log.op import ELEMENTWISE, Op
 from ..values.memory import convert_array
 
 Array = Any
-_STEEP = 1 - 2.0**-10  # as in kernels/functions/exponential.py
+_MAX_VALUE_FOR_SLOPE = 1 - 2.0**-10  # as in kernels/functions/exponential.py
 
 
 @cache
@@ -30,8 +30,8 @@ def _functions(complex_vjp: bool) -> dict[str, Any]:
     special = importlib.import_module("scipy.special")
     table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
     functions = {name: getattr(np, row.numpy) for name, row in table.items() if row.numpy}
-    same = ("isnan", "isinf", "isfinite", "absolute", "angle", "conjugate", "imag", "real")
-    functions |= {name: getattr(np, name) for name in same}
+    numpy_names = ("isnan", "isinf", "isfinite", "absolute", "angle", "conjugate", "imag", "real")
+    functions |= {name: getattr(np, name) for name in numpy_names}
     functions |= {
         # SciPy's erfc is hundreds of units in the last place off in its tail.
         "erf": special.erf,
@@ -51,29 +51,37 @@ def _functions(complex_vjp: bool) -> dict[str, Any]:
 
 def _divisor_adjoint(x: Array, y: Array, z: Array) -> Array:
     """``-(x / z) * y``, or ``-(x * y) / z`` where x / z overflows; 0 where x or y is 0."""
-    quick = -(x / z * y)
+    divided_first = -(x / z * y)
     zero = x * 0
     if x.dtype.kind != "c":
-        for each in (x, y, z):
-            zero = np.copysign(zero, np.where(np.signbit(each), -1, 1) * np.copysign(1, zero))
-    slow = np.where((x == 0) | (y == 0), -zero, -(x * y) / z)
-    return np.where(np.isfinite(quick), quick, slow)
+        for operand in (x, y, z):
+            zero = np.copysign(zero, np.where(np.signbit(operand), -1, 1) * np.copysign(1, zero))
+    multiplied_first = np.where((x == 0) | (y == 0), -zero, -(x * y) / z)
+    return np.where(np.isfinite(divided_first), divided_first, multiplied_first)
 
 
 def _tanh_slope(x: Array, y: Array) -> Array:
     """The derivative of ``y = tanh(x)``; of complex numbers, of ``x`` alone."""
-    left = np.real(x) < 0 if x.dtype.kind == "c" else x < 0
-    e = np.exp(2 * np.where(left, x, -x))
-    steep = 4 * e / (1 + e) ** 2
-    return steep if x.dtype.kind == "c" else np.where(np.abs(y) > _STEEP, steep, 1 - y * y)
+    is_negative = np.real(x) < 0 if x.dtype.kind == "c" else x < 0
+    e = np.exp(2 * np.where(is_negative, x, -x))
+    slope_from_x = 4 * e / (1 + e) ** 2
+    return (
+        slope_from_x
+        if x.dtype.kind == "c"
+        else np.where(np.abs(y) > _MAX_VALUE_FOR_SLOPE, slope_from_x, 1 - y * y)
+    )
 
 
 def _sigmoid_slope(x: Array, y: Array) -> Array:
     """The derivative of ``y = sigmoid(x)``; of complex numbers, of ``x`` alone."""
-    left = np.real(x) < 0 if x.dtype.kind == "c" else x < 0
-    e = np.exp(np.where(left, x, -x))
-    steep = e / (1 + e) ** 2
-    return steep if x.dtype.kind == "c" else np.where(y > _STEEP, steep, y * (1 - y))
+    is_negative = np.real(x) < 0 if x.dtype.kind == "c" else x < 0
+    e = np.exp(np.where(is_negative, x, -x))
+    slope_from_x = e / (1 + e) ** 2
+    return (
+        slope_from_x
+        if x.dtype.kind == "c"
+        else np.where(y > _MAX_VALUE_FOR_SLOPE, slope_from_x, y * (1 - y))
+    )
 
 
 @cache
@@ -86,24 +94,27 @@ def evaluate(body: str, operands: list[Array], dtype: np.dtype[Any]) -> Array:
     scope = dict(zip("xyz", operands, strict=False))
     scope["cast"] = lambda x: convert_array(np.asarray(x), dtype)
 
-    def fit(x: object) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
+    def convert_literal(x: object) -> Any:  # a literal: -1 is 255 as uint8, where NumPy raises
         return np.asarray(x).astype(dtype) if isinstance(x, int) else x
 
-    scope["select"] = lambda condition, x, y: np.where(condition, fit(x), fit(y))
+    scope["select"] = lambda condition, x, y: np.where(
+        condition, convert_literal(x), convert_literal(y)
+    )
     functions = _functions(any(x.dtype.kind == "c" for x in operands))
     return eval(_compile_body(body), functions | scope)
 
 
 def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any]) -> None:
     """Compute an op into ``out``, from its body or with its NumPy function."""
-    by_value = op.name != "Bitcast"
-    halves = [by_value and _is_half(x.dtype) for x in operands]
+    converts_halves = op.name != "Bitcast"
+    are_halves = [converts_halves and _is_half(x.dtype) for x in operands]
     target = out
-    if any(halves):
+    if any(are_halves):
         operands = [
-            x.astype(np.float32) if half else x for x, half in zip(operands, halves, strict=True)
+            x.astype(np.float32) if is_half else x
+            for x, is_half in zip(operands, are_halves, strict=True)
         ]
-    if by_value and _is_half(out.dtype):
+    if converts_halves and _is_half(out.dtype):
         target = np.empty(out.shape, np.float32)
     if op.kind == ELEMENTWISE:
         body = op.body

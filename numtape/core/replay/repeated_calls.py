@@ -112,7 +112,7 @@ class _CallStub:
                 "JOURNAL_NAME": sys.intern("journal"),
                 "CLOCK": time.perf_counter_ns,
                 "EMPTY": np.empty,
-                "TRIM_BUFFERS": POOL.swept,
+                "TRIM_BUFFERS": POOL.count_run,
             },
         )
         words = {

@@ -79,15 +79,15 @@ def analyse(body: Body, differentiated: list[str], is_callee: bool = False) -> A
             counts.update(node.assigned_names(3))
         elif isinstance(node, Alloc):
             counts.update([address(node.array), shadow(node.array)])
-    top = {n.out for n in body.nodes if isinstance(n, Assign)}
+    top_level_names = {n.out for n in body.nodes if isinstance(n, Assign)}
     for node in body.nodes:
         if isinstance(node, Call) and node.array:
-            top |= node.assigned_names(body.arrays[node.array].ndim)
+            top_level_names |= node.assigned_names(body.arrays[node.array].ndim)
         elif isinstance(node, Alloc):
-            top |= {address(node.array), shadow(node.array)}
+            top_level_names |= {address(node.array), shadow(node.array)}
     arguments = body.argument_names()
     fixed = {x for x in arguments if not counts[x]}
-    fixed |= {x for x in top if x and counts[x] == 1 and x not in arguments}
+    fixed |= {x for x in top_level_names if x and counts[x] == 1 and x not in arguments}
     return Activity(active, written_arrays(body), fixed)
 
 
@@ -110,9 +110,12 @@ def _flows_through_call(call: Call, body: Body) -> list[tuple[list[str], str]]:
         )
     writes = {call.names[j] for j in call.functions.writes(call, body)}
     array_arguments = [x for x in call.names if x in arrays]
-    for k, one in enumerate(array_arguments):
+    for k, array in enumerate(array_arguments):
         for other in array_arguments[k + 1 :]:
-            if (one == other or other in with_aliases({one}, body.same)) and writes & {one, other}:
+            if (array == other or other in with_aliases({array}, body.same)) and writes & {
+                array,
+                other,
+            }:
                 raise KernelError(
                     "an array twice as an argument of a function that writes to it",
                     *body.standing.of(call.line),
@@ -149,8 +152,8 @@ def _outside(body: Body, is_callee: bool) -> set[str]:
 def with_aliases(arrays: set[str], same: list[tuple[str, str]]) -> set[str]:
     """Return arrays together with all that may share memory with them."""
     connected = set(arrays)
-    while more := {x for pair in same if not connected.isdisjoint(pair) for x in pair} - connected:
-        connected |= more
+    while new := {x for pair in same if not connected.isdisjoint(pair) for x in pair} - connected:
+        connected |= new
     return connected
 
 
@@ -172,27 +175,28 @@ def _edge(step: Assign) -> tuple[str, list[str]]:
 def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
     """Refuse constructs whose derivative would be silently wrong."""
     names = body.names
-    cut: set[str] = set()  # ints, and arrays of ints, that are computed from active floats
+    cut_off: set[str] = set()  # ints, and arrays of ints, that are computed from active floats
     while True:
-        before = len(cut)
+        previous_count = len(cut_off)
         for step in steps(body.nodes):
             is_int_cast = (
                 step.op == "cast" and step.dtype in (*INTS, "int") and step.args[0] in varied
             )
-            taken = step.op not in ("compare", "truth", "not", "load")
+            passes_value_on = step.op not in ("compare", "truth", "not", "load")
             if step.out and (
-                is_int_cast or (taken and names[step.out] in INTS and cut & {*step.args})
+                is_int_cast
+                or (passes_value_on and names[step.out] in INTS and cut_off & {*step.args})
             ):
-                cut.add(step.out)
-            if step.op in WRITES and step.args[1] in cut:
-                cut.add(step.array)
-            if step.op == "load" and step.array in cut:
-                cut.add(step.out)
-        cut |= with_aliases(cut & set(body.arrays), body.same)
-        if len(cut) == before:
+                cut_off.add(step.out)
+            if step.op in WRITES and step.args[1] in cut_off:
+                cut_off.add(step.array)
+            if step.op == "load" and step.array in cut_off:
+                cut_off.add(step.out)
+        cut_off |= with_aliases(cut_off & set(body.arrays), body.same)
+        if len(cut_off) == previous_count:
             break
     for call in calls(body):
-        if cut & set(call.names):
+        if cut_off & set(call.names):
             raise KernelError(
                 "a float turned into an int as an argument of a function that is called",
                 *body.standing.of(call.line),
@@ -208,7 +212,7 @@ def _refuse(body: Body, varied: set[str], active: set[str]) -> None:
                     "Write it with functions that have one.",
                 )
         value = step.args[1] if step.op in WRITES else ""
-        used = [x for x in ([value] if value else step.args) if x in cut]
+        used = [x for x in ([value] if value else step.args) if x in cut_off]
         if (
             used
             and target

@@ -39,8 +39,8 @@ ONE = -1  # the key of a form's constant
 Form = dict[int, int]  # coefficients by symbol
 
 
-def _sum(one: Form, other: Form, factor: int = 1) -> Form:
-    total = dict(one)
+def _sum(form: Form, other: Form, factor: int = 1) -> Form:
+    total = dict(form)
     for symbol, coefficient in other.items():
         total[symbol] = total.get(symbol, 0) + factor * coefficient
     return {symbol: c for symbol, c in total.items() if c}
@@ -53,14 +53,14 @@ class Hoisted:
     Attributes:
       step: The check.
       factor: The coefficient of the loop variable in the index.
-      rest: The other terms of the index, as text.
+      offset: The other terms of the index, as text.
       length: The length, as text.
       low: The lowest valid index, as text: 0, or minus the length.
     """
 
     step: Assign
     factor: int
-    rest: str
+    offset: str
     length: str
     low: str
 
@@ -102,35 +102,35 @@ class Bounds:
 
     Attributes:
       body: The function.
-      left_out: The ids of ``check`` steps that are proved or hoisted.
+      unneeded: The ids of ``check`` steps that are proved or hoisted.
       hoisted: The checks that are made before a loop, by the id of the loop.
       highest: The index that a merged check tests, by the id of the check: the highest of the
         constant indices whose checks it replaces.
     """
 
     body: Body
-    left_out: set[int] = field(default_factory=set)
+    unneeded: set[int] = field(default_factory=set)
     hoisted: dict[int, list[Hoisted]] = field(default_factory=dict)
     highest: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._count = 0
         self._loops: dict[int, _Loop] = {}  # by symbol
-        self._natural: set[int] = set()  # symbols that are not negative
-        self._wrapped: dict[
+        self._nonnegative: set[int] = set()  # symbols that are not negative
+        self._wrapped_indices: dict[
             int, tuple[Form, Form]
         ] = {}  # by symbol: an index counted from the end, and the length
         self._fixed_forms: dict[str, Form] = {}  # forms of names that are never assigned
         self._assigned = assigned_in(self.body.nodes)
         self._lengths = {f"{x}_n{k}" for x, a in self.body.arrays.items() for k in range(a.ndim)}
-        self._nodes(self.body.nodes, _Scope({}, {}, []), None, [])
+        self._visit(self.body.nodes, _Scope({}, {}, []), None, [])
 
     # Forms.
 
-    def _symbol(self, natural: bool = False) -> Form:
+    def _symbol(self, is_nonnegative: bool = False) -> Form:
         self._count += 1
-        if natural:
-            self._natural.add(self._count)
+        if is_nonnegative:
+            self._nonnegative.add(self._count)
         return {self._count: 1}
 
     def _form(self, operand: str, scope: _Scope) -> Form | None:
@@ -147,15 +147,16 @@ class Bounds:
             forms[operand] = self._symbol(operand in self._lengths)
         return forms[operand]
 
-    def _is_natural(self, form: Form, scope: _Scope) -> bool:
+    def _is_nonnegative(self, form: Form, scope: _Scope) -> bool:
         """Whether a form is proved to be non-negative."""
-        lowest = self._lowest(form)
-        return self._sign(lowest) or any(
-            self._sign(_sum(lowest, fact, -1)) or self._sign(self._lowest(_sum(form, fact, -1)))
+        lowest = self._minimum(form)
+        return self._has_nonnegative_terms(lowest) or any(
+            self._has_nonnegative_terms(_sum(lowest, fact, -1))
+            or self._has_nonnegative_terms(self._minimum(_sum(form, fact, -1)))
             for fact in scope.facts[-16:]
         )
 
-    def _lowest(self, form: Form) -> Form:
+    def _minimum(self, form: Form) -> Form:
         """Return the form with each loop variable at the end of its range that minimizes it."""
         while loops := [symbol for symbol in form if symbol in self._loops]:
             symbol = max(loops)  # the innermost: its range may depend on the others
@@ -164,36 +165,36 @@ class Bounds:
             form = _sum({s: c for s, c in form.items() if s != symbol}, end, coefficient)
         return form
 
-    def _sign(self, form: Form) -> bool:
+    def _has_nonnegative_terms(self, form: Form) -> bool:
         """Whether all terms of a form are known to be non-negative."""
-        return all(c > 0 and (s == ONE or s in self._natural) for s, c in form.items())
+        return all(c > 0 and (s == ONE or s in self._nonnegative) for s, c in form.items())
 
     # Nodes.
 
-    def _nodes(
-        self, nodes: list[Node], scope: _Scope, loop: ForRange | None, outer: list[str]
+    def _visit(
+        self, nodes: list[Node], scope: _Scope, loop: ForRange | None, outer_names: list[str]
     ) -> None:
         """Visit nodes in order.
 
         ``loop`` is the loop whose body they are, if each iteration makes all of its checks, or
-        None. ``outer`` are the names whose values are known before the loop.
+        None. ``outer_names`` are the names whose values are known before the loop.
         """
         self._join_constants(nodes)
         for node in nodes:
             if isinstance(node, Assign):
-                self._step(node, scope, loop, outer)
+                self._visit_step(node, scope, loop, outer_names)
             elif isinstance(node, Branch):
                 sides = []
-                for body, holds in ((node.body, True), (node.other, False)):
-                    inner = scope.copy()
-                    self._assume(node.test, holds, inner)
-                    self._nodes(body, inner, None, [])
+                for body, is_true in ((node.body, True), (node.other, False)):
+                    inner_scope = scope.copy()
+                    self._assume(node.test, is_true, inner_scope)
+                    self._visit(body, inner_scope, None, [])
                     sides.append(body)
                 scope.forget(assigned_in([*sides[0], *sides[1]]))
             elif isinstance(node, ForRange):
-                self._loop(node, scope)
+                self._visit_for(node, scope)
             elif isinstance(node, While):
-                self._repeat(node, scope)
+                self._visit_while(node, scope)
             elif isinstance(node, Alloc):
                 for k in range(self.body.arrays[node.array].ndim):
                     length = self._form(f"{node.array}_n{k}", scope)
@@ -221,27 +222,27 @@ class Bounds:
                 continue
             check = checks.setdefault(node.args[1], node)
             if check is not node:
-                self.left_out.add(id(node))
+                self.unneeded.add(id(node))
                 highest = max(int(self.highest.get(id(check), check.args[0])), int(node.args[0]))
                 self.highest[id(check)] = str(highest)
 
-    def _repeat(self, node: While, scope: _Scope) -> None:
+    def _visit_while(self, node: While, scope: _Scope) -> None:
         names = assigned_in([node])
         scope.forget(names)
-        inner = scope.copy()
+        inner_scope = scope.copy()
         if node.count:
-            inner.forms[node.count] = self._symbol(natural=True)
-            self._count_up(node, inner)
-        self._nodes(node.head, inner, None, [])
-        self._assume(node.test, True, inner)
-        self._nodes(node.body, inner, None, [])
+            inner_scope.forms[node.count] = self._symbol(is_nonnegative=True)
+            self._count_up(node, inner_scope)
+        self._visit(node.head, inner_scope, None, [])
+        self._assume(node.test, True, inner_scope)
+        self._visit(node.body, inner_scope, None, [])
         scope.forget(names)
 
     def _count_up(self, node: While, scope: _Scope) -> None:
         """Set the values of induction variables in the loop's head; see `counters`."""
         steps = [x for x in node.body if isinstance(x, Assign)]
         for counter in [x for x in steps if x.op == "counter" and len(x.args) == 3]:
-            form = self._value(counter, scope)
+            form = self._value_of(counter, scope)
             for step in steps:
                 if step.op in ("+", "-") and sorted(step.args) == sorted(
                     [counter.out, counter.args[2]]
@@ -251,28 +252,33 @@ class Bounds:
                         if copy.op == "copy" and copy.args == [step.out]:
                             scope.forms[copy.out] = form
 
-    def _loop(self, node: ForRange, scope: _Scope) -> None:
+    def _visit_for(self, node: ForRange, scope: _Scope) -> None:
         names = assigned_in(node.body) | {node.name}
         low, high = self._form(node.low, scope), self._form(node.high, scope)
         for name in reads(node.body, self.body):  # names that have a value before the loop
             if name not in names:
                 self._form(name, scope)
-        inner = scope.copy()
-        inner.forget(names)
-        variable = inner.forms[node.name] = self._symbol()
+        inner_scope = scope.copy()
+        inner_scope.forget(names)
+        variable = inner_scope.forms[node.name] = self._symbol()
         if low is not None and high is not None:
             one: Form = {ONE: 1}
             ends = (low, _sum(high, one, -1)) if node.step > 0 else (_sum(high, one), low)
             self._loops[next(iter(variable))] = _Loop(*ends)
-            inner.facts.append(_sum(ends[1], ends[0], -1))  # in the body, there is an iteration
+            # In the body, there is an iteration.
+            inner_scope.facts.append(_sum(ends[1], ends[0], -1))
         ends_early = any(isinstance(x, Assign) and x.op == "raise" for x in walk(node.body))
-        outer = [name for name in scope.forms if name not in names]
-        self._nodes(node.body, inner, None if ends_early else node, [*outer, *self._fixed_forms])
+        outer_names = [name for name in scope.forms if name not in names]
+        self._visit(
+            node.body, inner_scope, None if ends_early else node, [*outer_names, *self._fixed_forms]
+        )
         scope.forget(names)
 
-    def _step(self, step: Assign, scope: _Scope, loop: ForRange | None, outer: list[str]) -> None:
+    def _visit_step(
+        self, step: Assign, scope: _Scope, loop: ForRange | None, outer_names: list[str]
+    ) -> None:
         if step.op == "check":
-            self._check(step, scope, loop, outer)
+            self._visit_check(step, scope, loop, outer_names)
         if not step.out:
             return
         scope.forget([step.out])
@@ -281,83 +287,87 @@ class Bounds:
             if left is not None and right is not None:
                 scope.tests[step.out] = _sum(left, right, -1), step.text.split()[1]
         elif self.body.names.get(step.out) in SIGNED or step.out in self._lengths:
-            scope.forms[step.out] = self._value(step, scope)
+            scope.forms[step.out] = self._value_of(step, scope)
 
-    def _value(self, step: Assign, scope: _Scope) -> Form:
+    def _value_of(self, step: Assign, scope: _Scope) -> Form:
         """Return the value of a step."""
         forms = [self._form(x, scope) for x in step.args]
         if step.array or any(form is None for form in forms):
             return self._symbol()
-        known = [form for form in forms if form is not None]
-        numbers = [form.get(ONE, 0) if not form.keys() - {ONE} else None for form in known]
+        operands = [form for form in forms if form is not None]
+        numbers = [form.get(ONE, 0) if not form.keys() - {ONE} else None for form in operands]
         if step.op == "copy":
-            return known[0]
+            return operands[0]
         if step.op in ("+", "-"):
-            return _sum(known[0], known[1], 1 if step.op == "+" else -1)
+            return _sum(operands[0], operands[1], 1 if step.op == "+" else -1)
         if step.op == "negative":
-            return _sum({}, known[0], -1)
+            return _sum({}, operands[0], -1)
         if step.op == "*":
-            for form, number in ((known[0], numbers[1]), (known[1], numbers[0])):
+            for form, number in ((operands[0], numbers[1]), (operands[1], numbers[0])):
                 if number is not None:
                     return _sum({}, form, number)
-        if step.op == "counter" and len(known) == 3 and numbers[2] is not None:
+        if step.op == "counter" and len(operands) == 3 and numbers[2] is not None:
             sign = -1 if " - " in step.text else 1  # start +- count * step
-            return _sum(known[0], known[1], sign * numbers[2])
+            return _sum(operands[0], operands[1], sign * numbers[2])
         if step.op == "wrap":
-            if self._is_natural(known[0], scope):
-                return known[0]
+            if self._is_nonnegative(operands[0], scope):
+                return operands[0]
             form = self._symbol()
-            self._wrapped[next(iter(form))] = known[0], known[1]
+            self._wrapped_indices[next(iter(form))] = operands[0], operands[1]
             return form
-        natural = [self._is_natural(form, scope) for form in known]
+        are_nonnegative = [self._is_nonnegative(form, scope) for form in operands]
         divisor = numbers[1] if len(numbers) > 1 else None
-        positive = divisor is not None and divisor > 0
+        has_positive_divisor = divisor is not None and divisor > 0
         value = self._symbol(
-            (step.op == "max" and any(natural))
-            or (step.op in ("min", "*") and all(natural))
-            or (step.op == "%" and positive)
-            or (step.op == "//" and natural[0] and positive)
+            (step.op == "max" and any(are_nonnegative))
+            or (step.op in ("min", "*") and all(are_nonnegative))
+            or (step.op == "%" and has_positive_divisor)
+            or (step.op == "//" and are_nonnegative[0] and has_positive_divisor)
         )
         if step.op == "min":
-            scope.facts += [_sum(form, value, -1) for form in known]
+            scope.facts += [_sum(form, value, -1) for form in operands]
         elif step.op == "max":
-            scope.facts += [_sum(value, form, -1) for form in known]
-        elif step.op == "//" and natural[0] and positive:
-            scope.facts += [_sum(known[0], value, -1), _sum(known[0], value, -numbers[1])]  # type: ignore[operator]
-        elif step.op == "%" and positive:
+            scope.facts += [_sum(value, form, -1) for form in operands]
+        elif step.op == "//" and are_nonnegative[0] and has_positive_divisor:
+            scope.facts += [_sum(operands[0], value, -1), _sum(operands[0], value, -numbers[1])]  # type: ignore[operator]
+        elif step.op == "%" and has_positive_divisor:
             scope.facts.append(_sum({ONE: numbers[1] - 1}, value, -1))  # type: ignore[operator]
         return value
 
-    def _assume(self, test: str, holds: bool, scope: _Scope) -> None:
+    def _assume(self, test: str, is_true: bool, scope: _Scope) -> None:
         """Add the fact that a comparison holds, or does not hold."""
         difference, operator = scope.tests.get(test, ({}, ""))
         opposite = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
-        operator = operator if holds else opposite.get(operator, "")
+        operator = operator if is_true else opposite.get(operator, "")
         one: Form = {ONE: 1}
         if operator in (">", ">=", "=="):
             scope.facts.append(_sum(difference, one, -1) if operator == ">" else difference)
         if operator in ("<", "<=", "=="):
-            turned = _sum({}, difference, -1)
-            scope.facts.append(_sum(turned, one, -1) if operator == "<" else turned)
+            negated = _sum({}, difference, -1)
+            scope.facts.append(_sum(negated, one, -1) if operator == "<" else negated)
 
-    def _check(self, step: Assign, scope: _Scope, loop: ForRange | None, outer: list[str]) -> None:
+    def _visit_check(
+        self, step: Assign, scope: _Scope, loop: ForRange | None, outer_names: list[str]
+    ) -> None:
         operand = self.highest.get(id(step), step.args[0])
         index, length = self._form(operand, scope), self._form(step.args[1], scope)
-        if index is None or length is None or id(step) in self.left_out:
+        if index is None or length is None or id(step) in self.unneeded:
             return
-        lowest: Form = {}
+        lower_bound: Form = {}
         symbol = next(iter(index)) if len(index) == 1 else 0
-        if index == {symbol: 1} and symbol in self._wrapped:
-            place, wrapped_length = self._wrapped[symbol]
+        if index == {symbol: 1} and symbol in self._wrapped_indices:
+            wrapped_index, wrapped_length = self._wrapped_indices[symbol]
             if wrapped_length == length:
-                index, lowest = place, _sum({}, length, -1)
+                index, lower_bound = wrapped_index, _sum({}, length, -1)
         one: Form = {ONE: 1}
-        room = _sum(_sum(length, index, -1), one, -1)
-        if self._is_natural(_sum(index, lowest, -1), scope) and self._is_natural(room, scope):
-            self.left_out.add(id(step))
+        remaining = _sum(_sum(length, index, -1), one, -1)
+        if self._is_nonnegative(_sum(index, lower_bound, -1), scope) and self._is_nonnegative(
+            remaining, scope
+        ):
+            self.unneeded.add(id(step))
         elif loop is not None:
-            self._hoist(step, index, length, bool(lowest), loop, scope, outer)
-        scope.facts += [room, _sum(index, lowest, -1)]  # otherwise the check raises
+            self._hoist(step, index, length, bool(lower_bound), loop, scope, outer_names)
+        scope.facts += [remaining, _sum(index, lower_bound, -1)]  # otherwise the check raises
 
     def _hoist(
         self,
@@ -367,23 +377,25 @@ class Bounds:
         from_end: bool,
         loop: ForRange,
         scope: _Scope,
-        outer: list[str],
+        outer_names: list[str],
     ) -> None:
         """Hoist a check if its operands, the loop variable aside, are known before the loop."""
         variable = next(iter(scope.forms[loop.name]))
         factor = index.get(variable, 0)
         names: dict[int, str] = {}
-        for name in outer:
+        for name in outer_names:
             form = scope.forms.get(name) if name in self._assigned else self._fixed_forms.get(name)
             if form is not None and len(form) == 1 and next(iter(form.values())) == 1:
                 names.setdefault(next(iter(form)), name)
-        rest = _text({s: c for s, c in index.items() if s != variable}, names)
-        size = _text(length, names)
-        if rest is None or size is None or variable in length:
+        offset = _text({s: c for s, c in index.items() if s != variable}, names)
+        length_text = _text(length, names)
+        if offset is None or length_text is None or variable in length:
             return
-        self.left_out.add(id(step))
-        low = f"-({size})" if from_end else "0"
-        self.hoisted.setdefault(id(loop), []).append(Hoisted(step, factor, rest, size, low))
+        self.unneeded.add(id(step))
+        low = f"-({length_text})" if from_end else "0"
+        self.hoisted.setdefault(id(loop), []).append(
+            Hoisted(step, factor, offset, length_text, low)
+        )
 
 
 def _text(form: Form, names: dict[int, str]) -> str | None:

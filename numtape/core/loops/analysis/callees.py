@@ -16,7 +16,7 @@ class Interface:
     """The signature of both sweeps of a function.
 
     Attributes:
-      taken: The names of the parameters.
+      parameter_names: The names of the parameters.
       parameters: The descriptions of the parameters; see `LoopProgram`.
       loads: Lines that read the parameters.
       stores: Lines at the end of the reverse sweep that write the adjoints of numbers.
@@ -37,7 +37,7 @@ class Interface:
         activity: Activity,
         by_value: bool = False,
     ) -> None:
-        self.taken: list[str] = []
+        self.parameter_names: list[str] = []
         self.parameters: list[tuple[str, int, str, int]] = []
         self.loads: list[str] = []
         self.stores: list[str] = []
@@ -48,17 +48,17 @@ class Interface:
                 continue
             if ndim < 0:
                 self._take(f"{name}_at", "number", j, dtype)
-                real = " != 0" if dtype == "bool" else ""
-                self.loads.append(f"{name} = {name}_at[0]{real}")
+                conversion = " != 0" if dtype == "bool" else ""
+                self.loads.append(f"{name} = {name}_at[0]{conversion}")
                 continue
             self._take(name, "array", j, dtype)
             for k in range(ndim):
                 self._take(f"{name}_n{k}", "axis", j, "", k)
         for name, array in body.arrays.items():
             if array.addressed:
-                over = f"address_of(d_{name})" if name in activity.active else "0"
+                adjoint_address = f"address_of(d_{name})" if name in activity.active else "0"
                 self.loads.append(f"{address(name)} = address_of({name})")
-                self.loads.append(f"{shadow(name)} = {over}")
+                self.loads.append(f"{shadow(name)} = {adjoint_address}")
         for j, (name, (dtype, ndim)) in enumerate(parameters):
             if ndim >= 0 and name in activity.active:
                 self._take(f"d_{name}", "adjoint", j, dtype)
@@ -67,11 +67,11 @@ class Interface:
                 self.stores.append(f"d_{name}_at[0] = d_{name}")
 
     def _take(self, name: str, kind: str, j: int, dtype: str, k: int = 0) -> None:
-        self.taken.append(name)
+        self.parameter_names.append(name)
         self.parameters.append((kind, j, dtype, k))
 
 
-DEEPEST = 10_000  # nested calls: more might overflow the thread's own stack
+MAX_CALL_DEPTH = 10_000  # nested calls: more might overflow the thread's own stack
 
 
 @dataclass
@@ -88,9 +88,9 @@ class Variant:
     face: Interface
     name: str
 
-    def call(self, inputs: list[str], room: str) -> str:
-        """Return a call of the forward sweep, as text; ``room``: SP, END, OUT and MARK."""
-        return f"STATUS = F_{self.number}({', '.join([*inputs, room])})"
+    def call(self, inputs: list[str], stack_arguments: str) -> str:
+        """Return a call of the forward sweep, as text; ``stack_arguments``: SP, END, OUT, MARK."""
+        return f"STATUS = F_{self.number}({', '.join([*inputs, stack_arguments])})"
 
     def back(self, inputs: list[str], top: str, seed: str) -> str:
         """Return a call of the reverse sweep, as text; it sets SP to where its stack begins."""
@@ -149,20 +149,20 @@ class Functions:
         if any(not dtype for dtype, _ in kinds):
             return ""
         body = self.body(call, caller)
-        array = bool(body.axes) and bool(body.axes[0]) and body.form == 0
-        return self._results[call.function, kinds] if array == bool(call.array) else ""
+        is_array = bool(body.axes) and bool(body.axes[0]) and body.form == 0
+        return self._results[call.function, kinds] if is_array == bool(call.array) else ""
 
     def settle(self, kernel: Body, infer: Callable[[Body], None]) -> list[Body]:
         """Infer all dtypes, to a fixed point because of recursion. Return all reachable bodies."""
         while True:
-            before = dict(self._results)
+            previous = dict(self._results)
             infer(kernel)
             for key, body in list(self._bodies.items()):
                 infer(body)
                 self._results[key] = _result(body)
-            if self._results == before:
+            if self._results == previous:
                 bodies = self._reachable(kernel)
-                if self._results == before:  # no rule was added
+                if self._results == previous:  # no rule was added
                     return bodies
 
     def _reachable(self, kernel: Body) -> list[Body]:
@@ -178,8 +178,8 @@ class Functions:
 
     def _rule_arguments(self, call: Call, caller: Body) -> tuple[FunctionType, Kinds]:
         """Return a call's rule and its inputs: the result's adjoint, the result, the arguments."""
-        known = caller.arrays.get(call.array)
-        kind = (known.dtype, known.ndim) if known is not None else (caller.names[call.out], -1)
+        array = caller.arrays.get(call.array)
+        kind = (array.dtype, array.ndim) if array is not None else (caller.names[call.out], -1)
         assert call.rule is not None
         return call.rule, (kind, kind, *call.kinds(caller))
 
@@ -278,8 +278,8 @@ def _result(body: Body) -> str:
     """Return the dtype of a function's result; "" if it is unknown or there are several."""
     if body.result:
         return of(body.result, body.names)
-    known = body.arrays.get(body.outputs[0]) if body.form == 0 else None
-    return known.dtype if known is not None else ""
+    array = body.arrays.get(body.outputs[0]) if body.form == 0 else None
+    return array.dtype if array is not None else ""
 
 
 class CalleeFrame:
@@ -287,19 +287,20 @@ class CalleeFrame:
 
     Attributes:
       words: The number of cells, of one word each.
-      fill: The lines that fill them in the forward sweep.
+      fill_lines: The lines that fill them in the forward sweep.
       copies: Copies of arrays that are written to: source, dtype, size, name of the address.
-      ahead: The arguments of the forward sweep.
-      inputs: The arguments of the reverse sweep.
-      reloads: The arguments of both sweeps in the reverse sweep, if the call is recomputed.
-      slopes: The cells of the adjoints of numbers, by argument number.
+      forward_arguments: The arguments of the forward sweep.
+      reverse_arguments: The arguments of the reverse sweep.
+      recomputed_arguments: The arguments of both sweeps in the reverse sweep, if the call is
+        recomputed.
+      number_adjoints: The cells of the adjoints of numbers, by argument number.
       seed, result, axes: The cells of a call with a rule: the adjoint of the result, the result,
         its axes.
-      held: The inputs of a rule, by kind, argument number and axis.
-      over: The cells with the addresses of local arrays' adjoints, by argument number.
+      rule_inputs: The inputs of a rule, by kind, argument number and axis.
+      adjoint_addresses: The cells with the addresses of local arrays' adjoints, by argument number.
 
     Args:
-      have: Whether the reverse sweep has an operand without a cell.
+      is_available: Whether the reverse sweep has an operand without a cell.
     """
 
     def __init__(
@@ -309,23 +310,25 @@ class CalleeFrame:
         body: Body,
         k: int,
         written: set[str],
-        have: Callable[[str], bool],
+        is_available: Callable[[str], bool],
     ) -> None:
         self._base = f"F{k}"
         self.words = 0
-        self.fill: list[str] = []
+        self.fill_lines: list[str] = []
         self.copies: list[tuple[str, str, str, str]] = []
-        self.ahead: list[str] = []
-        self.inputs: list[str] = []
-        self.reloads: list[str] = []
-        self.slopes: dict[int, int] = {}
+        self.forward_arguments: list[str] = []
+        self.reverse_arguments: list[str] = []
+        self.recomputed_arguments: list[str] = []
+        self.number_adjoints: dict[int, int] = {}
         self.axes: list[int] = []
-        self.held: dict[tuple[str, int, int], str] = {}
-        self.over: dict[int, int] = {}
+        self.rule_inputs: dict[tuple[str, int, int], str] = {}
+        self.adjoint_addresses: dict[int, int] = {}
         if call.array:
             names = [f"{call.array}_n{axis}" for axis in range(body.arrays[call.array].ndim)]
-            place = f"Y{k}" if call.array in written else f"{call.array}_at"
-            self.result, self.seed = (self._cell("int64", x) for x in (place, f"d_{call.array}_at"))
+            address_name = f"Y{k}" if call.array in written else f"{call.array}_at"
+            self.result, self.seed = (
+                self._cell("int64", x) for x in (address_name, f"d_{call.array}_at")
+            )
             self.axes = [self._cell("int64", name) for name in names]
         elif call.rule is not None:
             self.result, self.seed = self._cell(body.names[call.out], call.out), self._cell()
@@ -334,43 +337,56 @@ class CalleeFrame:
             self.begin, self.end = self._cell("int64", f"B{k}"), self._cell("int64", "END")
         for kind, j, dtype, axis in variant.face.parameters:
             name = call.names[j]
-            local = name in body.arrays and not body.arrays[name].argument
-            reload = ""
+            is_local = name in body.arrays and not body.arrays[name].argument
+            recomputed_argument = ""
             if kind == "number":
-                ahead = f"{dtype}_of({name})"
-                text = ahead if have(name) else self.read(dtype, self._cell(dtype, name))
+                forward_argument = f"{dtype}_of({name})"
+                reverse_argument = (
+                    forward_argument
+                    if is_available(name)
+                    else self.read(dtype, self._cell(dtype, name))
+                )
             elif kind == "axis":
-                ahead = text = call.axes[j][axis] if local else f"{name}_n{axis}"
-                if local and not have(ahead):
-                    text = self.read("int64", self._cell("int64", ahead))
+                forward_argument = reverse_argument = (
+                    call.axes[j][axis] if is_local else f"{name}_n{axis}"
+                )
+                if is_local and not is_available(forward_argument):
+                    reverse_argument = self.read("int64", self._cell("int64", forward_argument))
             elif kind == "adjoint" and name not in body.arrays:
-                self.slopes[j] = self._cell()
-                ahead, text = "OUT", self.at("float64", self.slopes[j])  # unused in the forward
+                self.number_adjoints[j] = self._cell()
+                forward_argument = "OUT"  # unused
+                reverse_argument = self.at("float64", self.number_adjoints[j])
             else:
-                ahead = text = name if kind == "array" else f"d_{name}"
-                if local:
-                    place = f"{name}_at" if kind == "array" else f"d_{name}_at"
-                    ahead = f"{dtype}_at({place})"
-                    text = (
-                        ahead
-                        if have(place)
-                        else (f"{dtype}_at({self.read('int64', self._cell('int64', place))})")
+                forward_argument = reverse_argument = name if kind == "array" else f"d_{name}"
+                if is_local:
+                    address_name = f"{name}_at" if kind == "array" else f"d_{name}_at"
+                    forward_argument = f"{dtype}_at({address_name})"
+                    reverse_argument = (
+                        forward_argument
+                        if is_available(address_name)
+                        else (
+                            f"{dtype}_at({self.read('int64', self._cell('int64', address_name))})"
+                        )
                     )
                 if kind == "array" and call.recompute and name in written:
-                    copy = f"Y{k}_{len(self.copies)}"
-                    self.copies.append((ahead, dtype, " * ".join(call.axes[j]), copy))
-                    reload = f"{dtype}_at({self.read('int64', self._cell('int64', copy))})"
-                if kind == "array" and call.rule is not None and local:
-                    self.over[j] = self._cell("int64", f"d_{name}_at")
-            self.ahead.append(ahead)
-            self.inputs.append(text)
-            self.reloads.append(reload or text)
-            self.held[kind, j, axis] = self.reloads[-1]
+                    copy_name = f"Y{k}_{len(self.copies)}"
+                    self.copies.append(
+                        (forward_argument, dtype, " * ".join(call.axes[j]), copy_name)
+                    )
+                    recomputed_argument = (
+                        f"{dtype}_at({self.read('int64', self._cell('int64', copy_name))})"
+                    )
+                if kind == "array" and call.rule is not None and is_local:
+                    self.adjoint_addresses[j] = self._cell("int64", f"d_{name}_at")
+            self.forward_arguments.append(forward_argument)
+            self.reverse_arguments.append(reverse_argument)
+            self.recomputed_arguments.append(recomputed_argument or reverse_argument)
+            self.rule_inputs[kind, j, axis] = self.recomputed_arguments[-1]
 
     def _cell(self, dtype: str = "", value: str = "") -> int:
         self.words += 1
         if dtype:
-            self.fill.append(f"{self.at(dtype, self.words - 1)}[0] = {dtype}_of({value})")
+            self.fill_lines.append(f"{self.at(dtype, self.words - 1)}[0] = {dtype}_of({value})")
         return self.words - 1
 
     def at(self, dtype: str, cell: int) -> str:

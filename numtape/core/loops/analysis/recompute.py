@@ -33,8 +33,8 @@ from ..rules import FUNCTIONS
 from .activity import Activity
 from .types import INTS, of
 
-DEEPEST = 16  # steps that are repeated for one name
-_MOVED = ("load", "copy", "stop_gradient", "negative", "abs", "weak")  # do not round
+MAX_DEPTH = 16  # steps that are repeated for one name
+_EXACT_OPS = ("load", "copy", "stop_gradient", "negative", "abs", "weak")  # do not round
 
 
 def cheap(step: Assign, body: Body, written: Set[str]) -> bool:
@@ -46,7 +46,7 @@ def cheap(step: Assign, body: Body, written: Set[str]) -> bool:
 
 def moves(step: Assign) -> bool:
     """Whether a step only copies a value or changes its sign, without rounding."""
-    return step.op in _MOVED
+    return step.op in _EXACT_OPS
 
 
 def reads(nodes: list[Node], body: Body) -> set[str]:
@@ -103,27 +103,27 @@ class Recompute:
           nodes: The block.
           known: The names that are already available in the block's reverse.
         """
-        steps_: dict[str, Assign] = {}
-        deep: dict[str, int] = {}
-        before: set[str] = set()  # names read so far: values may be of the previous iteration
+        repeated_steps: dict[str, Assign] = {}
+        depths: dict[str, int] = {}
+        read_before: set[str] = set()  # names read so far: values may be of the previous iteration
         for node in nodes:
-            before |= reads([node], self.body)
-            if not isinstance(node, Assign) or not node.out or node.out in known | before:
+            read_before |= reads([node], self.body)
+            if not isinstance(node, Assign) or not node.out or node.out in known | read_before:
                 continue
             needs = self.needs(node)
             if (
                 self._counts[node.out] == 1
                 and cheap(node, self.body, self.written)
-                and all(is_constant(a) or a in known or a in steps_ for a in needs)
+                and all(is_constant(a) or a in known or a in repeated_steps for a in needs)
             ):
-                depth = 1 + sum(deep.get(a, 0) for a in needs)
+                depth = 1 + sum(depths.get(a, 0) for a in needs)
                 is_int = of(node.out, self.body.names) in INTS
-                same = all(map(self.exact, needs))
-                if depth <= DEEPEST and (same or not is_int):
-                    steps_[node.out], deep[node.out] = node, depth
-                    if not is_int and not (same and moves(node)):
+                is_exact = all(map(self.exact, needs))
+                if depth <= MAX_DEPTH and (is_exact or not is_int):
+                    repeated_steps[node.out], depths[node.out] = node, depth
+                    if not is_int and not (is_exact and moves(node)):
                         self.rounded.add(node.out)
-        return steps_
+        return repeated_steps
 
     def needs(self, step: Assign) -> list[str]:
         """Return the operands of a step, including the address of a local array."""

@@ -36,18 +36,18 @@ SIGNED = ("bool", "int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTS = (*SIGNED, *UNSIGNED)
 SIZES = {dtype.name: dtype.size for dtype in DTYPES}
-TINY = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
-_NARROWER = ("int8", "int16", "int32", *UNSIGNED)  # dtypes that Numba widens, or that are unsigned
+EXACT_IN_FLOAT32 = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
+_CONVERTED = ("int8", "int16", "int32", *UNSIGNED)  # dtypes that Numba widens, or that are unsigned
 
 # Operations that Numba does in 64 bits. So that Python does too, `_widen` casts the operands.
-_WIDE = ("+", "-", "*", "//", "%", "**", "&", "|", "^", "<<", ">>", "negative")
+_WIDENED_OPS = ("+", "-", "*", "//", "%", "**", "&", "|", "^", "<<", ">>", "negative")
 # Operations that NumPy does in the dtype of the operands.
-_NARROW = ("+", "-", "*", "//", "%", "**", "negative", "square", "fmax", "fmin")
+_SAME_DTYPE_OPS = ("+", "-", "*", "//", "%", "**", "negative", "square", "fmax", "fmin")
 
 # Operations that return one of their operands unchanged: no arithmetic, so no dtype to choose.
-_CHOOSING = ("max", "min", "maximum", "minimum", "where", "copy")
+_SELECTING = ("max", "min", "maximum", "minimum", "where", "copy")
 
-_STARTS = {
+_START_TEXTS = {
     "float32": "np.float32({0})",
     "float64": "float({0})",
     **{name: f"np.{name}({{0}})" for name in UNSIGNED},
@@ -60,23 +60,23 @@ def common_dtype(x: str, y: str) -> str:
         return x
     if not x:
         return y
-    for one, other in ((x, y), (y, x)):
-        if one == "float32" and other in TINY:
-            return one
+    for dtype, other in ((x, y), (y, x)):
+        if dtype == "float32" and other in EXACT_IN_FLOAT32:
+            return dtype
     if x not in INTS or y not in INTS:
         return "float64"
     if "bool" in (x, y) or (x in UNSIGNED) == (y in UNSIGNED):
         return max(x, y, key=INTS.index)
-    bits, other = (x, y) if x in UNSIGNED else (y, x)
-    least = UNSIGNED.index(bits) + 2  # the first signed dtype that holds them
-    return SIGNED[max(least, SIGNED.index(other))] if least < len(SIGNED) else "float64"
+    unsigned, signed = (x, y) if x in UNSIGNED else (y, x)
+    index = UNSIGNED.index(unsigned) + 2  # the first signed dtype that holds them
+    return SIGNED[max(index, SIGNED.index(signed))] if index < len(SIGNED) else "float64"
 
 
 def infer(body: Body) -> None:
     """Fill in ``body.names``: the dtype of each name that is a number."""
-    called = [body] if body.functions is None else body.functions.settle(body, infer_names)
-    for one in called:
-        finish(one)
+    bodies = [body] if body.functions is None else body.functions.settle(body, infer_names)
+    for function_body in bodies:
+        finish(function_body)
 
 
 def infer_names(body: Body) -> None:
@@ -90,7 +90,7 @@ def infer_names(body: Body) -> None:
             names[f"{name}_n{k}"] = "int64"
     derived = {name: array for name, array in body.arrays.items() if not array.dtype}
     while True:
-        before = dict(names), [array.dtype for array in derived.values()]
+        previous = dict(names), [array.dtype for array in derived.values()]
         for node in walk(body.nodes):
             if isinstance(node, ForRange):
                 names[node.name] = common_dtype(names.get(node.name, ""), "int64")
@@ -111,13 +111,13 @@ def infer_names(body: Body) -> None:
         for array in derived.values():
             if array.like:
                 array.dtype = body.arrays[array.like].dtype
-        for one, other in body.same:
-            for name, partner in ((one, other), (other, one)):
+        for name_1, name_2 in body.same:
+            for name, partner in ((name_1, name_2), (name_2, name_1)):
                 if name in derived:
                     derived[name].dtype = common_dtype(
                         derived[name].dtype, body.arrays[partner].dtype
                     )
-        if (names, [array.dtype for array in derived.values()]) == before:
+        if (names, [array.dtype for array in derived.values()]) == previous:
             break
 
 
@@ -126,11 +126,11 @@ def finish(body: Body) -> None:
     _check(body)
     for node in walk(body.nodes):
         if isinstance(node, Assign) and node.op == "start":
-            node.text = _STARTS.get(body.names[node.out], "{0}")
+            node.text = _START_TEXTS.get(body.names[node.out], "{0}")
         elif (
             isinstance(node, Assign) and node.op == "weak" and of(node.args[0], body.names) in INTS
         ):
-            node.text = _STARTS.get(body.names[node.out], "{0}")
+            node.text = _START_TEXTS.get(body.names[node.out], "{0}")
         elif isinstance(node, Assign) and node.dtype == "real":
             node.text = "np.float64({0})" if of(node.args[0], body.names) in INTS else "{0}"
         elif isinstance(node, Assign) and node.op == "beyond":
@@ -139,30 +139,30 @@ def finish(body: Body) -> None:
             _widen(node, [of(a, body.names) for a in node.args])
 
 
-def _widen(step: Assign, kinds: list[str]) -> None:
+def _widen(step: Assign, dtypes: list[str]) -> None:
     """Make Numba's conversions of ints explicit, so that Python computes the same."""
-    if "uint16" in kinds and "float32" in kinds and step.op not in _CHOOSING:
-        for k, kind in enumerate(kinds):  # Numba computes in float64, NumPy in float32
-            if kind == "uint16":
+    if "uint16" in dtypes and "float32" in dtypes and step.op not in _SELECTING:
+        for k, operand_dtype in enumerate(dtypes):  # Numba computes in float64, NumPy in float32
+            if operand_dtype == "uint16":
                 step.text = step.text.replace(f"{{{k}}}", f"np.float64({{{k}}})")
-    if not {*kinds} & {*_NARROWER} or not {*kinds} <= {*INTS}:
+    if not {*dtypes} & {*_CONVERTED} or not {*dtypes} <= {*INTS}:
         return
-    if step.op in ("wrap", "cast") and kinds[0] in UNSIGNED:
-        wide = {"wrap": "np.int64({0})", "castint64": "np.int64({0})", "castint": "{0}"}
-        step.text = wide.get(step.op + step.dtype, step.text)
-    elif step.op in _WIDE:
-        to = _result_of_ints(step.op, kinds)
-        for k, kind in enumerate(kinds):
-            if to == "uint64" or (to == "int64" and kind not in ("bool", "int64")):
-                step.text = step.text.replace(f"{{{k}}}", f"np.{to}({{{k}}})")
+    if step.op in ("wrap", "cast") and dtypes[0] in UNSIGNED:
+        texts = {"wrap": "np.int64({0})", "castint64": "np.int64({0})", "castint": "{0}"}
+        step.text = texts.get(step.op + step.dtype, step.text)
+    elif step.op in _WIDENED_OPS:
+        dtype = _result_of_ints(step.op, dtypes)
+        for k, operand_dtype in enumerate(dtypes):
+            if dtype == "uint64" or (dtype == "int64" and operand_dtype not in ("bool", "int64")):
+                step.text = step.text.replace(f"{{{k}}}", f"np.{dtype}({{{k}}})")
 
 
-def _result_of_ints(op: str, kinds: list[str]) -> str:
+def _result_of_ints(op: str, dtypes: list[str]) -> str:
     """Return the dtype of an operation of ints: uint64 if all are unsigned, otherwise int64."""
-    if op in ("&", "|", "^") and kinds == ["bool", "bool"]:
+    if op in ("&", "|", "^") and dtypes == ["bool", "bool"]:
         return "bool"
-    own = kinds[:1] if op in ("<<", ">>") else kinds
-    return "uint64" if {*own} <= {*UNSIGNED} else "int64"
+    result_dtypes = dtypes[:1] if op in ("<<", ">>") else dtypes
+    return "uint64" if {*result_dtypes} <= {*UNSIGNED} else "int64"
 
 
 def _result(step: Assign, names: dict[str, str], arrays: dict[str, ArrayType]) -> str:
@@ -206,10 +206,10 @@ def _result(step: Assign, names: dict[str, str], arrays: dict[str, ArrayType]) -
         return "bool"
     floats = [kind for kind in kinds if kind not in INTS]
     if result == "same" and not floats:
-        alone = op in ("abs", "square", "sign", "stop_gradient") and kinds[0] in UNSIGNED
-        return kinds[0] if alone else _result_of_ints(op, kinds)
-    narrow = "float32" in floats and {*kinds} <= {"float32", *TINY} - {"uint16"}
-    return "float32" if narrow else "float64"
+        keeps_unsigned = op in ("abs", "square", "sign", "stop_gradient") and kinds[0] in UNSIGNED
+        return kinds[0] if keeps_unsigned else _result_of_ints(op, kinds)
+    is_float32 = "float32" in floats and {*kinds} <= {"float32", *EXACT_IN_FLOAT32} - {"uint16"}
+    return "float32" if is_float32 else "float64"
 
 
 def _differs(op: str, kinds: list[str]) -> bool:
@@ -218,20 +218,25 @@ def _differs(op: str, kinds: list[str]) -> bool:
         return False
     if op in ("<<", ">>"):
         return not {*kinds} <= {*SIGNED}
-    if op in _NARROW:
+    if op in _SAME_DTYPE_OPS:
         return {*kinds} != {"uint64"} and ("int64" not in kinds or "uint64" in kinds)
-    return op in FUNCTIONS and FUNCTIONS[op].result == "float" and op != "/" and {*kinds} <= {*TINY}
+    return (
+        op in FUNCTIONS
+        and FUNCTIONS[op].result == "float"
+        and op != "/"
+        and {*kinds} <= {*EXACT_IN_FLOAT32}
+    )
 
 
 def _check(body: Body) -> None:
     names = body.names
 
-    def refuse(construct: str, node: Node, way: str) -> NoReturn:
-        raise KernelError(construct, *body.standing.of(node.line), way)
+    def refuse(construct: str, node: Node, advice: str) -> NoReturn:
+        raise KernelError(construct, *body.standing.of(node.line), advice)
 
-    def require_int(operand: str, what: str, node: Node) -> None:
+    def require_int(operand: str, description: str, node: Node) -> None:
         if of(operand, names) not in INTS:
-            refuse(f"{what} that is a float", node, "Make it an int, by `//` or int(...).")
+            refuse(f"{description} that is a float", node, "Make it an int, by `//` or int(...).")
 
     for name, dtype in body.scalars.items():
         if dtype in UNSIGNED and names[name] not in UNSIGNED:
@@ -241,8 +246,8 @@ def _check(body: Body) -> None:
                 body.line,
                 "Use another name for it.",
             )
-    for one, other in body.same:
-        if body.arrays[one].dtype != body.arrays[other].dtype:
+    for name_1, name_2 in body.same:
+        if body.arrays[name_1].dtype != body.arrays[name_2].dtype:
             raise KernelError(
                 "arrays of two dtypes under one name",
                 body.file,
@@ -264,14 +269,14 @@ def _check(body: Body) -> None:
             for operand in node.args:
                 if not of(operand, names):
                     refuse("a name that is read and never assigned", node, "Assign it first.")
-            mixed = node.out and (names[node.out] in UNSIGNED) != (
+            mixes_signs = node.out and (names[node.out] in UNSIGNED) != (
                 _result(node, names, body.arrays) in UNSIGNED
             )
-            if mixed and node.op != "start":
-                axis = node.out.endswith(("_n0", "_n1", "_n2"))
+            if mixes_signs and node.op != "start":
+                is_axis = node.out.endswith(("_n0", "_n1", "_n2"))
                 refuse(
                     "an array's axis that is unsigned"
-                    if axis
+                    if is_axis
                     else "an unsigned int under a name that holds another number elsewhere",
                     node,
                     "Use np.int64(...) of it, or another name.",
@@ -292,8 +297,8 @@ def _check(body: Body) -> None:
                 for operand in node.args:
                     require_int(operand, f"an operand of `{node.op}`", node)
             if node.op in WRITES:
-                value, kind = of(node.args[1], names), body.arrays[node.array].dtype
-                if value not in INTS and kind in INTS:
+                value, element_dtype = of(node.args[1], names), body.arrays[node.array].dtype
+                if value not in INTS and element_dtype in INTS:
                     refuse("a float that is put into an array of ints", node, "Use int(...).")
         elif isinstance(node, Call):
             if any(not dtype for dtype, _ in node.kinds(body)):

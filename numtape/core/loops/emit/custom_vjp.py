@@ -16,7 +16,7 @@ from ..analysis.callees import CalleeFrame, Variant
 from ..analysis.types import INTS
 from ..ir import Body, Call, address, shadow
 from .results import Out, outputs_of, words
-from .text import NO_ROOM, RULE, failure_status, room, take_text
+from .text import NO_ROOM, RULE, failure_status, size_text, take_text
 
 
 def keep_lines(call: Call, body: Body, k: int, active: Set[str], written: Set[str]) -> list[str]:
@@ -24,22 +24,22 @@ def keep_lines(call: Call, body: Body, k: int, active: Set[str], written: Set[st
 
     They keep the array, reserve space for its adjoint, and copy it if it is written to later.
     """
-    name, known = call.array, body.arrays[call.array]
-    count = 2 + known.ndim  # words of the result, at the top of the stack
-    axes = [f"{name}_n{i}" for i in range(known.ndim)]
+    name, array = call.array, body.arrays[call.array]
+    count = 2 + array.ndim  # words of the result, at the top of the stack
+    axes = [f"{name}_n{i}" for i in range(array.ndim)]
     lines = ["SP = MARK[0]", f"{address(name)} = int64_at(SP - {8 * count})[0]"]
     for i, axis in enumerate(axes):
-        lines.append(f"{axis} = int64_at(SP - {8 * (known.ndim - i)})[0]")
+        lines.append(f"{axis} = int64_at(SP - {8 * (array.ndim - i)})[0]")
     size = f"({' * '.join(axes)})"
     lines += [
         f"if 16.0 * {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, call.line)}",
         f"{shadow(name)} = SP",
     ]
     if name in active:
-        lines += _fill_lines(known.dtype, shadow(name), size, "0", k, call.line)
+        lines += _fill_lines(array.dtype, shadow(name), size, "0", k, call.line)
     if name in written:
-        own = f"{known.dtype}_at({address(name)})[K{k}]"
-        lines += [f"Y{k} = SP", *_fill_lines(known.dtype, f"Y{k}", size, own, k, call.line)]
+        element = f"{array.dtype}_at({address(name)})[K{k}]"
+        lines += [f"Y{k} = SP", *_fill_lines(array.dtype, f"Y{k}", size, element, k, call.line)]
     return lines
 
 
@@ -47,7 +47,7 @@ def _fill_lines(dtype: str, at: str, size: str, value: str, k: int, line: int) -
     return [
         f"for K{k} in range({size}):",
         f"    {dtype}_at({at})[K{k}] = {value}",
-        take_text(room(size, dtype), [line]),
+        take_text(size_text(size, dtype), [line]),
     ]
 
 
@@ -66,8 +66,8 @@ def back(
     A ``called`` function returns where its stack begins, or minus a status.
     """
     lines: list[str] = []
-    known = body.arrays.get(call.array)
-    if known is None:
+    array = body.arrays.get(call.array)
+    if array is None:
         dtype = body.names[call.out]
         value = f"np.float32(d_{call.out})" if dtype == "float32" else f"d_{call.out}"
         lines += [f"{frame.read(dtype, frame.seed)} = {value}", f"d_{call.out} = 0.0"]
@@ -75,7 +75,7 @@ def back(
     for kind, j, dtype, axis in rule.face.parameters:
         cell = frame.result if j else frame.seed
         if j > 1:
-            inputs.append(frame.held[kind, j - 2, axis])
+            inputs.append(frame.rule_inputs[kind, j - 2, axis])
         elif kind == "number":
             inputs.append(frame.read(dtype, cell))
         elif kind == "array":
@@ -105,11 +105,11 @@ def back(
             lines.append(f"d_{name} += {frame.read('float64', frame.out)}")
         else:
             lines.append(f"d_{name} += {_read(results[place], k)}[0]")
-    if known is not None and recomputes:
+    if array is not None and recomputes:
         size = " * ".join(frame.read("int64", cell) for cell in frame.axes)
         lines += [
             f"for K{k} in range({size}):",
-            f"    {known.dtype}_at({frame.read('int64', frame.seed)})[K{k}] = 0",
+            f"    {array.dtype}_at({frame.read('int64', frame.seed)})[K{k}] = 0",
         ]
     return lines
 
@@ -125,30 +125,34 @@ def _add_lines(call: Call, j: int, out: Out, frame: CalleeFrame, body: Body, k: 
     if out.argument >= 0:  # the rule returns one of its arguments
         kind = "array", out.argument - 2, 0
         source = (
-            frame.held[kind]
+            frame.rule_inputs[kind]
             if out.argument > 1
             else (
                 f"{out.dtype}_at({frame.read('int64', (frame.seed, frame.result)[out.argument])})"
             )
         )
         if out.argument > 1:
-            lengths = [frame.held["axis", out.argument - 2, i] for i in range(out.ndim)]
+            lengths = [frame.rule_inputs["axis", out.argument - 2, i] for i in range(out.ndim)]
         else:
             lengths = [frame.read("int64", cell) for cell in frame.axes]
     else:
         source = f"{out.dtype}_at(int64_at(T{k} + {8 * out.word})[0])"
         lengths = [f"int64_at(T{k} + {8 * (out.word + 2 + i)})[0]" for i in range(out.ndim)]
-    own = [frame.held["axis", j, i] for i in range(out.ndim)]
+    own_lengths = [frame.rule_inputs["axis", j, i] for i in range(out.ndim)]
     lines = [
-        f"if {one} != {other}: return {failure_status(RULE, call.line)}"
-        for one, other in zip(own, lengths, strict=True)
-        if one != other
+        f"if {own_length} != {length}: return {failure_status(RULE, call.line)}"
+        for own_length, length in zip(own_lengths, lengths, strict=True)
+        if own_length != length
     ]
-    known = body.arrays[name]
-    to = f"d_{name}"
-    if not known.argument:
-        to = f"{known.dtype}_at({frame.read('int64', frame.over[j])})"
-    return [*lines, f"for K{k} in range({' * '.join(own)}):", f"    {to}[K{k}] += {source}[K{k}]"]
+    array = body.arrays[name]
+    adjoint = f"d_{name}"
+    if not array.argument:
+        adjoint = f"{array.dtype}_at({frame.read('int64', frame.adjoint_addresses[j])})"
+    return [
+        *lines,
+        f"for K{k} in range({' * '.join(own_lengths)}):",
+        f"    {adjoint}[K{k}] += {source}[K{k}]",
+    ]
 
 
 def _places(call: Call, rule: Body) -> list[int | None]:

@@ -45,15 +45,15 @@ from .text import (
     Slot,
     Slots,
     Text,
+    does_anything,
     failure_status,
     groups,
-    number,
-    once,
+    iterations_line,
     pieces,
-    room,
-    rounds,
-    something,
+    size_text,
+    slot_at,
     take_text,
+    variable_line,
 )
 
 
@@ -62,38 +62,39 @@ class Forward(Text):
 
     Attributes:
       plans: The plans for `Reverse`, by the id of a node.
-      frames: The frames of calls, by the id of a node.
-      ways: The tests of branches that need not be stored, by the id of a node.
-      starts: The lines that a block recomputes at the beginning of its reverse, by the block's id.
-      last: The values that are stored at the end, for all of the reverse sweep.
+      callee_frames: The frames of calls, by the id of a node.
+      available_tests: The tests of branches that need not be stored, by the id of a node.
+      recomputed_lines: The lines that recompute names at the beginning of a block's reverse, by
+        the id of the block.
+      final_values: The names that are stored at the end, for all of the reverse sweep.
     """
 
     def __init__(self, body: Body, activity: Activity, checked: bool, divisions: bool) -> None:
         super().__init__()
         self.body, self.divisions = body, divisions
         self._loops = 0
-        self.bounds = Bounds(body) if checked else None
+        self.index_bounds = Bounds(body) if checked else None
         self.activity = activity
         self.plans: dict[int, ReversePlan] = {}
-        self.frames: dict[int, tuple[CalleeFrame, Variant]] = {}
-        self.ways: dict[int, str] = {}
-        self.starts: dict[int, list[str]] = {}
-        self.used: set[str] = set()
-        self.again = Recompute(body, activity)
-        self._read = outside(body.nodes, body.result_operands())
-        self._varying = {n.name for n in walk(body.nodes) if isinstance(n, ForRange)}
+        self.callee_frames: dict[int, tuple[CalleeFrame, Variant]] = {}
+        self.available_tests: dict[int, str] = {}
+        self.recomputed_lines: dict[int, list[str]] = {}
+        self.used_names: set[str] = set()
+        self.recompute = Recompute(body, activity)
+        self._read_outside = outside(body.nodes, body.result_operands())
+        self._loop_variables = {n.name for n in walk(body.nodes) if isinstance(n, ForRange)}
         with self._begin_block(body.nodes, activity.fixed & body.argument_names()) as known:
             self.nodes(body.nodes, known | activity.fixed)
-        self.last = sorted((self.used & activity.fixed) - body.argument_names())
-        self._push(self.last, body.begin)
+        self.final_values = sorted((self.used_names & activity.fixed) - body.argument_names())
+        self._store(self.final_values, body.begin)
 
     def step(self, step: Assign) -> None:
         """Write one step."""
         line, arrays = step.line, self.body.arrays
         names = [operand_text(a) for a in step.args]
         if step.op == "check":
-            if self.bounds is not None and id(step) not in self.bounds.left_out:
-                index = self.bounds.highest.get(id(step), names[0])
+            if self.index_bounds is not None and id(step) not in self.index_bounds.unneeded:
+                index = self.index_bounds.highest.get(id(step), names[0])
                 self.put(f"if not 0 <= {index} < {names[1]}: return {failure_status(INDEX, line)}")
             return
         if step.op == "raise":
@@ -124,18 +125,23 @@ class Forward(Text):
 
     def check_before(self, loop: ForRange, k: int) -> None:
         """Write the index checks that are hoisted out of loop ``k``."""
-        written = set()
-        for check in [] if self.bounds is None else self.bounds.hoisted.get(id(loop), []):
-            indices = [check.rest]
+        written_tests = set()
+        for check in (
+            [] if self.index_bounds is None else self.index_bounds.hoisted.get(id(loop), [])
+        ):
+            indices = [check.offset]
             if check.factor:
-                last = f"N{k} - 1" if loop.step == 1 else f"(N{k} - 1) * ({loop.step})"
-                ends = loop.low, last if loop.low == "0" else f"{loop.low} + {last}"
+                last_iteration = f"N{k} - 1" if loop.step == 1 else f"(N{k} - 1) * ({loop.step})"
+                ends = (
+                    loop.low,
+                    last_iteration if loop.low == "0" else f"{loop.low} + {last_iteration}",
+                )
                 factor = "" if check.factor == 1 else f"{check.factor} * "
-                rest = "" if check.rest == "0" else f" + {check.rest}"
-                indices = [f"{factor}({end}){rest}" for end in ends]
+                offset = "" if check.offset == "0" else f" + {check.offset}"
+                indices = [f"{factor}({end}){offset}" for end in ends]
             test = " and ".join(f"{check.low} <= {x} < {check.length}" for x in indices)
-            if test not in written:
-                written.add(test)
+            if test not in written_tests:
+                written_tests.add(test)
                 status = failure_status(INDEX, check.step.line)
                 self.put(f"if N{k} > 0 and not ({test}): return {status}")
 
@@ -154,11 +160,11 @@ class Forward(Text):
             elif isinstance(node, ForRange):
                 self._loops += 1
                 k = self._loops
-                self.put(rounds(node, k))
+                self.put(iterations_line(node, k))
                 self.check_before(node, k)
                 self.put(f"for K{k} in range(N{k}):")
                 self.depth += 1
-                self.put(number(node, k))
+                self.put(variable_line(node, k))
                 self.plain(node.body)
                 self.depth -= 1
             else:
@@ -170,16 +176,17 @@ class Forward(Text):
                 self.plain(node.body)
                 self.depth -= 1
 
-    def _room(self, line: int) -> str:
+    def _word_check(self, line: int) -> str:
+        """Return a check for space for some words, with a placeholder for their size."""
         return f"if SP{{}} > END: return {failure_status(NO_ROOM, line)}"
 
-    def _push(self, names: list[str], line: int) -> None:
+    def _store(self, names: list[str], line: int) -> None:
         """Write stores of names."""
         if not names:
             return
-        self.put(self._room(line).format(f" + {8 * len(names)}"))
+        self.put(self._word_check(line).format(f" + {8 * len(names)}"))
         for j, name in enumerate(names):
-            self.put(once(j, self.body.names[name]).write(name))
+            self.put(slot_at(j, self.body.names[name]).write(name))
         self.put(take_text(str(8 * len(names)), [line]))
 
     # Recomputed values.
@@ -187,39 +194,39 @@ class Forward(Text):
     @contextmanager
     def _begin_block(self, nodes: list[Node], known: set[str]) -> Iterator[set[str]]:
         """Enter a block, whose reverse starts by recomputing names. Yield the names it has."""
-        recomputed = self.again.block(nodes, known)
-        before, self.used = self.used, set()
+        recomputed = self.recompute.block(nodes, known)
+        outer_used_names, self.used_names = self.used_names, set()
         yield known | set(recomputed)
         lines = []
         for name, step in reversed(recomputed.items()):
-            if name in self.used:
-                self.used.remove(name)
-                self.used.update(self.again.needs(step))
+            if name in self.used_names:
+                self.used_names.remove(name)
+                self.used_names.update(self.recompute.needs(step))
                 text = step.text.format(*map(operand_text, step.args))
                 if step.op == "load":
                     text = element(
                         self.body, step.array, operand_text(step.args[0]), address(step.array)
                     )
                 lines.append(f"{name} = {text}  # again {step.line}")
-        self.starts[id(nodes)] = lines[::-1]
-        self.used |= before
+        self.recomputed_lines[id(nodes)] = lines[::-1]
+        self.used_names |= outer_used_names
 
-    def _block(self, nodes: list[Node], known: set[str]) -> None:
+    def _write_block(self, nodes: list[Node], known: set[str]) -> None:
         with self._begin_block(nodes, known) as inner:
             self.nodes(nodes, inner)
 
-    def _have(self, operand: str, known: set[str]) -> bool:
+    def _is_available(self, operand: str, known: set[str]) -> bool:
         """Whether the reverse sweep has an operand, bit for bit, without storing it."""
         if is_constant(operand):
             return True
-        if operand not in known or not self.again.exact(operand):
+        if operand not in known or not self.recompute.exact(operand):
             return False
-        self.used.add(operand)
+        self.used_names.add(operand)
         return True
 
     # The stored values.
 
-    def _way(self, node: Branch) -> str:
+    def _test_text(self, node: Branch) -> str:
         """Return a branch's test as a bool, as text: the test may be any number."""
         return node.test if self.body.names[node.test] == "bool" else f"bool({node.test})"
 
@@ -235,26 +242,30 @@ class Forward(Text):
         for piece in pieces(nodes):
             if isinstance(piece, Branch):
                 mark, count = len(self.lines), len(slots)
-                there = piece.test in known and self.again.exact(piece.test)
-                slot = None if there else slots.new("bool", piece.line)
+                is_available = piece.test in known and self.recompute.exact(piece.test)
+                slot = None if is_available else slots.new("bool", piece.line)
                 if slot is not None:
-                    self.put(slot.write(self._way(piece)))
-                ways: list[list[Any]] = []
+                    self.put(slot.write(self._test_text(piece)))
+                sides: list[list[Any]] = []
                 for head, body in ((f"if {piece.test}:", piece.body), ("else:", piece.other)):
                     self.put(head)
                     self.depth += 1
                     self.put("pass")
-                    with self._begin_block(body, known) as inside:
-                        way = self.straight_piece(body, slots, inside, dict(stored_slots))
-                    start = self.starts.pop(id(body))
-                    ways.append([*way, start] if start else way)
+                    with self._begin_block(body, known) as side_known:
+                        side = self.straight_piece(body, slots, side_known, dict(stored_slots))
+                    start = self.recomputed_lines.pop(id(body))
+                    sides.append([*side, start] if start else side)
                     self.depth -= 1
                 for name in assigned_in([piece]):
                     stored_slots.pop(name, None)
-                if something(ways[0]) or something(ways[1]) or len(slots) > count + (not there):
+                if (
+                    does_anything(sides[0])
+                    or does_anything(sides[1])
+                    or len(slots) > count + (not is_available)
+                ):
                     test = piece.test if slot is None else slot.read()
-                    self.used |= {piece.test} if there else set()
-                    parts.append(BranchPlan(test, *ways))
+                    self.used_names |= {piece.test} if is_available else set()
+                    parts.append(BranchPlan(test, *sides))
                 elif slot is not None:  # the reverse does not need the test
                     slots.drop()
                     del self.lines[mark]
@@ -264,26 +275,26 @@ class Forward(Text):
                 self.activity,
                 piece,
                 known,
-                self._varying,
-                self._read,
-                self.used,
-                self.again,
+                self._loop_variables,
+                self._read_outside,
+                self.used_names,
+                self.recompute,
             ).piece
             reads: list[str] = []
             stores: dict[int, list[str]] = {}
-            last = {step.out: k for k, step in enumerate(piece)}
-            new = {}
-            for (value, dtype, k), inner in zip(reverse.stored, reverse.names, strict=True):
-                held_slot = stored_slots.get(value) if k < 0 else None
-                slot = held_slot or slots.new(dtype, piece[max(k, 0)].line)
-                if held_slot is None:
+            last_steps = {step.out: k for k, step in enumerate(piece)}
+            new_slots = {}
+            for (value, dtype, k), stored_name in zip(reverse.stored, reverse.names, strict=True):
+                stored_slot = stored_slots.get(value) if k < 0 else None
+                slot = stored_slot or slots.new(dtype, piece[max(k, 0)].line)
+                if stored_slot is None:
                     stores.setdefault(k, []).append(slot.write(value))
-                reads.append(f"{inner} = {slot.read()}")
-                if value.isidentifier() and last.get(value, -1) == k:
-                    new[value] = slot
-            for name in last:
+                reads.append(f"{stored_name} = {slot.read()}")
+                if value.isidentifier() and last_steps.get(value, -1) == k:
+                    new_slots[value] = slot
+            for name in last_steps:
                 stored_slots.pop(name, None)
-            stored_slots |= new
+            stored_slots |= new_slots
             for text in stores.get(-1, []):
                 self.put(text)
             for k, step in enumerate(piece):
@@ -299,87 +310,87 @@ class Forward(Text):
     def nodes(self, nodes: list[Node], known: set[str]) -> None:
         """Write a block."""
         for group in groups(nodes):
-            first = group[0]
-            if straight(first):
+            node = group[0]
+            if straight(node):
                 mark, slots = len(self.lines), Slots()
                 parts = self.straight_piece(group, slots, known, {})
                 if len(slots):
                     size = 8 * slots.words
-                    self.insert(mark, [self._room(first.line).format(f" + {size}")])
+                    self.insert(mark, [self._word_check(node.line).format(f" + {size}")])
                     self.put(take_text(str(size), slots.lines))
-                self.plans[id(first)] = ReversePlan(slots=slots, parts=parts)
-            elif isinstance(first, ForRange):
-                self._count(first, known)
-            elif isinstance(first, While):
-                self._repeat(first, known)
-            elif isinstance(first, Alloc):
-                self._make(first)
-            elif isinstance(first, Call):
-                self._call(first, known)
+                self.plans[id(node)] = ReversePlan(slots=slots, parts=parts)
+            elif isinstance(node, ForRange):
+                self._counted_loop(node, known)
+            elif isinstance(node, While):
+                self._while_loop(node, known)
+            elif isinstance(node, Alloc):
+                self._create(node)
+            elif isinstance(node, Call):
+                self._write_call(node, known)
             else:  # with loops inside: the test is stored after them
-                assert isinstance(first, Branch)
-                for head, body in ((f"if {first.test}:", first.body), ("else:", first.other)):
+                assert isinstance(node, Branch)
+                for head, body in ((f"if {node.test}:", node.body), ("else:", node.other)):
                     self.put(head)
                     self.depth += 1
                     self.put("pass")
-                    self._block(body, known)
+                    self._write_block(body, known)
                     self.depth -= 1
-                if self._have(first.test, known):
-                    self.ways[id(first)] = first.test
+                if self._is_available(node.test, known):
+                    self.available_tests[id(node)] = node.test
                     continue
-                self.put(self._room(first.line).format(" + 8"))
-                self.put(once(0, "bool").write(self._way(first)))
-                self.put(take_text("8", [first.line]))
+                self.put(self._word_check(node.line).format(" + 8"))
+                self.put(slot_at(0, "bool").write(self._test_text(node)))
+                self.put(take_text("8", [node.line]))
 
-    def _count(self, loop: ForRange, known: set[str]) -> None:
+    def _counted_loop(self, loop: ForRange, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
-        own = assigned_in(loop.body) | {loop.name}
+        assigned = assigned_in(loop.body) | {loop.name}
         bounds = [x for x in (loop.low, loop.high) if not is_constant(x)]
-        candidates = reads(loop.body, self.body) - known - own
+        candidates = reads(loop.body, self.body) - known - assigned
         candidates |= {x for x in bounds if x not in known}
-        inner = known | candidates | {loop.name}
-        before, self.used = self.used, set()
+        inner_known = known | candidates | {loop.name}
+        outer_used_names, self.used_names = self.used_names, set()
         slots = None
         parts: list[Any] = []
         self.put(f"# line {loop.line}")
-        self.put(rounds(loop, k))
+        self.put(iterations_line(loop, k))
         self.check_before(loop, k)
         mark = len(self.lines)
         self.put(f"for K{k} in range(N{k}):")
         self.depth += 1
-        self.put(number(loop, k))
-        with self._begin_block(loop.body, inner) as inner:
+        self.put(variable_line(loop, k))
+        with self._begin_block(loop.body, inner_known) as inner_known:
             if all(map(straight, loop.body)):
                 slots = Slots(k)
-                parts = self.straight_piece(loop.body, slots, inner, {})
+                parts = self.straight_piece(loop.body, slots, inner_known, {})
             else:
-                self.nodes(loop.body, inner)
+                self.nodes(loop.body, inner_known)
         self.depth -= 1
         if slots is not None and len(slots):
-            self.insert(mark, self._vectors(slots, k, loop.line))
-        keep = sorted(candidates & (self.used | set(bounds)))
-        self.used = before | ((self.used | set(bounds)) - set(keep))
-        self._push(keep, loop.line)
+            self.insert(mark, self._reserve_vectors(slots, k, loop.line))
+        keep = sorted(candidates & (self.used_names | set(bounds)))
+        self.used_names = outer_used_names | ((self.used_names | set(bounds)) - set(keep))
+        self._store(keep, loop.line)
         self.plans[id(loop)] = ReversePlan(k, keep, slots, parts)
 
-    def _vectors(self, slots: Slots, k: int, line: int) -> list[str]:
+    def _reserve_vectors(self, slots: Slots, k: int, line: int) -> list[str]:
         """Return lines that reserve stack space for the values of an innermost loop."""
-        lines = [self._much(f"{8.0 * len(slots)} * N{k}", line)]
+        lines = [self._space_check(f"{8.0 * len(slots)} * N{k}", line)]
         for j, dtype in enumerate(slots.dtypes):
             lines.append(f"S{k}_{j} = {dtype}_at(SP)")
-            lines.append(take_text(room(f"N{k}", dtype), slots.lines[j : j + 1]))
+            lines.append(take_text(size_text(f"N{k}", dtype), slots.lines[j : j + 1]))
         return lines
 
-    def _much(self, size: str, line: int) -> str:
+    def _space_check(self, size: str, line: int) -> str:
         """Return a check for stack space; as a float, since the size may exceed an int64."""
         return f"if {size} + 64.0 > END - SP: return {failure_status(NO_ROOM, line)}"
 
-    def _repeat(self, loop: While, known: set[str]) -> None:
+    def _while_loop(self, loop: While, known: set[str]) -> None:
         self._loops += 1
         k = self._loops
         candidates = reads(loop.body, self.body) - known - assigned_in([loop])
-        before, self.used = self.used, set()
+        outer_used_names, self.used_names = self.used_names, set()
         self.put(f"# line {loop.line}")
         self.put(f"C{k} = 0")
         self.put("while True:")
@@ -388,29 +399,29 @@ class Forward(Text):
         self.put(f"if not {loop.test}: break")
         if loop.count:
             self.put(f"{loop.count} = C{k}")
-        self._block(loop.body, known | candidates | ({loop.count} - {""}))
+        self._write_block(loop.body, known | candidates | ({loop.count} - {""}))
         self.put(f"C{k} += 1")
         self.depth -= 1
-        keep = sorted(candidates & self.used)
-        self.used = before | (self.used - set(keep))
-        self._push(keep, loop.line)
-        self.put(self._room(loop.line).format(" + 8"))
-        self.put(once(0, "int64").write(f"C{k}"))
+        keep = sorted(candidates & self.used_names)
+        self.used_names = outer_used_names | (self.used_names - set(keep))
+        self._store(keep, loop.line)
+        self.put(self._word_check(loop.line).format(" + 8"))
+        self.put(slot_at(0, "int64").write(f"C{k}"))
         self.put(take_text("8", [loop.line]))
         self.plans[id(loop)] = ReversePlan(k, keep)
 
-    def _make(self, node: Alloc) -> None:
+    def _create(self, node: Alloc) -> None:
         """Write a local array, its adjoints, and the words with which the reverse frees both."""
         self._loops += 1
         k = self._loops
-        name, known = node.array, self.body.arrays[node.array]
+        name, array = node.array, self.body.arrays[node.array]
         active = name in self.activity.active
         self.put(f"# line {node.line}")
-        axes = [f"{name}_n{j} < 0" for j in range(known.ndim)]
-        self.put(f"if {' or '.join(axes)}: return {failure_status(NEGATIVE, node.line)}")
-        lengths = " * ".join(f"{name}_n{j}" for j in range(known.ndim))
-        self.put(self._much(f"16.0 * {lengths}", node.line))
-        size = room(node.size, known.dtype)
+        tests = [f"{name}_n{j} < 0" for j in range(array.ndim)]
+        self.put(f"if {' or '.join(tests)}: return {failure_status(NEGATIVE, node.line)}")
+        lengths = " * ".join(f"{name}_n{j}" for j in range(array.ndim))
+        self.put(self._space_check(f"16.0 * {lengths}", node.line))
+        size = size_text(node.size, array.dtype)
         self.put(f"B{k} = SP")
         self.put(f"{address(name)} = SP")
         self.put(take_text(size, [node.line]))
@@ -420,11 +431,11 @@ class Forward(Text):
         fills = []
         if node.copied:
             source = element(self.body, node.copied, f"K{k}", address(node.copied))
-            fills.append(f"{known.dtype}_at({address(name)})[K{k}] = {source}")
+            fills.append(f"{array.dtype}_at({address(name)})[K{k}] = {source}")
         elif node.fill:
-            fills.append(f"{known.dtype}_at({address(name)})[K{k}] = {node.fill}")
+            fills.append(f"{array.dtype}_at({address(name)})[K{k}] = {node.fill}")
         if active:
-            fills.append(f"{known.dtype}_at({shadow(name)})[K{k}] = 0")
+            fills.append(f"{array.dtype}_at({shadow(name)})[K{k}] = 0")
         for fill in fills:
             self.put(f"for K{k} in range({node.size}):")
             self.put(f"    {fill}")
@@ -432,45 +443,47 @@ class Forward(Text):
         if node.copied and not self.body.arrays[node.copied].argument:
             words[3] = shadow(node.copied)
         for j, value in enumerate(words):
-            self.put(once(j, "int64").write(value))
+            self.put(slot_at(j, "int64").write(value))
         self.put(take_text("32", [node.line]))
         self.plans[id(node)] = ReversePlan(k)
 
-    def _call(self, node: Call, known: set[str]) -> None:
+    def _write_call(self, node: Call, known: set[str]) -> None:
         """Write a call of a function that has separate sweeps."""
         self._loops += 1
         k = self._loops
         active, written = self.activity.active, self.activity.written
         variant = node.functions.variant(node, self.body, set() if node.rule else active, written)
-        frame = CalleeFrame(node, variant, self.body, k, written, lambda x: self._have(x, known))
-        self.frames[id(node)] = frame, variant
+        frame = CalleeFrame(
+            node, variant, self.body, k, written, lambda x: self._is_available(x, known)
+        )
+        self.callee_frames[id(node)] = frame, variant
         size = 8 * frame.words
         self.put(f"# line {node.line}")
         if node.recompute:
             self.put(f"B{k} = SP")
         for source, dtype, count, name in frame.copies:
-            self.put(self._much(f"8.0 * {count}", node.line))
+            self.put(self._space_check(f"8.0 * {count}", node.line))
             self.put(f"{name} = SP")
             self.put(f"for K{k} in range({count}):")
             self.put(f"    {dtype}_at(SP)[K{k}] = {source}[K{k}]")
-            self.put(take_text(room(f"({count})", dtype), [node.line]))
+            self.put(take_text(size_text(f"({count})", dtype), [node.line]))
         self.put("MARK[0] = DEPTH + 1")
         end = f"END - {size}" if node.recompute else "END"  # recomputing starts above the frame
-        self.put(variant.call(frame.ahead, f"SP, {end}, OUT, MARK"))
+        self.put(variant.call(frame.forward_arguments, f"SP, {end}, OUT, MARK"))
         self.put("if STATUS: return STATUS")
         if not node.recompute:
             self.put("SP = MARK[0]")
         if node.out:
             value, dtype = "OUT[0]", self.body.names[node.out]
-            how = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
-            self.put(f"{node.out} = {how.get(dtype, 'int({})').format(value)}")
+            conversions = {"float64": "{}", "float32": "np.float32({})", "bool": "({} != 0)"}
+            self.put(f"{node.out} = {conversions.get(dtype, 'int({})').format(value)}")
         if node.array:
             for line in custom_vjp.keep_lines(node, self.body, k, active, written):
                 self.put(line)
         if size:
-            self.put(self._room(node.line).format(f" + {size}"))
+            self.put(self._word_check(node.line).format(f" + {size}"))
             self.put(f"F{k} = SP")
-            for line in frame.fill:
+            for line in frame.fill_lines:
                 self.put(line)
             self.put(take_text(str(size), [node.line]))
         self.plans[id(node)] = ReversePlan(k)

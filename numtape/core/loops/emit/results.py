@@ -12,7 +12,7 @@ from typing import Any
 from ..analysis.activity import Activity
 from ..analysis.types import of
 from ..ir import Body, address, shadow
-from .text import NO_ROOM, failure_status, once
+from .text import NO_ROOM, failure_status, slot_at
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ def leave_text(body: Body) -> list[str]:
     for name, axes in zip(body.outputs, body.axes, strict=True):
         known = body.arrays.get(name)
         if known is None:
-            lines.append(once(len(lines), of(name, body.names)).write(name))
+            lines.append(slot_at(len(lines), of(name, body.names)).write(name))
         elif not known.argument:
             for value in (address(name), shadow(name), *axes):
-                lines.append(once(len(lines), "int64").write(value))
+                lines.append(slot_at(len(lines), "int64").write(value))
     if not lines:
         return []
     size = 8 * len(lines)

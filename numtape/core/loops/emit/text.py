@@ -40,7 +40,7 @@ class Slot:
         return f"({self.place} != 0)" if self.dtype == "bool" else self.place
 
 
-def once(j: int, dtype: str) -> Slot:
+def slot_at(j: int, dtype: str) -> Slot:
     """Return the slot of a single value, ``j`` words above ``SP``."""
     return Slot(f"{dtype}_at(SP + {8 * j})[0]" if j else f"{dtype}_at(SP)[0]", dtype)
 
@@ -50,7 +50,7 @@ def take_text(size: str, lines: list[int]) -> str:
     return f"SP += {size}  # for {' '.join(map(str, lines))}"
 
 
-def room(count: str, dtype: str) -> str:
+def size_text(count: str, dtype: str) -> str:
     """Return the size in bytes of so many elements, as text."""
     size = SIZES[dtype]
     return f"{count} * 8" if size == 8 else f"(({count} * {size} + 7) & -8)"
@@ -72,14 +72,14 @@ class Slots:
     lines: list[int] = field(default_factory=list)
     words: int = 0
     _free_bytes: list[int] = field(default_factory=list)  # bytes of the last word with bools
-    _before: list[tuple[int, list[int]]] = field(default_factory=list)
+    _states_before: list[tuple[int, list[int]]] = field(default_factory=list)
 
     def new(self, dtype: str, line: int) -> Slot:
         """Add a slot."""
         j = len(self.dtypes)
         self.dtypes.append(dtype)
         self.lines.append(line)
-        self._before.append((self.words, self._free_bytes[:]))
+        self._states_before.append((self.words, self._free_bytes[:]))
         if self.loop:
             return Slot(f"S{self.loop}_{j}[K{self.loop}]", dtype)
         if dtype == "bool" and self._free_bytes:
@@ -87,26 +87,26 @@ class Slots:
         self.words += 1
         if dtype == "bool":
             self._free_bytes = [8 * (self.words - 1) + k for k in range(1, 8)]
-        return once(self.words - 1, dtype)
+        return slot_at(self.words - 1, dtype)
 
     def drop(self) -> None:
         """Remove the last slot."""
         self.dtypes.pop()
         self.lines.pop()
-        self.words, self._free_bytes = self._before.pop()
+        self.words, self._free_bytes = self._states_before.pop()
 
     def __len__(self) -> int:
         return len(self.dtypes)
 
 
-def rounds(loop: ForRange, k: int) -> str:
+def iterations_line(loop: ForRange, k: int) -> str:
     """Return the line that computes a loop's number of iterations."""
     if loop.step == 1:
         return f"N{k} = max({loop.high} - ({loop.low}), 0)"
     return f"N{k} = len(range({loop.low}, {loop.high}, {loop.step}))"
 
 
-def number(loop: ForRange, k: int) -> str:
+def variable_line(loop: ForRange, k: int) -> str:
     """Return the line that computes the loop variable in iteration K."""
     start = "" if loop.low == "0" else f"{loop.low} + "
     return f"{loop.name} = {start}K{k}" + (f" * ({loop.step})" if loop.step != 1 else "")
@@ -185,9 +185,11 @@ def pieces(nodes: list[Node]) -> Iterator[list[Assign] | Branch]:
         yield run
 
 
-def something(parts: list[Any]) -> bool:
+def does_anything(parts: list[Any]) -> bool:
     """Whether the reverse of parts does anything."""
     return any(
-        something(p.body) or something(p.other) if isinstance(p, BranchPlan) else bool(p)
-        for p in parts
+        does_anything(part.body) or does_anything(part.other)
+        if isinstance(part, BranchPlan)
+        else bool(part)
+        for part in parts
     )

@@ -18,39 +18,39 @@ class Iterables:
     """Rewrites one loop over an iterable to a loop over a range.
 
     Attributes:
-      before: The statements before the loop.
-      inside: The statements at the beginning of its body.
+      statements_before: The statements before the loop.
+      body_start: The statements at the beginning of its body.
       loop: The rewritten loop.
     """
 
     def __init__(self, source: FunctionSource, loop: ast.For, new: Callable[[str], str]) -> None:
         self._source, self._loop, self._new = source, loop, new
-        self.before: list[ast.stmt] = []
-        self.inside: list[ast.stmt] = []
-        self._at = new("at")
-        count = self._walk(loop.target, loop.iter)
+        self.statements_before: list[ast.stmt] = []
+        self.body_start: list[ast.stmt] = []
+        self._index = new("at")
+        count = self._rewrite_target(loop.target, loop.iter)
         name = new("n")
-        self.before.append(self._put(ast.Name(name, ast.Store()), count))
+        self.statements_before.append(self._assign(ast.Name(name, ast.Store()), count))
         self.loop = copy.copy(loop)
-        self.loop.target = ast.Name(self._at, ast.Store(), lineno=loop.lineno)
+        self.loop.target = ast.Name(self._index, ast.Store(), lineno=loop.lineno)
         counts: Any = _name("range")
         counts.meaning = range  # even if the function shadows the name `range`
         self.loop.iter = ast.Call(counts, [_name(name)], [])
-        self.loop.body = [*self.inside, *loop.body]
+        self.loop.body = [*self.body_start, *loop.body]
 
-    def _put(self, target: ast.expr, value: ast.expr) -> ast.stmt:
+    def _assign(self, target: ast.expr, value: ast.expr) -> ast.stmt:
         assignment = ast.Assign([target], value, lineno=self._loop.lineno)
         return ast.fix_missing_locations(ast.copy_location(assignment, self._loop))
 
-    def _keep_value(self, value: ast.expr, kind: str) -> ast.expr:
+    def _store_value(self, value: ast.expr, kind: str) -> ast.expr:
         """Assign an expression to a fresh name before the loop, and return the name."""
         if isinstance(value, ast.Constant):
             return value
         name = self._new(kind)
-        self.before.append(self._put(ast.Name(name, ast.Store()), value))
+        self.statements_before.append(self._assign(ast.Name(name, ast.Store()), value))
         return _name(name)
 
-    def _walk(self, target: ast.expr, iterable: ast.expr) -> ast.expr:
+    def _rewrite_target(self, target: ast.expr, iterable: ast.expr) -> ast.expr:
         """Assign a target in each iteration. Return the number of iterations."""
         called = self._source.value(iterable.func) if isinstance(iterable, ast.Call) else None
         if isinstance(iterable, ast.Call) and called is enumerate:
@@ -69,17 +69,17 @@ class Iterables:
                 for n in ast.walk(s)
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             }
-            if iterable.id in stored or iterable.id in _names(self._loop.target):
+            if iterable.id in stored or iterable.id in _names_in(self._loop.target):
                 self._source.refuse(
                     f"a loop over `{iterable.id}`, which it assigns",
                     iterable,
                     "Take another name in the loop.",
                 )
         else:
-            array = self._keep_value(iterable, "of")
-        element: Any = ast.Subscript(array, _name(self._at), ast.Load())
+            array = self._store_value(iterable, "of")
+        element: Any = ast.Subscript(array, _name(self._index), ast.Load())
         element.inside = True  # the index is always within a tuple's bounds
-        self.inside.append(self._put(target, element))
+        self.body_start.append(self._assign(target, element))
         length: Any = _name("len")
         length.meaning = len
         return ast.Call(length, [array], [])
@@ -96,7 +96,7 @@ class Iterables:
     def _elements(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self._elements(x) for x in node.elts], ast.Load())
-        return self._keep_value(node, "of")
+        return self._store_value(node, "of")
 
     def _assign_element(
         self, target: ast.expr, elements: list[ast.expr], display: ast.expr
@@ -108,14 +108,14 @@ class Iterables:
                 self._source.refuse(
                     f"a loop over `{ast.unparse(display)}`", display, "Give each name one value."
                 )
-            for k, one in enumerate(target.elts):
-                self._assign_element(one, [x[k] for x in parts], display)
+            for k, part_target in enumerate(target.elts):
+                self._assign_element(part_target, [x[k] for x in parts], display)
             return
         value = elements[-1]
         for k in reversed(range(len(elements) - 1)):
-            test = ast.Compare(_name(self._at), [ast.Eq()], [ast.Constant(k)])
+            test = ast.Compare(_name(self._index), [ast.Eq()], [ast.Constant(k)])
             value = ast.IfExp(test, elements[k], value)
-        self.inside.append(self._put(target, value))
+        self.body_start.append(self._assign(target, value))
 
     def _enumerate(self, target: ast.expr, call: ast.Call) -> ast.expr:
         pair = target.elts if isinstance(target, ast.Tuple) else []
@@ -125,31 +125,31 @@ class Iterables:
             self._source.refuse(
                 f"a loop over `{ast.unparse(call)}`", call, "Write `for i, v in enumerate(x)`."
             )
-        start = [self._keep_value(x, "from") for x in starts]
-        count = self._walk(pair[1], call.args[0])
-        number: ast.expr = _name(self._at)
+        start = [self._store_value(x, "from") for x in starts]
+        count = self._rewrite_target(pair[1], call.args[0])
+        number: ast.expr = _name(self._index)
         if start:
             number = ast.BinOp(start[0], ast.Add(), number)
-        self.inside.append(self._put(pair[0], number))
+        self.body_start.append(self._assign(pair[0], number))
         return count
 
     def _zip(self, target: ast.expr, call: ast.Call) -> ast.expr:
-        several = target.elts if isinstance(target, ast.Tuple) else []
-        if call.keywords or not call.args or len(several) != len(call.args):
+        targets = target.elts if isinstance(target, ast.Tuple) else []
+        if call.keywords or not call.args or len(targets) != len(call.args):
             self._source.refuse(
                 f"a loop over `{ast.unparse(call)}`",
                 call,
                 "Write `for a, b in zip(x, y)`, a name for each.",
             )
         counts = [
-            self._keep_value(self._walk(one, x), "n")
-            for one, x in zip(several, call.args, strict=True)
+            self._store_value(self._rewrite_target(part_target, x), "n")
+            for part_target, x in zip(targets, call.args, strict=True)
         ]
-        least = counts[0]
-        for other in counts[1:]:
-            shorter = ast.Compare(other, [ast.Lt()], [least])
-            least = self._keep_value(ast.IfExp(shorter, other, least), "n")
-        return least
+        minimum = counts[0]
+        for count in counts[1:]:
+            is_shorter = ast.Compare(count, [ast.Lt()], [minimum])
+            minimum = self._store_value(ast.IfExp(is_shorter, count, minimum), "n")
+        return minimum
 
     def _range(self, target: ast.expr, call: ast.Call) -> ast.expr:
         if call.keywords or len(call.args) not in (1, 2):
@@ -158,12 +158,12 @@ class Iterables:
                 call,
                 "Count from a number by ones there.",
             )
-        value: ast.expr = _name(self._at)
-        *low, high = [self._keep_value(x, "to") for x in call.args]
+        value: ast.expr = _name(self._index)
+        *low, high = [self._store_value(x, "to") for x in call.args]
         if low:
             value = ast.BinOp(low[0], ast.Add(), value)
             high = ast.BinOp(high, ast.Sub(), low[0])
-        self.inside.append(self._put(target, value))
+        self.body_start.append(self._assign(target, value))
         return high
 
 
@@ -171,13 +171,13 @@ def _name(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
-def _names(target: ast.expr) -> set[str]:
+def _names_in(target: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 DONE, RESULT = "done_0_", "result_0_"
 Jump = (ast.Break, ast.Continue)
-DEEPEST = 20  # nested `if`s whose following statements move into a branch; deeper ones use flags
+MAX_DEPTH = 20  # nested `if`s whose following statements move into a branch; deeper ones use flags
 
 
 # The names of a function's results: one name, or a tuple for each tuple of results.
@@ -189,7 +189,7 @@ class JumpElimination:
 
     Attributes:
       body: The rewritten statements.
-      early: Whether the function returns before its last statement.
+      returns_early: Whether the function returns before its last statement.
       returns: Whether the function returns a value.
       flag_names: The names that the rewriting adds.
     """
@@ -199,27 +199,29 @@ class JumpElimination:
         self.flag_names = {DONE, RESULT}
         self._count = 0
         body = source.body
-        self.early = any(_has(node, ast.Return, True) for node in body[:-1]) or (
-            bool(body) and not isinstance(body[-1], ast.Return) and _has(body[-1], ast.Return, True)
+        self.returns_early = any(_contains(node, ast.Return, True) for node in body[:-1]) or (
+            bool(body)
+            and not isinstance(body[-1], ast.Return)
+            and _contains(body[-1], ast.Return, True)
         )
         values = [node.value for node in _returns(body)]
         self.returns = any(value is not None for value in values)
-        if self.returns and (not _ends(body) or None in values):
+        if self.returns and (not _always_returns(body) or None in values):
             source.refuse("a path that returns nothing", None, "Return a number on each path.")
-        several = self.early and isinstance(values[0], ast.Tuple)
-        self._form = self._result_names(values[0]) if several else RESULT
-        self.body = self._block(body, None)
-        taken = sorted(self.flag_names & source.locals)
-        if taken:
-            source.refuse(f"the name `{taken[0]}`", None, "Take another name.")
-        if self.early:
-            first = [_set(DONE, False)] if self._needs_done else []
-            self.body = [*first, *self.body]
+        returns_tuple = self.returns_early and isinstance(values[0], ast.Tuple)
+        self._form = self._result_names(values[0]) if returns_tuple else RESULT
+        self.body = self._rewrite_block(body, None)
+        conflicts = sorted(self.flag_names & source.locals)
+        if conflicts:
+            source.refuse(f"the name `{conflicts[0]}`", None, "Take another name.")
+        if self.returns_early:
+            initial_statements = [_assign_flag(DONE, False)] if self._needs_done_flag else []
+            self.body = [*initial_statements, *self.body]
             if self.returns:
-                self.body.append(ast.Return(_read(self._form), lineno=source.line))
+                self.body.append(ast.Return(_load_form(self._form), lineno=source.line))
 
-    _needs_done = False
-    _deep = 0
+    _needs_done_flag = False
+    _depth = 0
 
     def _new(self, kind: str) -> str:
         self._count += 1
@@ -233,10 +235,10 @@ class JumpElimination:
             return tuple([self._result_names(x) for x in value.elts])
         return self._new("result")
 
-    def _results(self, value: ast.expr, form: Form, node: ast.stmt) -> list[ast.stmt]:
+    def _assign_results(self, value: ast.expr, form: Form, node: ast.stmt) -> list[ast.stmt]:
         """Assign a returned value to the result names."""
         if isinstance(form, str) and not isinstance(value, ast.Tuple):
-            return [_put(form, value, node)]
+            return [_assign(form, value, node)]
         if (
             isinstance(form, str)
             or not isinstance(value, ast.Tuple)
@@ -248,119 +250,127 @@ class JumpElimination:
         return [
             statement
             for x, name in zip(value.elts, form, strict=True)
-            for statement in self._results(x, name, node)
+            for statement in self._assign_results(x, name, node)
         ]
 
-    def _block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
-        """Rewrite statements; ``loop``: the names of the enclosing loop's go and skip flags."""
+    def _rewrite_block(self, nodes: list[ast.stmt], loop: tuple[str, str] | None) -> list[ast.stmt]:
+        """Rewrite statements; ``loop``: the go and skip flags of the enclosing loop."""
         statements: list[ast.stmt] = []
         for k, node in enumerate(nodes):
             if isinstance(node, ast.Break | ast.Continue):
                 assert loop is not None
                 if isinstance(node, ast.Break):
-                    statements.append(_set(loop[0], False, node))
-                return [*statements, _set(loop[1], True, node)]
+                    statements.append(_assign_flag(loop[0], False, node))
+                return [*statements, _assign_flag(loop[1], True, node)]
             if isinstance(node, ast.Raise):
                 return [*statements, node]
-            if isinstance(node, ast.Return) and self.early:
+            if isinstance(node, ast.Return) and self.returns_early:
                 if node.value is not None:
-                    statements += self._results(node.value, self._form, node)
-                self._needs_done = True
-                return [*statements, _set(DONE, True, node)]
+                    statements += self._assign_results(node.value, self._form, node)
+                self._needs_done_flag = True
+                return [*statements, _assign_flag(DONE, True, node)]
             if isinstance(node, ast.If):
-                new = copy.copy(node)
-                body, other, rest = node.body, node.orelse, nodes[k + 1 :]
-                exits = _has(node, (ast.Return, *Jump), True)
-                moved = exits and bool(rest) and self._deep < DEEPEST
-                if moved and _leaves(body):  # the rest is the other branch: no flag is needed
-                    other = [*other, *rest]
-                elif moved and _leaves(other):
-                    body = [*body, *rest]
+                rewritten = copy.copy(node)
+                body, else_body, following = node.body, node.orelse, nodes[k + 1 :]
+                exits = _contains(node, (ast.Return, *Jump), True)
+                moves_following = exits and bool(following) and self._depth < MAX_DEPTH
+                if moves_following and _always_jumps(body):
+                    # What follows is the other branch: no flag is needed.
+                    else_body = [*else_body, *following]
+                elif moves_following and _always_jumps(else_body):
+                    body = [*body, *following]
                 else:
-                    moved = False
-                self._deep += moved
-                new.body, new.orelse = self._block(body, loop), self._block(other, loop)
-                self._deep -= moved
-                statements.append(new)
-                if moved:
+                    moves_following = False
+                self._depth += moves_following
+                rewritten.body, rewritten.orelse = (
+                    self._rewrite_block(body, loop),
+                    self._rewrite_block(else_body, loop),
+                )
+                self._depth -= moves_following
+                statements.append(rewritten)
+                if moves_following:
                     return statements
             elif isinstance(node, ast.For | ast.While):
-                statements += self._loop(node)
+                statements += self._rewrite_loop(node)
             else:
                 statements.append(node)
-            flags = [loop[1]] if loop and _has(node, Jump, False) else []
-            flags += [DONE] if self.early and _has(node, ast.Return, True) else []
+            flags = [loop[1]] if loop and _contains(node, Jump, False) else []
+            flags += [DONE] if self.returns_early and _contains(node, ast.Return, True) else []
             if flags and nodes[k + 1 :]:
-                rest = self._block(nodes[k + 1 :], loop)
+                following = self._rewrite_block(nodes[k + 1 :], loop)
                 for flag in flags:
                     test = ast.UnaryOp(ast.Not(), _name(flag))
-                    rest = [ast.If(test, rest, [], lineno=node.lineno)]
-                return statements + rest
+                    following = [ast.If(test, following, [], lineno=node.lineno)]
+                return statements + following
         return statements
 
-    def _counts(self, node: ast.For) -> bool:
+    def _is_range_loop(self, node: ast.For) -> bool:
         called = self.source.value(node.iter.func) if isinstance(node.iter, ast.Call) else None
         return called is range
 
-    def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+    def _rewrite_loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
         if node.orelse:
             self.source.refuse("`else` of a loop", node, "Set a flag in the loop and test it.")
-        if isinstance(node, ast.For) and not self._counts(node):
+        if isinstance(node, ast.For) and not self._is_range_loop(node):
             iterables = Iterables(self.source, node, self._new)
-            return [*iterables.before, *self._loop(iterables.loop)]
-        breaks = any(_has(inner, ast.Break, False) for inner in node.body)
-        returns = any(_has(inner, ast.Return, True) for inner in node.body)
-        skips = any(_has(inner, Jump, False) for inner in node.body)
-        new: Any = copy.copy(node)
-        go, skip = self._new("go"), self._new("skip")
-        body = self._block(node.body, (go, skip))
-        if skips:
-            body = [_set(skip, False, node), *body]
-        if not breaks and not returns:
-            new.body = body
-            return [new]
-        if returns:
-            body.append(ast.If(_name(DONE), [_set(go, False, node)], [], lineno=node.lineno))
-        before: list[ast.stmt] = [_set(go, True, node)]
+            return [*iterables.statements_before, *self._rewrite_loop(iterables.loop)]
+        has_break = any(_contains(inner, ast.Break, False) for inner in node.body)
+        has_return = any(_contains(inner, ast.Return, True) for inner in node.body)
+        has_jump = any(_contains(inner, Jump, False) for inner in node.body)
+        rewritten: Any = copy.copy(node)
+        go_flag, skip_flag = self._new("go"), self._new("skip")
+        body = self._rewrite_block(node.body, (go_flag, skip_flag))
+        if has_jump:
+            body = [_assign_flag(skip_flag, False, node), *body]
+        if not has_break and not has_return:
+            rewritten.body = body
+            return [rewritten]
+        if has_return:
+            body.append(
+                ast.If(_name(DONE), [_assign_flag(go_flag, False, node)], [], lineno=node.lineno)
+            )
+        statements_before: list[ast.stmt] = [_assign_flag(go_flag, True, node)]
         if isinstance(node, ast.For):
             # `Lowering.leaving` lowers this to a `while` over the numbers of the range.
-            new.body, new.go = body, go
-            return [*before, new]
-        test = ast.If(node.test, body, [_set(go, False, node)], lineno=node.lineno)
-        return [*before, ast.While(_name(go), [test], [], lineno=node.lineno)]
+            rewritten.body, rewritten.go = body, go_flag
+            return [*statements_before, rewritten]
+        test = ast.If(node.test, body, [_assign_flag(go_flag, False, node)], lineno=node.lineno)
+        return [*statements_before, ast.While(_name(go_flag), [test], [], lineno=node.lineno)]
 
 
-def _leaves(nodes: list[ast.stmt]) -> bool:
+def _always_jumps(nodes: list[ast.stmt]) -> bool:
     """Whether control never reaches the end of the statements."""
     last = nodes[-1] if nodes else None
     if isinstance(last, ast.If):
-        return _leaves(last.body) and _leaves(last.orelse)
+        return _always_jumps(last.body) and _always_jumps(last.orelse)
     return isinstance(last, (ast.Return, ast.Raise, *Jump))
 
 
-def _read(form: Form) -> ast.expr:
+def _load_form(form: Form) -> ast.expr:
     if isinstance(form, str):
         return _name(form)
-    return ast.Tuple([_read(x) for x in form], ast.Load())
+    return ast.Tuple([_load_form(x) for x in form], ast.Load())
 
 
-def _put(name: str, value: ast.expr, like: ast.stmt | None = None) -> ast.stmt:
-    line = getattr(like, "lineno", 0)
+def _assign(name: str, value: ast.expr, original: ast.stmt | None = None) -> ast.stmt:
+    line = getattr(original, "lineno", 0)
     return ast.Assign([ast.Name(name, ast.Store(), lineno=line)], value, lineno=line)
 
 
-def _set(name: str, value: bool, like: ast.stmt | None = None) -> ast.stmt:
-    return _put(name, ast.Constant(value), like)
+def _assign_flag(name: str, value: bool, original: ast.stmt | None = None) -> ast.stmt:
+    return _assign(name, ast.Constant(value), original)
 
 
-def _has(node: ast.AST, kinds: type[ast.stmt] | tuple[type[ast.stmt], ...], into: bool) -> bool:
-    """Whether a node contains such a statement; ``into``: also search nested loops."""
+def _contains(
+    node: ast.AST, kinds: type[ast.stmt] | tuple[type[ast.stmt], ...], enters_loops: bool
+) -> bool:
+    """Whether a node contains such a statement; ``enters_loops``: also search nested loops."""
     if isinstance(node, kinds):
         return True
-    if isinstance(node, ast.For | ast.While) and not into:
+    if isinstance(node, ast.For | ast.While) and not enters_loops:
         return False
     if isinstance(node, ast.If | ast.For | ast.While):
-        return any(_has(inner, kinds, into) for inner in (*node.body, *node.orelse))
+        return any(_contains(inner, kinds, enters_loops) for inner in (*node.body, *node.orelse))
     return False
 
 
@@ -374,12 +384,12 @@ def _returns(nodes: list[ast.stmt]) -> list[ast.Return]:
     return returns
 
 
-def _ends(nodes: list[ast.stmt]) -> bool:
+def _always_returns(nodes: list[ast.stmt]) -> bool:
     """Whether statements return or raise on every path."""
     last = nodes[-1] if nodes else None
     if isinstance(last, ast.If):
-        return _ends(last.body) and _ends(last.orelse)
+        return _always_returns(last.body) and _always_returns(last.orelse)
     if isinstance(last, ast.While):
-        forever = isinstance(last.test, ast.Constant) and bool(last.test.value)
-        return forever and not any(_has(node, ast.Break, False) for node in last.body)
+        is_infinite = isinstance(last.test, ast.Constant) and bool(last.test.value)
+        return is_infinite and not any(_contains(node, ast.Break, False) for node in last.body)
     return isinstance(last, ast.Return | ast.Raise)

@@ -1112,7 +1112,7 @@ class Lowering:
     def sure(self, node: ast.Name) -> None:
         """Write a check that a name has a value, if it may be unassigned."""
         frame = self.frames[-1]
-        if id(node) in frame.unsure:
+        if id(node) in frame.possibly_unassigned:
             with self.inside() as failed:
                 message = (
                     f"cannot access local variable '{node.id}' where it is not associated with "
@@ -2558,7 +2558,7 @@ class Lowering:
             self.leaving(node, node.target, low, high, step)
             return
         frame = self.frames[-1]
-        if local in frame.steady:
+        if local in frame.private_loop_variables:
             name = frame.rename(local)
             frame.bound.pop(local, None)
         else:
@@ -2571,7 +2571,7 @@ class Lowering:
         else:
             self.low.pop(name, None)
         with self.inside() as body:
-            if local not in frame.steady:
+            if local not in frame.private_loop_variables:
                 self.put(self.target(node.target), "copy", [name], node)
             for statement in node.body:
                 self.statement(statement)

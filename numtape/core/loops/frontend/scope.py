@@ -89,75 +89,78 @@ class DefiniteAssignment:
     local: set[str]
     reads: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    _leave: list[Known] = field(default_factory=list)  # at the `break`s of the enclosing loop
-    _continue_states: list[Known] = field(default_factory=list)  # at its `continue`s
+    # At the `break`s and `continue`s of the enclosing loop.
+    _break_states: list[Known] = field(default_factory=list)
+    _continue_states: list[Known] = field(default_factory=list)
 
     def block(self, statements: list[ast.stmt], known: Known) -> Known:
         """Return the names that have a value after statements, given those before."""
         for statement in statements:
             if known is None:
                 break
-            known = self._statement(statement, known)
+            known = self._visit_statement(statement, known)
         return known
 
-    def _look(self, node: ast.AST | None, known: set[str]) -> None:
+    def _visit_reads(self, node: ast.AST | None, known: set[str]) -> None:
         """Visit the names that an expression, or the indices of a target, reads."""
         for inner in ast.walk(node) if node is not None else ():
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                self._read(inner, known)
+                self._visit_name(inner, known)
 
-    def _read(self, node: ast.Name, known: set[str]) -> None:
+    def _visit_name(self, node: ast.Name, known: set[str]) -> None:
         if node.id in self.local and node.id not in known:
             self.reads.add(id(node))
             self.names.add(node.id)
 
-    def _statement(self, node: ast.stmt, known: set[str]) -> Known:
+    def _visit_statement(self, node: ast.stmt, known: set[str]) -> Known:
         if isinstance(node, ast.If):
-            self._look(node.test, known)
-            return _both(self.block(node.body, known), self.block(node.orelse, known))
+            self._visit_reads(node.test, known)
+            return _intersect(self.block(node.body, known), self.block(node.orelse, known))
         if isinstance(node, ast.For | ast.While):
-            return self._loop(node, known)
+            return self._visit_loop(node, known)
         if isinstance(node, ast.Break | ast.Continue):
-            (self._leave if isinstance(node, ast.Break) else self._continue_states).append(known)
+            (self._break_states if isinstance(node, ast.Break) else self._continue_states).append(
+                known
+            )
             return None
         targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            self._read(node.target, known)
-        self._look(node, known)
+            self._visit_name(node.target, known)
+        self._visit_reads(node, known)
         if isinstance(node, ast.Return | ast.Raise):
             return None
         if isinstance(node, ast.AnnAssign) and node.value is None:
             return known
         return known | _stored_names(targets)
 
-    def _loop(self, node: ast.For | ast.While, known: set[str]) -> Known:
-        outer = self._leave, self._continue_states
-        self._leave, self._continue_states = [], []
+    def _visit_loop(self, node: ast.For | ast.While, known: set[str]) -> Known:
+        outer_states = self._break_states, self._continue_states
+        self._break_states, self._continue_states = [], []
         if isinstance(node, ast.For):
-            self._look(node.iter, known)
-            self._look(node.target, known)
-            end = self.block(node.body, known | _stored_names([node.target]))
-            after: Known = known
-            if _rounds(node.iter):
-                after = end
-                for other in self._continue_states:
-                    after = _both(after, other)
+            self._visit_reads(node.iter, known)
+            self._visit_reads(node.target, known)
+            end_state = self.block(node.body, known | _stored_names([node.target]))
+            after_state: Known = known
+            if _runs_at_least_once(node.iter):
+                after_state = end_state
+                for state in self._continue_states:
+                    after_state = _intersect(after_state, state)
         else:
-            self._look(node.test, known)
+            self._visit_reads(node.test, known)
             self.block(node.body, known)
-            forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
-            after = None if forever else known
-        for other in self._leave:
-            after = _both(after, other)
-        self._leave, self._continue_states = outer
-        return after
+            is_infinite = isinstance(node.test, ast.Constant) and bool(node.test.value)
+            after_state = None if is_infinite else known
+        for state in self._break_states:
+            after_state = _intersect(after_state, state)
+        self._break_states, self._continue_states = outer_states
+        return after_state
 
 
-def _both(one: Known, other: Known) -> Known:
+def _intersect(state: Known, other_state: Known) -> Known:
     """Return the names that have a value on both paths."""
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
+    if state is None or other_state is None:
+        return other_state if state is None else state
+    return state & other_state
 
 
 def _stored_names(targets: list[Any]) -> set[str]:
@@ -170,17 +173,17 @@ def _stored_names(targets: list[Any]) -> set[str]:
     }
 
 
-def _rounds(node: ast.expr) -> bool:
+def _runs_at_least_once(node: ast.expr) -> bool:
     """Whether a loop over ``range`` of constants runs at least once; False if unknown."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return False
     bounds = [x.value for x in node.args if isinstance(x, ast.Constant) and type(x.value) is int]
-    known = node.func.id == "range" and len(bounds) == len(node.args) and 0 < len(bounds) < 4
-    return known and 0 not in bounds[2:] and len(range(*bounds)) > 0
+    is_constant = node.func.id == "range" and len(bounds) == len(node.args) and 0 < len(bounds) < 4
+    return is_constant and 0 not in bounds[2:] and len(range(*bounds)) > 0
 
 
 # Names that the text of the sweeps reserves.
-_TAKEN = re.compile(
+_RESERVED = re.compile(
     r"u_.*|d_.*|.*_[nm]\d|.*_at|.*_of|.*__\d+|_.*|[A-Z]+\d*(_\d+)?|h\d+_.*|math|np|max|min|abs|range|"
     r"len|int|float|bool|pow|[a-z]+_\d+_"
 )
@@ -227,29 +230,31 @@ class Frame:
             for n in nodes
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
         )
-        read = DefiniteAssignment(self.source.locals)
-        read.block(self.source.body, set(self.source.parameters))
-        self.unsure = read.reads
-        self.flags = {name: f"set_{k}_" for k, name in enumerate(sorted(read.names))}
+        assignment = DefiniteAssignment(self.source.locals)
+        assignment.block(self.source.body, set(self.source.parameters))
+        self.possibly_unassigned = assignment.reads
+        self.flags = {name: f"set_{k}_" for k, name in enumerate(sorted(assignment.names))}
         # Loop variables that nothing else assigns, and that only their loops read.
         loops = [n for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
-        heads = Counter(n.target.id for n in loops if isinstance(n.target, ast.Name))
-        reads = Counter(n.id for n in names if isinstance(n.ctx, ast.Load))
-        inside: Counter[str] = Counter()
-        nested = set()
+        loop_counts = Counter(n.target.id for n in loops if isinstance(n.target, ast.Name))
+        read_counts = Counter(n.id for n in names if isinstance(n.ctx, ast.Load))
+        own_reads: Counter[str] = Counter()
+        reassigned = set()
         for loop in loops:
             assert isinstance(loop.target, ast.Name)
             local = loop.target.id
-            within = [x for s in loop.body for x in ast.walk(s) if isinstance(x, ast.Name)]
-            inside.update(x.id for x in within if x.id == local and isinstance(x.ctx, ast.Load))
-            if any(x.id == local and isinstance(x.ctx, ast.Store) for x in within):
-                nested.add(local)
-        self.steady = {
+            body_names = [x for s in loop.body for x in ast.walk(s) if isinstance(x, ast.Name)]
+            own_reads.update(
+                x.id for x in body_names if x.id == local and isinstance(x.ctx, ast.Load)
+            )
+            if any(x.id == local and isinstance(x.ctx, ast.Store) for x in body_names):
+                reassigned.add(local)
+        self.private_loop_variables = {
             local
-            for local, count in heads.items()
+            for local, count in loop_counts.items()
             if self.stores[local] == count
-            and reads[local] == inside[local]
-            and local not in nested
+            and read_counts[local] == own_reads[local]
+            and local not in reassigned
             and local not in self.source.parameters
         }
 
@@ -261,4 +266,4 @@ class Frame:
         """Return the name in the text of a local name."""
         if self.prefix:
             return f"{self.prefix}{local}"
-        return f"u_{local}" if _TAKEN.fullmatch(local) else local
+        return f"u_{local}" if _RESERVED.fullmatch(local) else local

@@ -51,7 +51,7 @@ class RemainingStack:
     def __init__(
         self, pile: Pile, top: int, arrays: dict[int, Array], addresses: list[int]
     ) -> None:
-        self.number, self.done = next(_numbers), False
+        self.number, self.done = next(_stack_numbers), False
         self.pile, self.top, self.arrays, self.addresses = pile, top, arrays, addresses
 
     def wait(self) -> None:
@@ -64,60 +64,60 @@ class Pile:
 
     Attributes:
       arena: The arena.
-      lefts: The end address and owner of each stack, from the bottom.
+      stacks: The end address and owner of each stack, from the bottom.
     """
 
     def __init__(self) -> None:
         self.arena = stack.Arena(stack.SIZE)
-        self.lefts: list[tuple[int, ref[RemainingStack]]] = []
+        self.stacks: list[tuple[int, ref[RemainingStack]]] = []
 
     def top(self) -> int:
         """Return where the next stack begins."""
-        lefts = self.lefts
-        while lefts and _spent(lefts[-1][1]):
-            lefts.pop()
-        return lefts[-1][0] if lefts else self.arena.start
+        stacks = self.stacks
+        while stacks and _is_released(stacks[-1][1]):
+            stacks.pop()
+        return stacks[-1][0] if stacks else self.arena.start
 
-    def full(self) -> bool:
-        """Whether it is too full, or more than a quarter of its stacks are released."""
-        if self.top() - self.arena.start > stack.LIMIT:
+    def is_full(self) -> bool:
+        """Whether it exceeds the size limit, or a quarter of its stacks are released."""
+        if self.top() - self.arena.start > stack.MAX_KEPT_SIZE:
             return True
-        count = len(self.lefts)
+        count = len(self.stacks)
         if count < FEW or count & (count - 1):  # checked at powers of two only
             return False
-        return 4 * sum(_spent(left) for _, left in self.lefts) > count
+        return 4 * sum(_is_released(stack_left) for _, stack_left in self.stacks) > count
 
-    def used(self, top: int) -> None:
+    def record_used_size(self, top: int) -> None:
         """Record the used size, and release pages that have not been needed for long."""
         arena, size = self.arena, top - self.arena.start
         arena.recent = max(arena.recent, size)
         arena.calls += 1
-        if arena.calls > stack.PATIENCE or size > stack.LIMIT:
+        if arena.calls > stack.CALLS_BEFORE_TRIM or size > stack.MAX_KEPT_SIZE:
             arena.trim()
 
 
-def _spent(left: ref[RemainingStack]) -> bool:
-    stack_left = left()
+def _is_released(reference: ref[RemainingStack]) -> bool:
+    stack_left = reference()
     return stack_left is None or stack_left.done
 
 
-_numbers = itertools.count(1)
+_stack_numbers = itertools.count(1)
 _stacks_left: dict[int, ref[RemainingStack]] = {}
 _waiting: deque[RemainingStack] = deque(maxlen=MOST_WAITING)
-_free_arenas: deque[Pile] = deque(maxlen=stack.MOST_WAITING)
+_free_arenas: deque[Pile] = deque(maxlen=stack.MAX_WAITING)
 
 
-def _pile() -> Pile:
+def _take_pile() -> Pile:
     """Return a pile for exclusive use. A full pile lives as long as its stacks."""
     while True:
         try:
             pile = _free_arenas.pop()
         except IndexError:
             return Pile()
-        if not pile.full():
+        if not pile.is_full():
             return pile
         _waiting.clear()
-        if not pile.full():
+        if not pile.is_full():
             return pile
 
 
@@ -139,7 +139,7 @@ class Deferred:
         self._forward = _FUNCTION(self.addresses.forward)
         self._reverse = _FUNCTION(self.addresses.reverse)
         self._written = frozenset(program.written)
-        self._several = not program.result
+        self._has_several_results = not program.result
 
     def forward(self, xs: list[Array]) -> tuple[list[Array], RemainingStack | None]:
         """Run the forward sweep.
@@ -155,7 +155,7 @@ class Deferred:
           ResourceExhaustedError: If the stack is full.
           IndexError: If an index is out of bounds.
         """
-        pile = _pile()
+        pile = _take_pile()
         try:
             return self._sweep_forward(pile, xs)
         finally:
@@ -165,15 +165,18 @@ class Deferred:
         self, pile: Pile, xs: list[Array]
     ) -> tuple[list[Array], RemainingStack | None]:
         """Run the forward sweep on a pile."""
-        arrays, addresses = self._arrays(xs)
+        arrays, addresses = self._create_arrays(xs)
         result = np.zeros(2)
         top = start = pile.top()
         try:
             end = pile.arena.end
             if self._limit is not None:
                 end = min(end, start + self._limit)
-            at = address_of(result)
-            block = np.array([*self._words(xs, arrays), start, end, at, at + 8], np.int64)
+            result_address = address_of(result)
+            block = np.array(
+                [*self._argument_words(xs, arrays), start, end, result_address, result_address + 8],
+                np.int64,
+            )
             status = self._forward(address_of(block))
             if status & ((1 << LINES) - 1) == NO_ROOM:
                 top = end
@@ -183,26 +186,30 @@ class Deferred:
             if status:
                 return [], None
             top = int(result[1:].view(np.int64)[0])
-            left = RemainingStack(pile, top, arrays, addresses)
-            pile.lefts.append((top, ref(left)))
-            _stacks_left[left.number] = ref(left, partial(_stacks_left.pop, left.number))
-            if self._several:
-                return [self._result(out, left, xs) for out in self.program.outputs], left
-            return [np.array(result[0], self.program.result)], left
+            stack_left = RemainingStack(pile, top, arrays, addresses)
+            pile.stacks.append((top, ref(stack_left)))
+            _stacks_left[stack_left.number] = ref(
+                stack_left, partial(_stacks_left.pop, stack_left.number)
+            )
+            if self._has_several_results:
+                return [
+                    self._copy_result(out, stack_left, xs) for out in self.program.outputs
+                ], stack_left
+            return [np.array(result[0], self.program.result)], stack_left
         finally:
-            pile.used(top)
+            pile.record_used_size(top)
 
-    def both(self, xs: list[Array], seeds: list[Array]) -> list[Array]:
+    def run_both(self, xs: list[Array], seeds: list[Array]) -> list[Array]:
         """Run both sweeps, and return the adjoints of the arguments ``argnums``.
 
         The pile is reserved in between, because the reverse sweep may need stack space, too.
         """
-        pile = _pile()
+        pile = _take_pile()
         try:
-            _, left = self._sweep_forward(pile, xs)
-            assert left is not None  # it succeeded before
-            del _stacks_left[left.number]
-            return self._back(left, xs, seeds)
+            _, stack_left = self._sweep_forward(pile, xs)
+            assert stack_left is not None  # it succeeded before
+            del _stacks_left[stack_left.number]
+            return self._run_reverse(stack_left, xs, seeds)
         finally:
             _free_arenas.append(pile)
 
@@ -214,32 +221,39 @@ class Deferred:
           number: The number of the stack that the forward sweep left.
           seeds: The adjoint of each result.
         """
-        reference = _stacks_left.pop(
-            number, None
-        )  # one sweep only: it adds to adjoints of local arrays there
-        left = reference() if reference is not None else None
-        if left is None or left.addresses != self._addresses(xs):
+        # A stack is used once: the sweep adds to adjoints of local arrays on it.
+        reference = _stacks_left.pop(number, None)
+        stack_left = reference() if reference is not None else None
+        if stack_left is None or stack_left.addresses != self._addresses(xs):
             return None
         with suppress(ValueError):
-            _waiting.remove(left)
-        return self._back(left, xs, seeds)
+            _waiting.remove(stack_left)
+        return self._run_reverse(stack_left, xs, seeds)
 
-    def _back(self, left: RemainingStack, xs: list[Array], seeds: list[Array]) -> list[Array]:
+    def _run_reverse(
+        self, stack_left: RemainingStack, xs: list[Array], seeds: list[Array]
+    ) -> list[Array]:
         """Run the reverse sweep."""
         seed_values = np.array([seed if not seed.ndim else 0.0 for seed in seeds] or [0.0])
-        if self._several:
+        if self._has_several_results:
             for out, seed in zip(self.program.outputs, seeds, strict=True):
                 if out.active and out.ndim >= 0:
-                    self._adjoint(out, left)[...] += seed
-        words = [*self._words(xs, left.arrays), left.top, address_of(seed_values)]
+                    self._adjoint(out, stack_left)[...] += seed
+        words = [
+            *self._argument_words(xs, stack_left.arrays),
+            stack_left.top,
+            address_of(seed_values),
+        ]
         block = np.array(words, np.int64)
         status = self._reverse(address_of(block))
-        left.done = True
+        stack_left.done = True
         if status:
-            raise_status(self.program, status, left.pile.arena.end - left.pile.arena.start)
-        return [left.arrays[slot] for slot in self._slots]
+            raise_status(
+                self.program, status, stack_left.pile.arena.end - stack_left.pile.arena.start
+            )
+        return [stack_left.arrays[slot] for slot in self._adjoint_slots]
 
-    def _arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
+    def _create_arrays(self, xs: list[Array]) -> tuple[dict[int, Array], list[int]]:
         """Create adjoints and copies of written arguments, by slot; also return addresses."""
         arrays: dict[int, Array] = {}
         for slot, (kind, j, dtype, _) in enumerate(self.program.parameters):
@@ -250,31 +264,31 @@ class Deferred:
                 arrays[slot] = xs[j].copy()
         return arrays, self._addresses(xs)
 
-    def _result(self, out: Out, left: RemainingStack, xs: list[Array]) -> Array:
+    def _copy_result(self, out: Out, stack_left: RemainingStack, xs: list[Array]) -> Array:
         """Return a copy of one of several results."""
         if out.argument >= 0:
-            slot = self.place("array", out.argument)
-            return left.arrays.get(slot, xs[out.argument]).copy()
+            slot = self.slot_of("array", out.argument)
+            return stack_left.arrays.get(slot, xs[out.argument]).copy()
         if out.ndim < 0:
-            return array_at(self._words_of(out, left), (), out.dtype).copy()
-        return self._local(out, left, 0).copy()
+            return array_at(self._words_of(out, stack_left), (), out.dtype).copy()
+        return self._local_array(out, stack_left, 0).copy()
 
-    def _adjoint(self, out: Out, left: RemainingStack) -> Array:
+    def _adjoint(self, out: Out, stack_left: RemainingStack) -> Array:
         """Return the adjoints of an array result."""
         if out.argument >= 0:
-            return left.arrays[self.place("adjoint", out.argument)]
-        return self._local(out, left, 1)
+            return stack_left.arrays[self.slot_of("adjoint", out.argument)]
+        return self._local_array(out, stack_left, 1)
 
-    def _local(self, out: Out, left: RemainingStack, word: int) -> Array:
+    def _local_array(self, out: Out, stack_left: RemainingStack, word: int) -> Array:
         """Return a local array (word 0) or its adjoints (word 1)."""
-        words = array_at(self._words_of(out, left), (2 + out.ndim,), np.int64)
+        words = array_at(self._words_of(out, stack_left), (2 + out.ndim,), np.int64)
         return array_at(int(words[word]), tuple(words[2:].tolist()), out.dtype)
 
-    def _words_of(self, out: Out, left: RemainingStack) -> int:
+    def _words_of(self, out: Out, stack_left: RemainingStack) -> int:
         """Return the address of a result's words on the stack."""
-        return left.top - 8 * (words_of(self.program.outputs) - out.word)
+        return stack_left.top - 8 * (words_of(self.program.outputs) - out.word)
 
-    def place(self, kind: str, j: int) -> int:
+    def slot_of(self, kind: str, j: int) -> int:
         """Return the parameter slot of an argument, by kind."""
         parameters = self.program.parameters
         return next(slot for slot, p in enumerate(parameters) if p[0] == kind and p[1] == j)
@@ -290,7 +304,7 @@ class Deferred:
         ]
 
     @cached_property
-    def _slots(self) -> list[int]:
+    def _adjoint_slots(self) -> list[int]:
         slots = {
             j: slot
             for slot, (kind, j, _, _) in enumerate(self.program.parameters)
@@ -298,7 +312,7 @@ class Deferred:
         }
         return [slots[j] for j in self.argnums]
 
-    def _words(self, xs: list[Array], arrays: dict[int, Array]) -> list[int]:
+    def _argument_words(self, xs: list[Array], arrays: dict[int, Array]) -> list[int]:
         """Return the argument words of both sweeps."""
         return [
             xs[j].shape[k] if kind == "axis" else address_of(arrays.get(slot, xs[j]))
@@ -332,7 +346,7 @@ _arenas: list[stack.Arena] = []
 _lock = threading.Lock()
 
 
-def _renew() -> None:
+def _reset_after_fork() -> None:
     """Reset the piles in a forked child: another thread may have been using one."""
     global _lock
     _lock = threading.Lock()
@@ -340,7 +354,7 @@ def _renew() -> None:
     _arenas.clear()
 
 
-after_fork_in_child(_renew)
+after_fork_in_child(_reset_after_fork)
 
 
 def tend() -> None:
@@ -351,14 +365,14 @@ def tend() -> None:
                 _trim(arena)
                 _view[T_PILES + 2 * k] = 1
         if len(_arenas) < MOST_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
-            _add(stack.Arena(stack.SIZE))
+            _add_pile(stack.Arena(stack.SIZE))
 
 
-def _add(arena: stack.Arena) -> None:
+def _add_pile(arena: stack.Arena) -> None:
     _header(arena)[0] = arena.end
-    at = T_PILES + 2 * len(_arenas)
+    index = T_PILES + 2 * len(_arenas)
     _arenas.append(arena)
-    _view[at], _view[at + 1] = 1, arena.start
+    _view[index], _view[index + 1] = 1, arena.start
     _view[0] = len(_arenas)
 
 
@@ -368,10 +382,10 @@ def _header(arena: stack.Arena) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _trim(arena: stack.Arena) -> None:
     header = _header(arena)
-    recent, high = int(header[P_RECENT]), int(header[P_HIGH])
-    arena.release(recent, high)
+    recent_size, allocated_size = int(header[P_RECENT]), int(header[P_HIGH])
+    arena.release(recent_size, allocated_size)
     header[P_CALLS] = header[P_RECENT] = 0
-    header[P_HIGH] = recent
+    header[P_HIGH] = recent_size
 
 
 Results = tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape of each
@@ -382,7 +396,7 @@ def native(
     keeps_stack: bool,
     limit: int | None,
     out: Spec,
-    first: int,
+    first_argument: int,
     specs: list[Spec],
     results: Results,
 ) -> Native | None:
@@ -397,36 +411,41 @@ def native(
       specs: The specs of all operands.
       results: The function's results when the row was recorded.
     """
-    program, arguments = sweeps.program, specs[first:]
-    left: list[Out] = [] if program.result else program.outputs  # on the stack or in arguments
-    many = len(program.parameters) + len(left) > MOST_WORDS
-    if many or any(not spec.size for spec in (out, *specs)) or not _has_results(program, results):
+    program, arguments = sweeps.program, specs[first_argument:]
+    outputs: list[Out] = [] if program.result else program.outputs  # on the stack or in arguments
+    has_too_many_words = len(program.parameters) + len(outputs) > MOST_WORDS
+    if (
+        has_too_many_words
+        or any(not spec.size for spec in (out, *specs))
+        or not _has_results(program, results)
+    ):
         return None
     dtypes = {arguments[j].dtype for j in sweeps.argnums}
-    own = dtypes.pop() if len(dtypes) == 1 else float64  # the dtype of the row of adjoints
-    starts, at = {}, 0
+    row_dtype = dtypes.pop() if len(dtypes) == 1 else float64  # the dtype of the row of adjoints
+    starts, start = {}, 0
     for j in sweeps.argnums:
-        starts[j] = at
-        at += arguments[j].size * own.size
-    region = 0  # copies lie before the stack, at the same offsets for both sweeps
-    noted = "address_of(" in program.source  # the forward sweep may store addresses of arrays
+        starts[j] = start
+        start += arguments[j].size * row_dtype.size
+    copied_size = 0  # copies lie before the stack, at the same offsets for both sweeps
+    # The forward sweep may store addresses of arrays.
+    stores_addresses = "address_of(" in program.source
     words: list[tuple[int, int, int, int, int]] = []
     for kind, j, dtype, axis in program.parameters:
         spec = arguments[j]
         size = np.dtype(dtype or "int64").itemsize
         if kind == "axis":
             words.append((AXIS, spec.shape[axis], 0, 0, 0))
-        elif kind == "adjoint" and j in starts and dtype == own.name and not noted:
+        elif kind == "adjoint" and j in starts and dtype == row_dtype.name and not stores_addresses:
             words.append((DIRECT, starts[j], 0, 0, 0))
         elif kind == "adjoint":
-            words.append((CONVERTED, starts.get(j, -1), region, spec.size, size))
-        elif kind == "array" and (noted or j in program.written):
-            words.append((COPIED, j, region, spec.size * size, 0))
+            words.append((CONVERTED, starts.get(j, -1), copied_size, spec.size, size))
+        elif kind == "array" and (stores_addresses or j in program.written):
+            words.append((COPIED, j, copied_size, spec.size * size, 0))
         else:
             words.append((ARGUMENT, j, 0, 0, 0))
         if words[-1][0] in (COPIED, CONVERTED):
-            region += (spec.size * size + 7) & -8
-    packed = _result_rows(sweeps, results) if left else []
+            copied_size += (spec.size * size + 7) & -8
+    packed_results = _result_rows(sweeps, results) if outputs else []
     # A reverse sweep that needs stack space must be at the top of the pile.
     waits = keeps_stack and not program.grows
     tend()
@@ -434,20 +453,20 @@ def native(
         address_of(TABLE),
         sweeps.addresses.forward,
         sweeps.addresses.reverse,
-        first,
+        first_argument,
         len(specs),
         len(words),
-        region,
+        copied_size,
         limit or 0,
         int(waits),
         out.size,
         out.dtype.size,
-        len(packed),
-        words_of(left),
-        len(left),
-        *(number for numbers in (*words, *packed) for number in numbers),
+        len(packed_results),
+        words_of(outputs),
+        len(outputs),
+        *(number for numbers in (*words, *packed_results) for number in numbers),
     )
-    name = "calls.reverse" if first else "calls.forward"
+    name = "calls.reverse" if first_argument else "calls.forward"
     return Native(name, (), parameters, 1, sum(spec.size for spec in (out, *specs)), True)
 
 
@@ -466,17 +485,17 @@ def _result_rows(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
     rows: list[tuple[int, ...]] = []
     for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
         out = sweeps.program.outputs[place]
-        kind, where, adjoint = LOCAL, out.word, 0
+        kind, position, adjoint = LOCAL, out.word, 0
         if out.argument >= 0:
-            kind, where = GIVEN, sweeps.place("array", out.argument)
-            adjoint = sweeps.place("adjoint", out.argument) if out.active else -1
+            kind, position = GIVEN, sweeps.slot_of("array", out.argument)
+            adjoint = sweeps.slot_of("adjoint", out.argument) if out.active else -1
         elif out.ndim < 0:
             kind, adjoint = NUMBER, place
         axes = (*shape, 0, 0, 0)[:3]
         rows.append(
             (
                 kind,
-                where,
+                position,
                 adjoint if out.active else -1,
                 _DTYPES[dtype],
                 math.prod(shape),

@@ -23,7 +23,7 @@ class Sweeps(NamedTuple):
     gradient: int
 
 
-_known: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
+_compiled: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 
 # The kernel modules that a sweep is compiled with.
 _SOURCES = ("compiler", "constants", "jit", "target", "loops.functions", "loops.stack")
@@ -40,11 +40,11 @@ def compile_sweeps(program: LoopProgram, fastmath: bool) -> Sweeps:
     text = f"{program.key}\nfastmath={fastmath}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     symbol = f"{disk.EDITED}{program.name}_{digest}"
-    if symbol not in _known:
+    if symbol not in _compiled:
         source = kernel_source(*_SOURCES) + text
         loaded = disk.load(symbol, source, lambda: _compile(symbol, program, fastmath))
-        _known[symbol] = Sweeps(*(loaded[f"{symbol}_{part}"] for part in Sweeps._fields))
-    return _known[symbol]
+        _compiled[symbol] = Sweeps(*(loaded[f"{symbol}_{part}"] for part in Sweeps._fields))
+    return _compiled[symbol]
 
 
 def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
@@ -56,10 +56,10 @@ def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
     # The name of an existing module: otherwise Numba cannot resolve recursive calls.
     scope: dict[str, Any] = {"__name__": stack.__name__, "math": math, "np": np, **stack.SCOPE}
     exec(compile(program.source, f"<{symbol}>", "exec"), scope)
-    shared = [
+    parameter_types = [
         "" if kind == "axis" else _pointer_type(dtype) for kind, _, dtype, _ in program.parameters
     ]
-    behind = {
+    types_after = {
         "forward": ["", "", "float64", "int64"],
         "reverse": ["", "float64"],
         "gradient": ["", "", "float64", "int64", "float64"],
@@ -68,24 +68,26 @@ def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
         scope[f"F_{k}"] = stack.jit_sweep(scope[f"F_{k}"], fastmath)
         scope[f"R_{k}"] = stack.jit_sweep(scope[f"R_{k}"], stack.SUM_FASTMATH)
     functions = []
-    for part, rest in behind.items():
+    for part, last_types in types_after.items():
         name = f"{program.name}_{part}"
         scope[name] = stack.jit_sweep(
             scope[name],
             fastmath if part == "forward" else (stack.SUM_FASTMATH if part == "reverse" else False),
         )
         functions.append(
-            CompiledFunction(f"{symbol}_{part}", scope[name], [*shared, *rest], block=True)
+            CompiledFunction(
+                f"{symbol}_{part}", scope[name], [*parameter_types, *last_types], block=True
+            )
         )
     try:
         built: disk.Built = compile_unit(symbol, functions)
     except NumbaError as error:
         line, message = program.line, str(getattr(error, "msg", error)).strip().splitlines()
-        place = getattr(getattr(error, "loc", None), "line", None)
-        if place:  # a line of the text; the `# line` mark before it gives the source line
-            above = program.source.splitlines()[:place]
-            notes = [x.split()[-1] for x in above if x.strip().startswith("# line ")]
-            line += int(notes[-1]) if notes else 0
+        text_line = getattr(getattr(error, "loc", None), "line", None)
+        if text_line:  # a line of the text; the `# line` mark before it gives the source line
+            lines_before = program.source.splitlines()[:text_line]
+            marks = [x.split()[-1] for x in lines_before if x.strip().startswith("# line ")]
+            line += int(marks[-1]) if marks else 0
         reasons = [x.strip() for x in message if "was expected" in x] or message or [str(error)]
         raise KernelError(
             f"code that Numba rejects: {reasons[0]}",

@@ -60,17 +60,18 @@ class Layout:
         self.words = len(parameters) + 5
         numbers = [j for kind, j, _, _ in parameters if kind == "number"]
         slopes = [j for kind, j, _, _ in parameters if kind == "adjoint" and j in numbers]
-        self._number = {j: self.words + k for k, j in enumerate(numbers)}
-        self._slope = {j: self.words + len(numbers) + k for k, j in enumerate(slopes)}
-        self._numbers, self._slopes = numbers, slopes
-        self.first = self.words + len(numbers)  # the first word that is read after a call
-        self.size = self.first + len(slopes) + 3
+        self._number_words = {j: self.words + k for k, j in enumerate(numbers)}
+        self._adjoint_words = {j: self.words + len(numbers) + k for k, j in enumerate(slopes)}
+        self._number_arguments, self._adjoint_arguments = numbers, slopes
+        # The first word that is read after a call.
+        self.first_result_word = self.words + len(numbers)
+        self.size = self.first_result_word + len(slopes) + 3
         dtypes = {j: dtype for kind, j, dtype, _ in parameters if kind in ("number", "array")}
         self.dtypes = dtypes
         cells = "".join(_FORMATS[dtypes[j]] for j in numbers)
         self.pack = struct.Struct(f"={self.words}q{cells}{len(slopes)}ddqd").pack_into
         self.unpack = struct.Struct(f"={len(slopes)}ddq").unpack_from
-        self._quick, self._any = self._compile(True), self._compile(False)
+        self._quick_code, self._general_code = self._compile(True), self._compile(False)
 
     def _compile(self, quick: bool) -> CodeType:
         return compile(self._text(quick), f"<call of {self.program.name}>", "exec")
@@ -80,7 +81,7 @@ class Layout:
         parameters, written = self.program.parameters, self.program.written
         arrays = [j for kind, j, _, _ in parameters if kind == "array"]
         axes = {j: [k for kind, i, _, k in parameters if kind == "axis" and i == j] for j in arrays}
-        count = len(arrays) + len(self._numbers)
+        count = len(arrays) + len(self._number_arguments)
         names = [f"x{j}" for j in range(count)]
         lines = [f"({', '.join(names)},) = arguments" if count else "pass"]
         if quick:
@@ -88,31 +89,31 @@ class Layout:
                 f"type(x{j}) is not ndarray or x{j}.dtype is not D{j} or x{j}.ndim != {len(n)}"
                 for j, n in axes.items()
             ]
-            tests += [f"type(x{j}) is not T{j}" for j in self._numbers]
+            tests += [f"type(x{j}) is not T{j}" for j in self._number_arguments]
             tests += [f"x{j}.size > LISTENING.most" for j in arrays]
-            tests += [f"x{j} > LISTENING.most" for j in self._numbers]
+            tests += [f"x{j} > LISTENING.most" for j in self._number_arguments]
             lines += [f"if {' or '.join(tests)}: return None"] if tests else []
-        within = []
+        checked_lines = []
         for j in arrays:
-            within.append(f"a{j} = {_address(f'x{j}', quick)}")
+            checked_lines.append(f"a{j} = {_address(f'x{j}', quick)}")
         if quick:
             for j in written:
                 for i in arrays:
                     if i != j and not (i in written and i < j):
-                        within.append(
+                        checked_lines.append(
                             f"if a{i} < a{j} + x{j}.nbytes and a{j} < a{i} + x{i}.nbytes:"
                             " return None"
                         )
         for j in written:  # the caller's arrays must not change
-            within += [f"x{j} = x{j}.copy()", f"a{j} = {_address(f'x{j}', quick)}"]
-        if quick and within:
+            checked_lines += [f"x{j} = x{j}.copy()", f"a{j} = {_address(f'x{j}', quick)}"]
+        if quick and checked_lines:
             lines += [
                 "try:",
-                *(f"    {line}" for line in within),
+                *(f"    {line}" for line in checked_lines),
                 "except (TypeError, ValueError, BufferError): return None",
             ]
         else:
-            lines += within
+            lines += checked_lines
         words = []
         for kind, j, _, k in parameters:
             if kind == "array":
@@ -122,17 +123,17 @@ class Layout:
             elif kind == "axis":
                 words.append(f"n{j}_{k}")
             elif kind == "number":
-                words.append(f"AT + {8 * self._number[j]}")
-            elif j in self._slope:
-                words.append(f"AT + {8 * self._slope[j]}")
+                words.append(f"AT + {8 * self._number_words[j]}")
+            elif j in self._adjoint_words:
+                words.append(f"AT + {8 * self._adjoint_words[j]}")
             else:
                 words.append(f"b{j}")
                 lines += [f"g{j} = zeros(s{j}, D{j})", f"b{j} = {_address(f'g{j}', quick)}"]
-        ends = "end" if self.limit is None else f"min(end, start + {self.limit})"
-        out = self.first + len(self._slopes)
-        words += ["start", ends, *(f"AT + {8 * (out + k)}" for k in range(3))]
-        cells = [f"x{j}" for j in self._numbers] + ["0.0"] * len(self._slopes)
-        slopes = "".join(f"g{j}, " for j in self._slopes)
+        end_text = "end" if self.limit is None else f"min(end, start + {self.limit})"
+        out = self.first_result_word + len(self._adjoint_arguments)
+        words += ["start", end_text, *(f"AT + {8 * (out + k)}" for k in range(3))]
+        cells = [f"x{j}" for j in self._number_arguments] + ["0.0"] * len(self._adjoint_arguments)
+        slopes = "".join(f"g{j}, " for j in self._adjoint_arguments)
         result = "float32(value)" if self.program.result == "float32" else "value"
         adjoints = [self._adjoint(j, quick) for j in self.argnums]
         gradients = adjoints[0] if self.single else f"({', '.join(adjoints)},)"
@@ -142,7 +143,7 @@ class Layout:
             f"pack(BLOCK, 0, {', '.join([*words, *cells])}, 0.0, 0, 1.0)",
             "status = sweeps(AT)",
             "if status: fail(arena, status, arguments)",
-            f"{slopes}value, top = unpack(BLOCK, {8 * self.first})",
+            f"{slopes}value, top = unpack(BLOCK, {8 * self.first_result_word})",
             "top -= start",
             "if top > arena.recent: arena.recent = top",
             "arena.calls += 1",
@@ -154,7 +155,7 @@ class Layout:
         return "\n".join(["def call(arguments):", *(f"    {line}" for line in lines)])
 
     def _adjoint(self, j: int, quick: bool) -> str:
-        if j not in self._slope or (quick and self.dtypes[j] == "float64"):
+        if j not in self._adjoint_words or (quick and self.dtypes[j] == "float64"):
             return f"g{j}"
         return f"T{j}(g{j})" if quick else f"(g{j} if type(x{j}) is float else type(x{j})(g{j}))"
 
@@ -166,7 +167,7 @@ class Layout:
         Args:
           sweeps: The compiled sweeps.
           fail: Raises the error of a status.
-          long: Is called after a call that took more than `stack.LONG` bytes of stack.
+          long: Is called after a call that took more than `stack.LONG_SIZE` bytes of stack.
         """
         block = np.zeros(self.size, np.int64)
         scope: dict[str, Any] = {
@@ -179,8 +180,8 @@ class Layout:
             "fail": fail,
             "take": stack.take,
             "wait": stack.wait,
-            "PATIENCE": stack.PATIENCE,
-            "LONG": stack.LONG,
+            "PATIENCE": stack.CALLS_BEFORE_TRIM,
+            "LONG": stack.LONG_SIZE,
             "long": long,
             "ndarray": np.ndarray,
             "zeros": np.zeros,
@@ -193,7 +194,7 @@ class Layout:
             scope[f"D{j}"] = np.dtype(dtype)
             scope[f"T{j}"] = _TYPES.get(dtype, np.dtype(dtype).type)
         calls = []
-        for code in (self._quick, self._any):
+        for code in (self._quick_code, self._general_code):
             exec(code, scope)
             calls.append(scope.pop("call"))
         return calls[0], calls[1]
@@ -206,12 +207,12 @@ def _address(name: str, quick: bool) -> str:
 
 Kinds = tuple[tuple[str, int], ...]
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-_PLAIN: dict[type, tuple[str, int]] = {
+_KINDS_OF_TYPES: dict[type, tuple[str, int]] = {
     float: ("float64", -1),
     int: ("int64", -1),
     bool: ("bool", -1),
 }
-MOST_AXES = 3
+MAX_AXES = 3
 _ERRORS: dict[int, tuple[type[Exception], str]] = {
     NO_ROOM: (
         ResourceExhaustedError,
@@ -234,7 +235,7 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
     Raises:
       KernelError: If an argument is neither a number nor a supported array.
     """
-    return tuple([_PLAIN.get(type(x)) or _kind(x) for x in arguments])
+    return tuple([_KINDS_OF_TYPES.get(type(x)) or _kind(x) for x in arguments])
 
 
 def _kind(x: object) -> tuple[str, int]:
@@ -242,10 +243,10 @@ def _kind(x: object) -> tuple[str, int]:
         ndim = x.ndim if type(x) is np.ndarray else -1
         if x.dtype.name not in DTYPES or not x.dtype.isnative:
             raise KernelError(f"an argument of dtype {x.dtype}", way=f"Use {', '.join(DTYPES)}.")
-        if ndim == 0 or ndim > MOST_AXES:
+        if ndim == 0 or ndim > MAX_AXES:
             raise KernelError(
                 f"an array of {ndim} axes as an argument",
-                way=f"Use one to {MOST_AXES}, or a number.",
+                way=f"Use one to {MAX_AXES}, or a number.",
             )
         return x.dtype.name, ndim
     refuse_tensors((x,))
@@ -261,10 +262,10 @@ def check_kinds(kinds: Kinds) -> None:
     for dtype, ndim in kinds:
         if dtype not in DTYPES:
             raise KernelError(f"an argument of dtype {dtype}", way=f"Use {', '.join(DTYPES)}.")
-        if ndim > MOST_AXES:
+        if ndim > MAX_AXES:
             raise KernelError(
                 f"an array of {ndim} axes as an argument",
-                way=f"Use one to {MOST_AXES}, or a number.",
+                way=f"Use one to {MAX_AXES}, or a number.",
             )
 
 
@@ -288,20 +289,22 @@ class Sweeping:
     """
 
     def __init__(self, program: LoopProgram, limit: int | None, plain: Callable[..., Any]) -> None:
-        self.program, self.limit, self._by_numba = program, limit, plain
+        self.program, self.limit, self._numba_function = program, limit, plain
 
     def refuse_writes(self, arguments: tuple[Any, ...]) -> None:
         """Raise KernelError if a written argument is read-only or overlaps with another one."""
         arrays = [(j, x) for j, x in enumerate(arguments) if type(x) is np.ndarray]
         for j in self.program.written:
-            one = arguments[j]
-            if not one.flags.writeable:
+            array = arguments[j]
+            if not array.flags.writeable:
                 raise KernelError(
                     read_only(j), self.program.file, self.program.line, "Pass a copy."
                 )
-            within = any(s == 0 and n > 1 for s, n in zip(one.strides, one.shape, strict=True))
-            if within or any(
-                k != j and np.may_share_memory(one, other) and np.shares_memory(one, other)
+            overlaps_itself = any(
+                s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)
+            )
+            if overlaps_itself or any(
+                k != j and np.may_share_memory(array, other) and np.shares_memory(array, other)
                 for k, other in arrays
             ):
                 raise KernelError(
@@ -328,7 +331,7 @@ class Sweeping:
         from numba.core.errors import NumbaError
 
         try:
-            self._by_numba(*[x.copy() if type(x) is np.ndarray else x for x in arguments])
+            self._numba_function(*[x.copy() if type(x) is np.ndarray else x for x in arguments])
         except NumbaError as error:
             raise KernelError(
                 f"code that Numba rejects, where it raises {raised.kind.__name__}",
@@ -394,20 +397,20 @@ class Gradient(Sweeping):
         if self._listening.long:
             return None
         try:
-            ready = self._waiting.pop()
+            calls = self._waiting.pop()
         except IndexError:
-            ready = self._layout.call(self.sweeps, self.fail, self._note_long)
+            calls = self._layout.call(self.sweeps, self.fail, self._note_long)
         try:
-            return ready[0](arguments)
+            return calls[0](arguments)
         except struct.error:  # an int of more than 64 bits
             return None
         finally:
-            self._waiting.append(ready)
+            self._waiting.append(calls)
 
     def _note_long(self, arena: stack.Arena, size: int) -> None:
         """Mark calls as long, after one that took much of the stack."""
         self._listening.long = True
-        if size > stack.LIMIT:
+        if size > stack.MAX_KEPT_SIZE:
             arena.trim()
 
     def _prepare(self, arguments: tuple[Any, ...]) -> Any:
@@ -415,9 +418,9 @@ class Gradient(Sweeping):
         arguments = tuple(
             [np.ascontiguousarray(x) if type(x) is np.ndarray else x for x in arguments]
         )
-        ready = self._layout.call(self.sweeps, self.fail, self._note_long)
+        calls = self._layout.call(self.sweeps, self.fail, self._note_long)
         try:
-            return ready[1](arguments)
+            return calls[1](arguments)
         except struct.error:
             for x in arguments:
                 if type(x) is int and not -(1 << 63) <= x < 1 << 63:
@@ -490,7 +493,7 @@ class Jacobian(Sweeping):
         return self._listening(largest(arguments), self._compute, arguments)
 
     def _compute(self, arguments: tuple[Any, ...]) -> Any:
-        arrays = [self._own(j, x) for j, x in enumerate(arguments)]
+        arrays = [self._as_sweep_array(j, x) for j, x in enumerate(arguments)]
         parameters = self.program.parameters
         count = len(parameters)
         block, seeds = np.zeros(count + 4, np.int64), np.zeros(len(self.program.outputs) + 1)
@@ -527,44 +530,50 @@ class Jacobian(Sweeping):
         top = int(mark[0])
         results = []
         # Read all descriptions now: a reverse sweep may overwrite them on the stack.
-        places = [self._seeds(out, top, scratch, arguments) for out in self.program.outputs]
+        places = [
+            self._describe_result(out, top, scratch, arguments) for out in self.program.outputs
+        ]
         for k, (out, (shape, seed)) in enumerate(zip(self.program.outputs, places, strict=True)):
             cell = seeds[k : k + 1] if seed is None else seed.reshape(-1)
-            rows = self._empty(shape, arguments)
+            rows = self._zero_jacobians(shape, arguments)
             for i in range(cell.size if out.active else 0):
                 if self.program.grows:
                     forward()  # the previous reverse sweep has overwritten the stack
-                for own in scratch.values():
-                    own[...] = 0
+                for adjoint in scratch.values():
+                    adjoint[...] = 0
                 cell[i] = 1.0
                 reverse()
-                self._read(rows, (*np.unravel_index(i, shape),), scratch)
+                self._copy_adjoints(rows, (*np.unravel_index(i, shape),), scratch)
                 cell[i] = 0.0
-            jacobians = [self._plain(rows[j], arguments[j]) for j in self._argnums]
+            jacobians = [self._as_number(rows[j], arguments[j]) for j in self._argnums]
             results.append(jacobians[0] if self._single else tuple(jacobians))
         stack.give_back(arena, top - arena.start)
         return self._arrange(self.program.form, results)
 
-    def _slots(self) -> dict[int, int]:
+    def _adjoint_slots(self) -> dict[int, int]:
         """Return the parameter slots of the arguments' adjoints, by argument number."""
         parameters = enumerate(self.program.parameters)
         return {p[1]: slot for slot, p in parameters if p[0] == "adjoint"}
 
-    def _empty(self, shape: tuple[int, ...], arguments: tuple[Any, ...]) -> dict[int, Array]:
+    def _zero_jacobians(
+        self, shape: tuple[int, ...], arguments: tuple[Any, ...]
+    ) -> dict[int, Array]:
         """Return zero Jacobians of one result, by argument number."""
         return {
             j: np.zeros((*shape, *np.shape(arguments[j])), np.asarray(arguments[j]).dtype)
             for j in self._argnums
         }
 
-    def _read(self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]) -> None:
+    def _copy_adjoints(
+        self, rows: dict[int, Array], at: tuple[Any, ...], scratch: dict[int, Array]
+    ) -> None:
         """Copy the adjoints of one element of a result into the Jacobians."""
-        slots = self._slots()
+        slots = self._adjoint_slots()
         for j in self._argnums:
             if j in slots:
                 rows[j][at] = scratch[slots[j]].reshape(rows[j][at].shape)
 
-    def _own(self, j: int, x: object) -> Array:
+    def _as_sweep_array(self, j: int, x: object) -> Array:
         """Return an argument as an array that the sweeps may use: contiguous, a copy if written."""
         if type(x) is np.ndarray:
             return np.array(x, order="C") if j in self.program.written else np.ascontiguousarray(x)
@@ -574,7 +583,7 @@ class Jacobian(Sweeping):
         except OverflowError:
             self.refuse_int(x)
 
-    def _seeds(
+    def _describe_result(
         self, out: Out, top: int, scratch: dict[int, Array], arguments: tuple[Any, ...]
     ) -> tuple[tuple[int, ...], Array | None]:
         """Return a result's shape, and the adjoint array of an array result."""
@@ -582,14 +591,14 @@ class Jacobian(Sweeping):
             return (), None
         if out.argument >= 0:
             shape = arguments[out.argument].shape
-            slot = self._slots().get(out.argument)
+            slot = self._adjoint_slots().get(out.argument)
             return shape, np.zeros(shape) if slot is None else scratch[slot]
         size = sum(1 if o.ndim < 0 else 2 + o.ndim for o in self.program.outputs if o.argument < 0)
         words = array_at(top - 8 * (size - out.word), (2 + out.ndim,), np.int64)
         shape = tuple(words[2:].tolist())
         return shape, array_at(int(words[1]), shape, out.dtype) if out.active else np.zeros(shape)
 
-    def _plain(self, jacobian: Array, argument: object) -> Any:
+    def _as_number(self, jacobian: Array, argument: object) -> Any:
         """Convert the derivative of a number by a number to a number of the argument's kind."""
         if jacobian.ndim:
             return jacobian

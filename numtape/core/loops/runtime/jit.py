@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
     from ....kernel.kernel import Kernel
 
-_FAILS = re.compile(
+_ERROR_STATUS = re.compile(
     r"return (\d+)$", re.MULTILINE
 )  # the error statuses that a program's code returns
-HEAD = 16  # bytes at the start of a stack, which hold its end address
-_SLOTS = np.zeros(stack.MOST_WAITING, np.int64)  # addresses of free stacks; 0 for none
+HEADER_SIZE = 16  # bytes at the start of a stack, which hold its end address
+_FREE_STACKS = np.zeros(stack.MAX_WAITING, np.int64)  # addresses of free stacks; 0 for none
 _arenas: dict[int, stack.Arena] = {}
 
 
@@ -57,7 +57,7 @@ def _drop_stack(start: int) -> int:
 
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-_new, _drop = _FUNCTION(_new_stack), _FUNCTION(_drop_stack)
+_new_stack_function, _drop_stack_function = _FUNCTION(_new_stack), _FUNCTION(_drop_stack)
 
 
 @cache
@@ -68,7 +68,7 @@ def runtime_functions() -> Any:
 
     from ....kernels.jit import exchange, exchange_if
 
-    slots, count = address_of(_SLOTS), len(_SLOTS)
+    slots, count = address_of(_FREE_STACKS), len(_FREE_STACKS)
 
     def plain(input: Any, name: Any = None) -> Any:
         return lambda input, name=None: input
@@ -81,13 +81,13 @@ def runtime_functions() -> Any:
             stack = exchange(slots + 8 * k, 0)
             if stack != 0:
                 return stack
-        return _new(0)
+        return _new_stack_function(0)
 
     def give(start: int) -> None:
         for k in range(count):
             if exchange_if(slots + 8 * k, 0, start):
                 return
-        _drop(start)
+        _drop_stack_function(start)
 
     compiled = njit(nogil=True)
     return compiled(take), compiled(give)
@@ -175,8 +175,8 @@ def _text(
     cells = words
     lines: list[str] = []
     for j in arrays:
-        make = "x{0}.copy()" if j in program.written else "np.ascontiguousarray(x{0})"
-        lines.append(f"c{j} = {make.format(j)}")
+        conversion = "x{0}.copy()" if j in program.written else "np.ascontiguousarray(x{0})"
+        lines.append(f"c{j} = {conversion.format(j)}")
     for j in program.written:
         for i in arrays:
             if i != j:
@@ -214,17 +214,23 @@ def _text(
         *fill,
         "start = take()",
         "if start == 0: raise ResourceExhaustedError('There is no memory for a stack.')",
-        f"block[{top}] = start + {HEAD}",
+        f"block[{top}] = start + {HEADER_SIZE}",
         f"block[{top + 1}] = end_of(start)",
-        *([f"block[{top + 1}] = min(block[{top + 1}], start + {HEAD + limit})"] if limit else []),
+        *(
+            [f"block[{top + 1}] = min(block[{top + 1}], start + {HEADER_SIZE + limit})"]
+            if limit
+            else []
+        ),
         *(f"block[{top + 2 + k}] = at + {8 * (cells + k)}" for k in range(3)),
         f"floats[{cells + 2}] = 1.0",
         "status = sweeps(at)",
         "give(start)",
     ]
     scope["ResourceExhaustedError"] = ResourceExhaustedError
-    own = ", ".join(f"x{j}.copy()" if j in program.written else f"x{j}" for j in range(count))
-    lines += _raises(program, own, scope)
+    argument_text = ", ".join(
+        f"x{j}.copy()" if j in program.written else f"x{j}" for j in range(count)
+    )
+    lines += _error_lines(program, argument_text, scope)
     value = f"floats[{cells}]"
     value = f"np.float32({value})" if program.result == "float32" else value
     results = [slopes[j] for j in argnums]
@@ -237,10 +243,10 @@ def _text(
     return "\n".join([f"def call({names}):", *(f"    {line}" for line in lines)])
 
 
-def _raises(program: LoopProgram, argument_text: str, scope: dict[str, Any]) -> list[str]:
+def _error_lines(program: LoopProgram, argument_text: str, scope: dict[str, Any]) -> list[str]:
     """Return the lines that raise the error of a status."""
     lines = ["if status:", f"    kind, which = status & {(1 << LINES) - 1}, status >> {LINES}"]
-    for status in sorted({int(code) for code in _FAILS.findall(program.source)}):
+    for status in sorted({int(code) for code in _ERROR_STATUS.findall(program.source)}):
         if status and status & ((1 << LINES) - 1) != RAISED:
             error, message = error_of_status(program, status)
             scope[error.__name__] = error
@@ -251,8 +257,8 @@ def _raises(program: LoopProgram, argument_text: str, scope: dict[str, Any]) -> 
         if values is None:  # not constant: running the function raises it
             lines.append(f"    if kind == {RAISED} and which == {k}: plain({argument_text})")
             values = ()
-        plain = all(isinstance(x, str | int | float) for x in values)
-        text = ", ".join(map(repr, values)) if plain else ""
+        are_constants = all(isinstance(x, str | int | float) for x in values)
+        text = ", ".join(map(repr, values)) if are_constants else ""
         lines.append(f"    if kind == {RAISED} and which == {k}: raise Raised{k}({text})")
     return lines
 

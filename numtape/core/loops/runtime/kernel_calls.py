@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ....kernel.kernel import Kernel
 
 # Python functions that only read their arguments.
-_READING = frozenset(
+_READING_FUNCTIONS = frozenset(
     ("range", "len", "abs", "min", "max", "float", "int", "bool", "round", "enumerate", "zip")
 )
 
@@ -65,11 +65,13 @@ def _only_reads(function: FunctionType) -> bool:
         and min([node.lineno, *(d.lineno for d in node.decorator_list)]) == line
     ]
     return len(definitions) == 1 and all(
-        _reads(node, function) for statement in definitions[0].body for node in ast.walk(statement)
+        _only_reads_in(node, function)
+        for statement in definitions[0].body
+        for node in ast.walk(statement)
     )
 
 
-def _reads(node: ast.AST, function: FunctionType) -> bool:
+def _only_reads_in(node: ast.AST, function: FunctionType) -> bool:
     if isinstance(node, ast.AugAssign):  # changes arrays in place
         return False
     if isinstance(node, ast.Subscript | ast.Attribute):
@@ -78,7 +80,7 @@ def _reads(node: ast.AST, function: FunctionType) -> bool:
         return True
     called = node.func
     if isinstance(called, ast.Name):
-        return called.id in _READING and called.id not in function.__globals__
+        return called.id in _READING_FUNCTIONS and called.id not in function.__globals__
     if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
         return False
     module = function.__globals__.get(called.value.id)
@@ -107,30 +109,31 @@ class InterruptibleCalls:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """Call the function, and return or raise its outcome."""
         call = self._kernel.njit
-        places = self._places(args)
-        if places is None:
+        written = self._written_numbers(args)
+        if written is None:
             self.most = math.inf
             return call(*args)
         listening = self._listening
-        main = threading.current_thread() is threading.main_thread()
-        if not main or not _are_disjoint(args, places):
+        is_main_thread = threading.current_thread() is threading.main_thread()
+        if not is_main_thread or not _are_disjoint(args, written):
             if not listening.long:
                 self.most = max(self.most, largest(args))
             return call(*args)
         self._compile(call, args)
-        before = {j: args[j].copy(order="K") for j in places}
-        own = [before[j].copy(order="K") if j in before else x for j, x in enumerate(args)]
+        originals = {j: args[j].copy(order="K") for j in written}
+        copies = [originals[j].copy(order="K") if j in originals else x for j, x in enumerate(args)]
         try:
-            result = listening(largest(args), call, *own)
+            result = listening(largest(args), call, *copies)
         except Exception:
-            _write(args, own, before)  # keep its writes before the error, as without copies
+            # Keep its writes before the error, as without copies.
+            _copy_changes(args, copies, originals)
             raise
         finally:
             self.most = -math.inf if listening.long else listening.most
-        _write(args, own, before)
+        _copy_changes(args, copies, originals)
         return result
 
-    def _places(self, args: tuple[Any, ...]) -> list[int] | None:
+    def _written_numbers(self, args: tuple[Any, ...]) -> list[int] | None:
         """Return the numbers of the arguments that it writes to; None if unknown."""
         try:
             kinds = kinds_of(args)
@@ -139,19 +142,19 @@ class InterruptibleCalls:
         try:
             return self._written[kinds]
         except KeyError:
-            return self._written.setdefault(kinds, self._array_places(kinds))
+            return self._written.setdefault(kinds, self._find_written_numbers(kinds))
 
-    def _array_places(self, kinds: Kinds) -> list[int] | None:
+    def _find_written_numbers(self, kinds: Kinds) -> list[int] | None:
         try:
             body = normal(self._kernel.python_function, kinds)
             infer(body)
             names = written_arrays(body)
         except (KernelError, ValueError):  # unsupported, or wrong arguments
             return None
-        places = [j for j, name in enumerate(body.parameters) if name in names]
-        if places and not body.arrays.keys().isdisjoint(body.outputs):
+        written = [j for j, name in enumerate(body.parameters) if name in names]
+        if written and not body.arrays.keys().isdisjoint(body.outputs):
             return None  # a returned array may be a view of a written argument
-        return places
+        return written
 
     def _compile(self, call: Dispatcher, args: tuple[Any, ...]) -> None:
         """Compile in this thread, where an interrupt can stop it."""
@@ -171,23 +174,23 @@ class InterruptibleCalls:
                 ) from error
 
 
-def _are_disjoint(args: tuple[Any, ...], places: Sequence[int]) -> bool:
-    """Whether copies can replace the arguments at ``places``: same Numba type, no overlap."""
-    for j in places:
-        one = args[j]
-        flags = one.flags
+def _are_disjoint(args: tuple[Any, ...], written: Sequence[int]) -> bool:
+    """Whether copies can replace the arguments ``written``: same Numba type, no overlap."""
+    for j in written:
+        array = args[j]
+        flags = array.flags
         if not (flags.aligned and flags.writeable and (flags.c_contiguous or flags.f_contiguous)):
             return False
         if any(
-            k != j and type(x) is np.ndarray and np.may_share_memory(one, x)
+            k != j and type(x) is np.ndarray and np.may_share_memory(array, x)
             for k, x in enumerate(args)
         ):
             return False
     return True
 
 
-def _write(args: tuple[Any, ...], own: Sequence[Any], before: dict[int, Any]) -> None:
+def _copy_changes(args: tuple[Any, ...], copies: Sequence[Any], originals: dict[int, Any]) -> None:
     """Copy the elements that changed in the copies to the caller's arrays."""
-    for j, old in before.items():
-        bits = f"u{old.itemsize}"  # compare bits, so that NaNs are equal
-        np.copyto(args[j], own[j], where=own[j].view(bits) != old.view(bits))
+    for j, original in originals.items():
+        bits = f"u{original.itemsize}"  # compare bits, so that NaNs are equal
+        np.copyto(args[j], copies[j], where=copies[j].view(bits) != original.view(bits))

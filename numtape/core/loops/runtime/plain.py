@@ -15,7 +15,7 @@ from ..program import LoopProgram
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAR = 1 << 40  # addresses from here on, beyond any stack, stand for arguments
+FIRST_ARGUMENT_ADDRESS = 1 << 40  # addresses from here on, beyond any stack, stand for arguments
 Array = np.ndarray[Any, Any]
 
 
@@ -43,22 +43,26 @@ def run(
     scope: dict[str, Any] = {"math": math, "np": np}
     functions = importlib.import_module("numtape.kernels.loops.functions")
     scope |= {function.__name__: function for function in functions.NAMED}
-    others: list[Array] = []  # arguments whose address the text takes
+    addressed_arrays: list[Array] = []  # arguments whose address the text takes
 
     def address_of(array: Array) -> int:
-        others.append(array)
-        return len(others) * FAR
+        addressed_arrays.append(array)
+        return len(addressed_arrays) * FIRST_ARGUMENT_ADDRESS
 
     def at(place: int, memory: Array, size: int) -> Array:
         place = int(place)  # a value from the stack may be an int32
-        return (others[place // FAR - 1] if place >= FAR else memory)[place % FAR // size :]
+        return (
+            addressed_arrays[place // FIRST_ARGUMENT_ADDRESS - 1]
+            if place >= FIRST_ARGUMENT_ADDRESS
+            else memory
+        )[place % FIRST_ARGUMENT_ADDRESS // size :]
 
     scope["address_of"] = address_of
     for name, size in SIZES.items():
         scope[f"{name}_at"] = lambda place, w=views[name], size=size: at(place, w, size)
         scope[f"{name}_of"] = lambda value: value
     scope["COUNT"] = count
-    source = program.source if count is None else _counting(program.source)
+    source = program.source if count is None else _insert_counts(program.source)
     exec(compile(source, f"<{program.name}>", "exec"), scope)
     argument_values: list[Any] = []
     adjoints: dict[int, Array] = {}
@@ -82,15 +86,15 @@ def run(
     return status, out[0], [adjoints.get(j) for j in range(len(arguments))]
 
 
-_STORED = re.compile(r"( *)SP \+= (.*?)  # for ([\d ]+)")
+_STORING_LINE = re.compile(r"( *)SP \+= (.*?)  # for ([\d ]+)")
 
 
-def _counting(source: str) -> str:
+def _insert_counts(source: str) -> str:
     """Insert a call of COUNT after each line that takes stack space."""
     lines = []
     for line in source.splitlines():
         lines.append(line)
-        match = _STORED.fullmatch(line)
+        match = _STORING_LINE.fullmatch(line)
         if match:
             lines.append(f"{match[1]}COUNT({match[2]}, ({', '.join(match[3].split())},))")
     return "\n".join(lines)

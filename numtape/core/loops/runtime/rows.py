@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import numba
     from numba.core.dispatcher import Dispatcher
 
-_FIRST = {float: "float64", int: "int64", bool: "bool"}
-ROOM = 1 << 20  # the initial stack size of a sweep that runs in Python, in bytes
+_DTYPE_OF_TYPE = {float: "float64", int: "int64", bool: "bool"}
+INITIAL_STACK_SIZE = 1 << 20  # the initial stack size of a sweep that runs in Python, in bytes
 
 
 class Results:
@@ -43,13 +43,13 @@ class Results:
 
     Attributes:
       arrays: The flattened results.
-      left: The stack that the forward sweep left for the reverse sweep, or None.
+      stack_left: The stack that the forward sweep left for the reverse sweep, or None.
     """
 
     def __init__(
-        self, arrays: list[Array], form: tuple[Any, ...] | None, left: RemainingStack | None
+        self, arrays: list[Array], form: tuple[Any, ...] | None, stack_left: RemainingStack | None
     ) -> None:
-        self.arrays, self._form, self.left = arrays, form, left
+        self.arrays, self._form, self.stack_left = arrays, form, stack_left
 
     def arrange(self, parts: list[Any]) -> Any:
         """Arrange ``parts`` in the structure of the results."""
@@ -85,7 +85,7 @@ class Specialization:
         self._lock = threading.RLock()
         self._program: LoopProgram | KernelError | None = None
         self._deferred: Deferred | None = None
-        self._returns: Any = None  # Numba's type
+        self._return_type: Any = None  # Numba's type
         self._listening = Listening()
 
     def differentiable(self) -> LoopProgram:
@@ -119,7 +119,7 @@ class Specialization:
                 else copy(error)
             )
 
-    def _sweeps(self) -> Deferred:
+    def _compiled_sweeps(self) -> Deferred:
         program = self.differentiable()
         with self._lock:
             if self._deferred is None:
@@ -137,12 +137,22 @@ class Specialization:
         self, out: Spec, operands: list[Spec], results: arenas.Results, adjoints: bool
     ) -> Native | None:
         """Return the machine-code kernel of a row or, with ``adjoints``, of its adjoints."""
-        plain = self._kernel._run(self._kinds, (), False)  # its sweep stores nothing
-        limit, first = self._kernel._limit, 2 if adjoints else 0
-        for run in [self] if adjoints else [self, plain] if self._keeps_stack else [plain]:
+        without_stack = self._kernel._run(self._kinds, (), False)  # its sweep stores nothing
+        limit, first_argument = self._kernel._limit, 2 if adjoints else 0
+        for specialization in (
+            [self] if adjoints else [self, without_stack] if self._keeps_stack else [without_stack]
+        ):
             with suppress(KernelError):
-                sweeps = run._sweeps()
-                return arenas.native(sweeps, run._keeps_stack, limit, out, first, operands, results)
+                sweeps = specialization._compiled_sweeps()
+                return arenas.native(
+                    sweeps,
+                    specialization._keeps_stack,
+                    limit,
+                    out,
+                    first_argument,
+                    operands,
+                    results,
+                )
         return None
 
     def results(self, xs: list[Array]) -> Results:
@@ -157,41 +167,41 @@ class Specialization:
         """
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
         if settings.device() == "reference":
-            return self._as_python(xs)
+            return self._run_as_python(xs)
         self._compile(xs)
-        return self._listening(largest(xs), self._results, xs)
+        return self._listening(largest(xs), self._compute_results, xs)
 
     def _compile(self, xs: list[Array]) -> None:
         """Compile in this thread, where an interrupt can stop it."""
         with suppress(KernelError):  # raised when a gradient is requested
-            if self._keeps_stack and not self._sweeps().program.grows:
+            if self._keeps_stack and not self._compiled_sweeps().program.grows:
                 return
-        if self._returns is None:
-            self._returns = _return_type(self._kernel.njit, _numba_arguments(xs))
+        if self._return_type is None:
+            self._return_type = _return_type(self._kernel.njit, _numba_arguments(xs))
 
-    def _results(self, xs: list[Array]) -> Results:
+    def _compute_results(self, xs: list[Array]) -> Results:
         if self._keeps_stack:
             try:
-                sweeps = self._sweeps()
+                sweeps = self._compiled_sweeps()
             except KernelError:
                 sweeps = None  # raised when a gradient is requested
             if sweeps is not None and not sweeps.program.grows:
-                results, left = sweeps.forward(xs)
-                if left is not None:
+                results, stack_left = sweeps.forward(xs)
+                if stack_left is not None:
                     program = sweeps.program
                     arrays = (
                         results if program.result else [results[k] for k in places(program.form)]
                     )
                     form = None if program.result else _without_numbers(program.form)
-                    return Results(arrays, form, left)
+                    return Results(arrays, form, stack_left)
         value = self._kernel.njit(*_numba_arguments(xs))
-        if self._returns is None:
-            self._returns = _return_type(self._kernel.njit, _numba_arguments(xs))
+        if self._return_type is None:
+            self._return_type = _return_type(self._kernel.njit, _numba_arguments(xs))
         arrays = []
-        form = self._take_results(value, self._returns, arrays)
+        form = self._take_results(value, self._return_type, arrays)
         return Results(arrays, form, None)
 
-    def _as_python(self, xs: list[Array]) -> Results:
+    def _run_as_python(self, xs: list[Array]) -> Results:
         arrays: list[Array] = []
         result = local.log.call_untracked(self._kernel.python_function, *_numba_arguments(xs))
         form = self._take_results(result, None, arrays)
@@ -212,23 +222,23 @@ class Specialization:
                 [self._take_results(x, k, arrays) for x, k in zip(value, kinds, strict=True)]
             )
         if value is None:
-            raise self._refusal(
+            raise self._error(
                 "it returns nothing",
                 "Return the results: arrays that it writes to are copies.",
             )
         if isinstance(value, np.ndarray):
             array = np.array(value, order="C")
         else:
-            array = np.array(value, _FIRST.get(type(value)) if kind is None else str(kind))
+            array = np.array(value, _DTYPE_OF_TYPE.get(type(value)) if kind is None else str(kind))
         if array.dtype.name not in DTYPES:
-            raise self._refusal(f"it returns {value!r}", f"Return {', '.join(DTYPES)}.")
+            raise self._error(f"it returns {value!r}", f"Return {', '.join(DTYPES)}.")
         arrays.append(array)
         return None
 
-    def _refusal(self, what: str, way: str) -> KernelError:
+    def _error(self, construct: str, advice: str) -> KernelError:
         code = self._kernel.python_function.__code__
         return KernelError(
-            f"a call with tensors: {what}", code.co_filename, code.co_firstlineno, way
+            f"a call with tensors: {construct}", code.co_filename, code.co_firstlineno, advice
         )
 
     def adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
@@ -246,29 +256,29 @@ class Specialization:
         xs = [np.ascontiguousarray(x) if x.ndim else x for x in xs]
         program = self.differentiable()
         if settings.device() == "reference" and program.result:
-            return self._adjoints_as_python(xs, float(seeds[0]))
+            return self._run_adjoints_as_python(xs, float(seeds[0]))
         if not program.result:  # a result that is returned twice gets the sum
             sums: list[Any] = [0.0] * len(program.outputs)
             for place, seed in zip(places(program.form), seeds, strict=True):
                 sums[place] = sums[place] + seed
             seeds = [np.asarray(x) for x in sums]
-        self._sweeps()  # compile in this thread, where an interrupt can stop it
-        return self._listening(largest(xs), self._adjoints, xs, number, seeds)
+        self._compiled_sweeps()  # compile in this thread, where an interrupt can stop it
+        return self._listening(largest(xs), self._compute_adjoints, xs, number, seeds)
 
-    def _adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
-        sweeps = self._sweeps()
+    def _compute_adjoints(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array]:
+        sweeps = self._compiled_sweeps()
         adjoints = sweeps.reverse(xs, number, seeds) if number else None
-        return sweeps.both(xs, seeds) if adjoints is None else adjoints
+        return sweeps.run_both(xs, seeds) if adjoints is None else adjoints
 
-    def _adjoints_as_python(self, xs: list[Array], seed: float) -> list[Array]:
-        program, room = self.differentiable(), ROOM
+    def _run_adjoints_as_python(self, xs: list[Array], seed: float) -> list[Array]:
+        program, stack_size = self.differentiable(), INITIAL_STACK_SIZE
         while True:
-            status, _, adjoints = run_plain(program, _numba_arguments(xs, True), room)
+            status, _, adjoints = run_plain(program, _numba_arguments(xs, True), stack_size)
             if not status:
                 return [np.multiply(adjoints[j], seed) for j in self._argnums]
             if status & ((1 << LINES) - 1) != NO_ROOM:
-                raise_status(program, status, room)
-            room *= 16
+                raise_status(program, status, stack_size)
+            stack_size *= 16
 
 
 def _without_numbers(form: int | tuple[Any, ...]) -> Any:
@@ -284,8 +294,10 @@ def _numba_arguments(xs: list[Array], keeps_ints: bool = False) -> list[Any]:
 
 
 def _number(x: Array, keeps_ints: bool) -> Any:
-    plain = x.dtype.name in _FIRST.values() or (keeps_ints and x.dtype.kind in "iu")
-    return x.item() if plain else x[()]
+    is_python_number = x.dtype.name in _DTYPE_OF_TYPE.values() or (
+        keeps_ints and x.dtype.kind in "iu"
+    )
+    return x.item() if is_python_number else x[()]
 
 
 def _return_type(dispatcher: Dispatcher, arguments: list[Any]) -> Any:
