@@ -36,20 +36,20 @@ from ..passes.rows import SEEN, VALUE
 from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
 from .groups import (
     MAX_RANK,
-    address,
     copy,
     load_broadcast,
     run_array_kernels,
     run_lane_group,
     splat,
+    value_address,
 )
 from .thread_team import has_helpers, lead
 
 numbers = POINTERS["int64"]
 
 # Work (elements times instructions) that is shared with polling threads: some 0.01 ms.
-SHARED_FROM = 1 << 16
-OF_ARRAYS = 4  # elements of a lane group that take as long as a unit of work of whole-array kernels
+MIN_SHARED_WORK = 1 << 16
+ELEMENTS_PER_UNIT = 4  # of a lane group: they take as long as a unit of whole-array kernels
 
 
 @inline
@@ -64,17 +64,17 @@ def _combine(cells: int, plan: PlanTables, g: int, partials: int) -> None:
         if program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
             results = partials + program[STEP * k + 1] - PARTIALS
-            left = runs
-            while left > 1:
-                call_kernel(kernel, results, results, 0, 0, left)
-                left = (left + RUN - 1) // RUN
+            n_results = runs
+            while n_results > 1:
+                call_kernel(kernel, results, results, 0, 0, n_results)
+                n_results = (n_results + RUN - 1) // RUN
             # For 0 runs, the kernel writes the value of an empty reduction.
-            call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, left)
+            call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, n_results)
         row += 1
 
 
 @inline
-def _at(ref: int, log: LogColumns, cells: int, memory: ThreadMemory) -> int:
+def _operand_address(ref: int, log: LogColumns, cells: int, memory: ThreadMemory) -> int:
     """The address of an operand or output of a small row; see PARTIALS."""
     if ref < 0:
         return log.cell[~ref]
@@ -99,15 +99,15 @@ def small_rows(
         if kernel >= COUNT:
             call_kernel(
                 kernel % COUNT,
-                _at(program[at + 1], log, cells, memory),
-                _at(program[at + 2], log, cells, memory),
-                _at(program[at + 3], log, cells, memory),
-                _at(program[at + 4], log, cells, memory),
+                _operand_address(program[at + 1], log, cells, memory),
+                _operand_address(program[at + 2], log, cells, memory),
+                _operand_address(program[at + 3], log, cells, memory),
+                _operand_address(program[at + 4], log, cells, memory),
                 kernel // COUNT,
             )
         elif kernel == FUSED:
-            done = call_loop(program[at + 1], cells, program[at + 4], 1) == 0
-            k += program[at + 2] + (program[at + 3] if done else 0)
+            is_done = call_loop(program[at + 1], cells, program[at + 4], 1) == 0
+            k += program[at + 2] + (program[at + 3] if is_done else 0)
         elif kernel == SPLAT:
             source = program[at + 2]
             splat(
@@ -132,18 +132,18 @@ def small_rows(
             )
         elif kernel == COPY_BYTES:
             copy(
-                _at(program[at + 1], log, cells, memory),
-                _at(program[at + 2], log, cells, memory),
+                _operand_address(program[at + 1], log, cells, memory),
+                _operand_address(program[at + 2], log, cells, memory),
                 1,
                 program[at + 3],
             )
         elif kernel == CALL_FIXED:
             call_array(
                 program[at + 1],
-                _at(program[at + 4], log, cells, memory),
-                _at(program[at + 6], log, cells, memory),
-                _at(program[at + 7], log, cells, memory),
-                _at(program[at + 8], log, cells, memory),
+                _operand_address(program[at + 4], log, cells, memory),
+                _operand_address(program[at + 6], log, cells, memory),
+                _operand_address(program[at + 7], log, cells, memory),
+                _operand_address(program[at + 8], log, cells, memory),
                 program[at + 2],
                 0,
                 program[at + 3],
@@ -153,10 +153,10 @@ def small_rows(
             operands = numbers(memory.scratch)
             for j in range(program[at + 3]):
                 k += j % 4 == 0
-                operands[j] = _at(program[STEP * k + 1 + j % 4], log, cells, memory)
+                operands[j] = _operand_address(program[STEP * k + 1 + j % 4], log, cells, memory)
             call_array(
                 program[at + 1],
-                _at(program[at + 4], log, cells, memory),
+                _operand_address(program[at + 4], log, cells, memory),
                 memory.scratch,
                 0,
                 0,
@@ -206,7 +206,7 @@ def sweep(
     meanwhile.
     """
     order, groups, program = plan.order, plan.groups, plan.program
-    shared = min(large, SHARED_FROM)
+    shared = min(large, MIN_SHARED_WORK)
     followed = -1  # a group that was computed together with the previous one
     for g in range(begin_group, n_groups):
         kind = groups[GROUP * g + G_KIND]
@@ -240,11 +240,11 @@ def sweep(
                     operands = numbers(memory.scratch)
                     for j in range(inputs):
                         x = program[STEP * (code + j) + 1]
-                        operands[j] = address(log, cells, specs.size[log.spec[x]], x)
+                        operands[j] = value_address(log, cells, specs.size[log.spec[x]], x)
                     operands[inputs] = 0
                     call_array(
                         program[STEP * code],
-                        address(log, cells, specs.size[log.spec[row]], row),
+                        value_address(log, cells, specs.size[log.spec[row]], row),
                         memory.scratch,
                         0,
                         0,
@@ -261,9 +261,9 @@ def sweep(
                 if together and work >= watched:
                     return g
                 helped = 0
-                if together and OF_ARRAYS * work >= shared and has_helpers(team):
+                if together and ELEMENTS_PER_UNIT * work >= shared and has_helpers(team):
                     helped = 1
-                elif together and OF_ARRAYS * work >= large:
+                elif together and ELEMENTS_PER_UNIT * work >= large:
                     return g
                 with_next_group = 0
                 if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
