@@ -19,12 +19,12 @@ from .arrays import (
     COLUMNS,
     INNER,
     LETTERS,
+    NOT_TRANSPOSED,
     STEPS,
-    STRAIGHT,
     Y_ROW,
     call_gemm,
-    own_scalars,
-    take_scalars,
+    copy_scalars,
+    scalars_memory,
 )
 from .panels import BYTES, IR
 
@@ -116,9 +116,9 @@ def transpose_matrix(dtype: str) -> Any:
     transpose, memory = transpose_into(dtype), stack(MAX_BYTES)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, scalars, y = number(parameters), own_scalars(), memory()
-        take_scalars(scalars, parameters)
-        number(scalars)[LETTERS], number(scalars)[Y_ROW] = STRAIGHT, p[COLUMNS]
+        p, scalars, y = number(parameters), scalars_memory(), memory()
+        copy_scalars(scalars, parameters)
+        number(scalars)[LETTERS], number(scalars)[Y_ROW] = NOT_TRANSPOSED, p[COLUMNS]
         for k in range(p[BATCHES]):
             if k == 0 or p[STEPS + 1] != 0:
                 transpose(y, y_ + k * p[STEPS + 1], p[COLUMNS], p[INNER])

@@ -53,7 +53,7 @@ ELEMENTS_PER_UNIT = 4  # of a lane group: they take as long as a unit of whole-a
 
 
 @inline
-def _combine(cells: int, plan: PlanTables, g: int, partials: int) -> None:
+def _combine_partials(cells: int, plan: PlanTables, g: int, partials: int) -> None:
     """Combine the partial results of a lane group's reductions, run by run, until one is left."""
     groups, program = plan.groups, plan.program
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
@@ -82,7 +82,7 @@ def _operand_address(ref: int, log: LogColumns, cells: int, memory: ThreadMemory
 
 
 @jit
-def small_rows(
+def run_small_rows(
     log: LogColumns,
     cells: int,
     specs: Specs,
@@ -176,7 +176,9 @@ def _lane_work(plan: PlanTables, g: int) -> int:
 
 
 @inline
-def _point(log: LogColumns, specs: Specs, plan: PlanTables, g: int, memory: ThreadMemory) -> None:
+def _set_temporary_cells(
+    log: LogColumns, specs: Specs, plan: PlanTables, g: int, memory: ThreadMemory
+) -> None:
     """Set the cells of a group's temporaries to their addresses in the arena."""
     for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
         row = plan.order[k]
@@ -206,23 +208,25 @@ def sweep(
     meanwhile.
     """
     order, groups, program = plan.order, plan.groups, plan.program
-    shared = min(large, MIN_SHARED_WORK)
-    followed = -1  # a group that was computed together with the previous one
+    min_shared_work = min(large, MIN_SHARED_WORK)
+    finished_group = -1  # a group that was computed together with the previous one
     for g in range(begin_group, n_groups):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
         end = groups[GROUP * g + G_ROWS_END]
         code = groups[GROUP * g + G_CODE]
-        if g != followed and (g > begin_group or computed == 0):
+        if g != finished_group and (g > begin_group or computed == 0):
             if kind != SHARED:
-                _point(log, specs, plan, g, memory)
+                _set_temporary_cells(log, specs, plan, g, memory)
             if kind == SMALL:
-                small_rows(log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], memory)
+                run_small_rows(
+                    log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], memory
+                )
             elif kind == LANES:
                 work = _lane_work(plan, g)
                 if work >= watched:
                     return g
-                if work >= shared and has_helpers(team):
+                if work >= min_shared_work and has_helpers(team):
                     lead(log, cells, specs, plan, g, 0, memory, team)
                 elif work >= large:
                     return g
@@ -257,27 +261,31 @@ def sweep(
                     log.state[row] = VALUE if plan.storage[begin] == KEPT else SEEN
                     continue
                 work = groups[GROUP * g + G_SIZE]
-                together = groups[GROUP * g + G_WIDTH] > 1
-                if together and work >= watched:
+                is_divisible = groups[GROUP * g + G_WIDTH] > 1
+                if is_divisible and work >= watched:
                     return g
-                helped = 0
-                if together and ELEMENTS_PER_UNIT * work >= shared and has_helpers(team):
-                    helped = 1
-                elif together and ELEMENTS_PER_UNIT * work >= large:
+                has_help = 0
+                if (
+                    is_divisible
+                    and ELEMENTS_PER_UNIT * work >= min_shared_work
+                    and has_helpers(team)
+                ):
+                    has_help = 1
+                elif is_divisible and ELEMENTS_PER_UNIT * work >= large:
                     return g
                 with_next_group = 0
                 if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
                     if _lane_work(plan, g + 1) < watched:
                         with_next_group = 1
-                        followed = g + 1
-                        _point(log, specs, plan, followed, memory)
-                if helped:
+                        finished_group = g + 1
+                        _set_temporary_cells(log, specs, plan, finished_group, memory)
+                if has_help:
                     lead(log, cells, specs, plan, g, with_next_group, memory, team)
                 else:
                     numbers(memory.counter)[0] = 0
                     run_array_kernels(log, cells, specs, plan, g, with_next_group, memory, 1 << 40)
         if kind == LANES:
-            _combine(cells, plan, g, memory.partials)
+            _combine_partials(cells, plan, g, memory.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # the owner of the buffer sets the state when it has a value
         for k in range(begin, end):
