@@ -708,18 +708,16 @@ def _keep_reasons(tape: Tape, targets: list[Any], sources: list[Any], gradients:
     """Keep what explains the gradients that are None, before the tape releases its rows."""
     from .core.derive.explain import Unconnected
 
-    log, recalled_tape = tape.log, tape.recalled_adjoints
+    log, recalled = tape.log, tape.recalled_adjoints
     assert log is not None
     # Equal rows share one recording, so that a training loop copies its rows once.
-    shared_recording = (
-        None if recalled_tape is None or settings.traceback else recalled_tape.recording
-    )
+    shared_recording = None if recalled is None or settings.traceback else recalled.recording
     unconnected_sources = [
         source for source, x in zip(sources, gradients, strict=True) if x is None
     ]
     tape.unconnected = Unconnected(log, tape, targets, unconnected_sources, shared_recording)
-    if recalled_tape is not None and not settings.traceback:
-        recalled_tape.recording = tape.unconnected.recording
+    if recalled is not None and not settings.traceback:
+        recalled.recording = tape.unconnected.recording
 
 
 def _home(tape: Tape) -> Log:

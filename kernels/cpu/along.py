@@ -24,31 +24,31 @@ def cumsum(dtype: str) -> Any:
     run from the last element to the first.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
-    wide = _wider(dtype)
+    wide = _sum_dtype(dtype)
     totals, memory = POINTERS[wide], stack(8 * PANEL)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        n, inner, left_out, reverse = (
+        n, inner, exclusive, reverse = (
             number(parameters)[0],
             number(parameters)[1],
             number(parameters)[2],
             number(parameters)[3],
         )
-        back = -inner * size if reverse else inner * size
+        step = -inner * size if reverse else inner * size
         total = totals(memory())
         panels = (inner + PANEL - 1) // PANEL
         for unit in range(begin, end):
             start = (unit * n + (n - 1 if reverse else 0)) * inner * size
             for panel in range(panels):
-                first = start + panel * PANEL * size
+                panel_start = start + panel * PANEL * size
                 width = min(PANEL, inner - panel * PANEL)
                 for k in range(n):
-                    out = at(out_ + first + k * back)
-                    x = at(x_ + first + (k - left_out) * back)
-                    if k < left_out:
+                    out = at(out_ + panel_start + k * step)
+                    x = at(x_ + panel_start + (k - exclusive) * step)
+                    if k < exclusive:
                         for j in range(width):
                             out[j] = 0
-                    elif k == left_out:
+                    elif k == exclusive:
                         for j in range(width):
                             total[j] = x[j]
                             out[j] = x[j]
@@ -60,7 +60,7 @@ def cumsum(dtype: str) -> Any:
     return kernel
 
 
-def _wider(dtype: str) -> str:
+def _sum_dtype(dtype: str) -> str:
     """The dtype in which elements are added."""
     return "float64" if dtype == "float32" else dtype
 
@@ -72,25 +72,25 @@ def recurrence(dtype: str) -> Any:
     to the first.
     """
     at, size = POINTERS[dtype], getattr(types, dtype).bitwidth // 8
-    totals, memory = POINTERS[_wider(dtype)], stack(8 * PANEL)
+    totals, memory = POINTERS[_sum_dtype(dtype)], stack(8 * PANEL)
 
     def kernel(
         out_: int, decay_: int, x_: int, z_: int, parameters: int, begin: int, end: int
     ) -> None:
         n, inner, reverse = number(parameters)[0], number(parameters)[1], number(parameters)[2]
-        back = -inner * size if reverse else inner * size
+        step = -inner * size if reverse else inner * size
         total = totals(memory())
         panels = (inner + PANEL - 1) // PANEL
         for unit in range(begin, end):
             start = (unit * n + (n - 1 if reverse else 0)) * inner * size
             for panel in range(panels):
-                first = start + panel * PANEL * size
+                panel_start = start + panel * PANEL * size
                 width = min(PANEL, inner - panel * PANEL)
                 for j in range(width):
                     total[j] = 0
                 for k in range(n):
-                    place = first + k * back
-                    out, decay, x = at(out_ + place), at(decay_ + place), at(x_ + place)
+                    offset = panel_start + k * step
+                    out, decay, x = at(out_ + offset), at(decay_ + offset), at(x_ + offset)
                     for j in range(width):
                         total[j] = x[j] + decay[j] * total[j]
                         out[j] = total[j]
@@ -98,27 +98,27 @@ def recurrence(dtype: str) -> Any:
     return kernel
 
 
-def _first(name: str) -> Any:
-    largest = name == "max"
+def _index_kernel(name: str) -> Any:
+    is_max = name == "max"
 
     def make_kernel(dtype: str, result: str) -> Any:
-        kind, at, to = getattr(types, dtype), POINTERS[dtype], POINTERS[result]
+        kind, at, results = getattr(types, dtype), POINTERS[dtype], POINTERS[result]
         real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
-        worst = identity(name, real, signed, kind.bitwidth)
+        initial = identity(name, real, signed, kind.bitwidth)
 
         def kernel(
             out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int
         ) -> None:
             n, inner = number(parameters)[0], number(parameters)[1]
-            x, out = at(x_), to(out_)
+            x, out = at(x_), results(out_)
             for unit in range(begin, end):
                 for j in range(inner):
-                    extreme, place = kind(worst), 0
+                    extreme, extreme_index = kind(initial), 0
                     for k in range(n):
                         value = x[(unit * n + k) * inner + j]
-                        if value > extreme if largest else value < extreme:
-                            extreme, place = value, k
-                    out[unit * inner + j] = place
+                        if value > extreme if is_max else value < extreme:
+                            extreme, extreme_index = value, k
+                    out[unit * inner + j] = extreme_index
 
         return kernel
 
@@ -126,7 +126,7 @@ def _first(name: str) -> Any:
 
 
 # The first of the largest, or smallest, elements; NaN is ignored. Parameters: n and inner.
-argmax, argmin = _first("max"), _first("min")
+argmax, argmin = _index_kernel("max"), _index_kernel("min")
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "cumsum": cumsum,

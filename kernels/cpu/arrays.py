@@ -16,7 +16,7 @@ from numba import types
 from ..functions import vector
 from ..jit import POINTERS, inline, jit, stack
 from . import reduce
-from .blas import call, hold, release
+from .blas import call, limit_threads, restore_threads
 from .groups import copy
 
 if TYPE_CHECKING:
@@ -30,17 +30,18 @@ number, real = POINTERS["int64"], POINTERS["float64"]
 # the number of matrices; the bytes of an element; rows and columns of a tile; the addresses that
 # limit BLAS to one thread (0: no limit).
 (GEMM, LETTERS, COLUMNS, ROWS, INNER, Y_ROW, X_ROW, OUT_ROW) = (0, 1, 3, 4, 5, 7, 8, 10)
-SCALARS, STEPS, BATCHES, ITEM, DOWN, ACROSS, ASK, SET, HELD = (11, 11, 14, 15, 16, 17, 18, 19, 20)
-ALONE = 1 << 18  # multiplications from which BLAS would use several threads
-TRANSPOSED, STRAIGHT = ord("T"), ord("N")
-own_scalars = stack(8 * SCALARS)
+SCALARS, STEPS, BATCHES, ITEM, TILE_ROWS, TILE_COLUMNS = (11, 11, 14, 15, 16, 17)
+GET_THREADS, SET_THREADS, LIMIT_WORDS = (18, 19, 20)
+MIN_SHARED_PRODUCTS = 1 << 18  # multiplications from which BLAS would use several threads
+TRANSPOSED, NOT_TRANSPOSED = ord("T"), ord("N")
+scalars_memory = stack(8 * SCALARS)
 
 
 @inline
-def take_scalars(at: int, parameters: int) -> None:
+def copy_scalars(scalars: int, parameters: int) -> None:
     """Copy the function and the scalars, because the caller changes some of them."""
     for k in range(SCALARS):
-        number(at)[k] = number(parameters)[k]
+        number(scalars)[k] = number(parameters)[k]
 
 
 @inline
@@ -78,25 +79,28 @@ def gemm() -> Any:
     """
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, at = number(parameters), own_scalars()
-        take_scalars(at, parameters)
+        p, scalars = number(parameters), scalars_memory()
+        copy_scalars(scalars, parameters)
         item = p[ITEM]
-        down, across = -(-p[ROWS] // p[DOWN]), -(-p[COLUMNS] // p[ACROSS])
-        alone = p[ASK] != 0 and p[DOWN] * p[ACROSS] * p[INNER] > ALONE
-        if alone:
-            hold(p[ASK], p[SET], p[HELD])
-        for unit in range(begin, end if p[ASK] != 0 else p[BATCHES]):
-            batch = unit // (down * across)
-            top, left = unit // across % down * p[DOWN], unit % across * p[ACROSS]
+        n_row_tiles, n_column_tiles = -(-p[ROWS] // p[TILE_ROWS]), -(-p[COLUMNS] // p[TILE_COLUMNS])
+        is_limited = (
+            p[GET_THREADS] != 0 and p[TILE_ROWS] * p[TILE_COLUMNS] * p[INNER] > MIN_SHARED_PRODUCTS
+        )
+        if is_limited:
+            limit_threads(p[GET_THREADS], p[SET_THREADS], p[LIMIT_WORDS])
+        for unit in range(begin, end if p[GET_THREADS] != 0 else p[BATCHES]):
+            batch = unit // (n_row_tiles * n_column_tiles)
+            first_row = unit // n_column_tiles % n_row_tiles * p[TILE_ROWS]
+            first_column = unit % n_column_tiles * p[TILE_COLUMNS]
             x, y = x_ + batch * p[STEPS], y_ + batch * p[STEPS + 1]
-            x += top * item * (1 if p[LETTERS + 1] == TRANSPOSED else p[X_ROW])
-            y += left * item * (p[Y_ROW] if p[LETTERS] == TRANSPOSED else 1)
-            out = out_ + batch * p[STEPS + 2] + (top * p[OUT_ROW] + left) * item
-            number(at)[ROWS] = min(p[DOWN], p[ROWS] - top)
-            number(at)[COLUMNS] = min(p[ACROSS], p[COLUMNS] - left)
-            call_gemm(at, y, x, out)
-        if alone:
-            release(p[SET], p[HELD])
+            x += first_row * item * (1 if p[LETTERS + 1] == TRANSPOSED else p[X_ROW])
+            y += first_column * item * (p[Y_ROW] if p[LETTERS] == TRANSPOSED else 1)
+            out = out_ + batch * p[STEPS + 2] + (first_row * p[OUT_ROW] + first_column) * item
+            number(scalars)[ROWS] = min(p[TILE_ROWS], p[ROWS] - first_row)
+            number(scalars)[COLUMNS] = min(p[TILE_COLUMNS], p[COLUMNS] - first_column)
+            call_gemm(scalars, y, x, out)
+        if is_limited:
+            restore_threads(p[SET_THREADS], p[LIMIT_WORDS])
 
     return kernel
 
@@ -105,7 +109,7 @@ def gemm() -> Any:
 # bits of a float64.
 
 
-def _by_rows(dtype: str, row: Callable[..., Any]) -> Any:
+def _row_kernel(dtype: str, row: Callable[..., Any]) -> Any:
     """The kernel that calls ``row(out, x, y, n, epsilon)`` with the addresses of each row."""
     size, call = getattr(types, dtype).bitwidth // 8, jit(row)
 
@@ -125,14 +129,14 @@ def softmax(dtype: str) -> Any:
 
     def row(out_: int, x_: int, y_: int, n: int, epsilon: float) -> None:
         x, out = at(x_), at(out_)
-        top = largest(x_, n)
+        row_max = largest(x_, n)
         for j in range(n):
-            out[j] = exp(x[j] - top)
-        total_ = total(out_, n)
+            out[j] = exp(x[j] - row_max)
+        row_sum = total(out_, n)
         for j in range(n):
-            out[j] = out[j] / total_
+            out[j] = out[j] / row_sum
 
-    return _by_rows(dtype, row)
+    return _row_kernel(dtype, row)
 
 
 def log_softmax(dtype: str) -> Any:
@@ -142,18 +146,18 @@ def log_softmax(dtype: str) -> Any:
 
     def row(out_: int, x_: int, y_: int, n: int, epsilon: float) -> None:
         x, out = at(x_), at(out_)
-        top = largest(x_, n)
+        row_max = largest(x_, n)
         for j in range(n):
-            out[j] = exp(x[j] - top)
+            out[j] = exp(x[j] - row_max)
         log_total = log(total(out_, n))
         for j in range(n):
-            out[j] = x[j] - top - log_total
+            out[j] = x[j] - row_max - log_total
 
-    return _by_rows(dtype, row)
+    return _row_kernel(dtype, row)
 
 
 @jit
-def _first(x: Array, value: Number) -> int:
+def _index_of(x: Array, value: Number) -> int:
     """The first index of a value that is in ``x``."""
     j = 0
     while x[j] != value:
@@ -172,16 +176,16 @@ def softmax_grad(dtype: str) -> Any:
 
     def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
         y, g, out = at(y_), at(g_), at(out_)
-        top, base = largest(y_, n), kind(0)
-        if top > kind(0.5):
-            base = g[_first(y, top)]
+        row_max, base = largest(y_, n), kind(0)
+        if row_max > kind(0.5):
+            base = g[_index_of(y, row_max)]
         for j in range(n):
             out[j] = (g[j] - base) * y[j]
-        mean_ = total(out_, n)
+        weighted_sum = total(out_, n)
         for j in range(n):
-            out[j] = y[j] * ((g[j] - base) - mean_)
+            out[j] = y[j] * ((g[j] - base) - weighted_sum)
 
-    return _by_rows(dtype, row)
+    return _row_kernel(dtype, row)
 
 
 def log_softmax_grad(dtype: str) -> Any:
@@ -195,29 +199,29 @@ def log_softmax_grad(dtype: str) -> Any:
 
     def row(out_: int, y_: int, g_: int, n: int, epsilon: float) -> None:
         y, g, out = at(y_), at(g_), at(out_)
-        g_total, top = total(g_, n), largest(y_, n)
-        if top > kind(half):
-            place = _first(y, top)
+        g_total, row_max = total(g_, n), largest(y_, n)
+        if row_max > kind(half):
+            max_index = _index_of(y, row_max)
             for j in range(n):
                 out[j] = g[j]
-            out[place] = 0
-            others = total(out_, n)
+            out[max_index] = 0
+            other_adjoints = total(out_, n)
             for j in range(n):
                 out[j] = exp(y[j])
-            power = out[place]
-            out[place] = 0
-            rest = total(out_, n)
+            max_power = out[max_index]
+            out[max_index] = 0
+            other_powers = total(out_, n)
             for j in range(n):
                 out[j] = g[j] - out[j] * g_total
-            out[place] = g[place] * rest - power * others
+            out[max_index] = g[max_index] * other_powers - max_power * other_adjoints
         else:
             for j in range(n):
                 out[j] = g[j] - exp(y[j]) * g_total
 
-    return _by_rows(dtype, row)
+    return _row_kernel(dtype, row)
 
 
-def _centring(dtype: str) -> Any:
+def _row_centering(dtype: str) -> Any:
     """A function that writes ``x - mean`` to ``out`` and returns ``1 / sqrt(variance + epsilon)``.
 
     ``out`` is scratch memory for the squares.
@@ -241,14 +245,14 @@ def _centring(dtype: str) -> Any:
 
 def normalize(dtype: str) -> Any:
     """``(x - mean) / sqrt(variance + epsilon)`` of each row."""
-    at, centre = POINTERS[dtype], _centring(dtype)
+    at, centre = POINTERS[dtype], _row_centering(dtype)
 
     def row(out_: int, x_: int, y_: int, n: int, epsilon: float) -> None:
         out, scale = at(out_), centre(out_, x_, n, epsilon)
         for j in range(n):
             out[j] = out[j] * scale
 
-    return _by_rows(dtype, row)
+    return _row_kernel(dtype, row)
 
 
 def normalize_grad(dtype: str) -> Any:
@@ -256,7 +260,7 @@ def normalize_grad(dtype: str) -> Any:
 
     Here n is the result of `normalize` for x, and r its factor ``1 / sqrt(variance + epsilon)``.
     """
-    at, kind, centre = POINTERS[dtype], getattr(types, dtype), _centring(dtype)
+    at, kind, centre = POINTERS[dtype], getattr(types, dtype), _row_centering(dtype)
     total = reduce.row_reducer("sum", dtype)
 
     def row(out_: int, x_: int, g_: int, n: int, epsilon: float) -> None:
@@ -265,12 +269,12 @@ def normalize_grad(dtype: str) -> Any:
         mean = total(x_, n) / kind(n)
         for j in range(n):
             out[j] = g[j] * (out[j] * scale)
-        along = total(out_, n) / kind(n)
-        level = total(g_, n) / kind(n)
+        projection = total(out_, n) / kind(n)
+        g_mean = total(g_, n) / kind(n)
         for j in range(n):
-            out[j] = scale * (g[j] - level - (x[j] - mean) * scale * along)
+            out[j] = scale * (g[j] - g_mean - (x[j] - mean) * scale * projection)
 
-    return _by_rows(dtype, row)
+    return _row_kernel(dtype, row)
 
 
 # Gathers and scatters by index. Eager calls check indices first. In a replay the check is a guard,

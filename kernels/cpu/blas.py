@@ -36,26 +36,29 @@ def call(typingctx: TypingContext, function: Type, arguments: Type) -> Any:
 
 
 @jit
-def hold(ask: int, put: int, words: int) -> None:
-    """Limit the library to one thread. ``ask`` and ``put`` get and set its number of threads."""
+def limit_threads(get_threads: int, set_threads: int, words: int) -> None:
+    """Limit the library to one thread.
+
+    ``get_threads`` and ``set_threads`` are functions for its number of threads.
+    """
     while not exchange_if(words, 0, 1):
         pause()
     state = number(words)
     if state[1] == 0:
-        state[2] = call(ask, (words,)) & 0xFFFF
+        state[2] = call(get_threads, (words,)) & 0xFFFF
         if state[2] > 1:
-            call(put, (1,))
+            call(set_threads, (1,))
     state[1] += 1
     exchange(words, 0)
 
 
 @jit
-def release(put: int, words: int) -> None:
-    """End the limit of `hold`; the last caller restores the former setting."""
+def restore_threads(set_threads: int, words: int) -> None:
+    """End the limit of `limit_threads`; the last caller restores the former setting."""
     while not exchange_if(words, 0, 1):
         pause()
     state = number(words)
     state[1] -= 1
     if state[1] == 0 and state[2] > 1:
-        call(put, (state[2],))
+        call(set_threads, (state[2],))
     exchange(words, 0)

@@ -26,7 +26,7 @@ from ..jit import INT64, POINTERS, exchange, exchange_if, fetch_add, inline, jit
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
-numbers, real, single, bytes_ = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
+numbers, real, real32, uint8s = (POINTERS[x] for x in ("int64", "float64", "float32", "uint8"))
 int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))
 uint16s, uint32s = POINTERS["uint16"], POINTERS["uint32"]
 
@@ -34,16 +34,16 @@ uint16s, uint32s = POINTERS["uint16"], POINTERS["uint32"]
 # state (FREE, taken (0) or STALE) and the address of each pile.
 T_COUNT, T_WAITED, T_FORWARD, T_REVERSE, T_PILES = 0, 1, 2, 3, 4
 FREE, STALE = 1, 2
-MOST_PILES = 16
+MAX_PILES = 16
 
 # A pile: its end, the number of entries, calls and the highest top since it was trimmed, and the
 # highest top before. Then the entries, then stacks.
 P_END, P_COUNT, P_CALLS, P_RECENT, P_HIGH = range(5)
 P_ENTRIES = 64
-MOST = 1024  # entries
-P_START = P_ENTRIES + 16 * MOST
-PATIENCE = 64  # calls after which a pile is trimmed if it was much higher before
-MUCH = 1 << 22
+MAX_ENTRIES = 1024
+P_START = P_ENTRIES + 16 * MAX_ENTRIES
+CALLS_BEFORE_TRIM = 64  # calls after which a pile is trimmed if it was much higher before
+MIN_TRIM_BYTES = 1 << 22
 
 # Parameters: the table, the sweeps, the numbers of operands before the arguments and of all, the
 # number of words of the sweeps, the bytes for copies before a stack, its limit (0: no limit),
@@ -66,7 +66,7 @@ MUCH = 1 << 22
     TOP,
     SEEDS,
 ) = range(14)
-DESCRIBED = 14
+DESCRIPTIONS = 14
 # An axis (its length); an argument (its number); an argument that is written to (its number, the
 # offset of its copy, bytes); an adjoint in the result (its offset), or one that is converted (its
 # offset in the result, or -1 if it is not needed, its own offset, elements, bytes per element).
@@ -78,10 +78,10 @@ AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 # elements, its axes, and their three lengths.
 NUMBER, LOCAL, GIVEN = range(3)
 TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
-HEAD = 2  # words of a row before the results: status and number of the waiting stack
+ROW_HEADER_WORDS = 2  # words of a row before the results: status and number of the waiting stack
 
-MOST_WORDS = 120  # of words and of seeds
-_block = stack(8 * (MOST_WORDS + 8))
+MAX_WORDS = 120  # of words and of seeds
+_block_memory = stack(8 * (MAX_WORDS + 8))
 
 
 @intrinsic
@@ -101,7 +101,7 @@ def _word(address: int, k: int) -> int:
 
 
 @jit
-def _take(table: int) -> int:
+def _acquire_pile(table: int) -> int:
     """The address of the state of a pile for exclusive use; 0 if none is free."""
     for k in range(_word(table, T_COUNT)):
         state = table + 8 * (T_PILES + 2 * k)
@@ -111,7 +111,7 @@ def _take(table: int) -> int:
 
 
 @jit
-def _top(pile: int) -> int:
+def _pop_released(pile: int) -> int:
     """The offset of the next stack, after released stacks at the top are removed."""
     count = _word(pile, P_COUNT)
     while count > 0 and _word(pile + P_ENTRIES + 16 * (count - 1), 1) == 0:
@@ -121,67 +121,67 @@ def _top(pile: int) -> int:
 
 
 @jit
-def _room(pile: int, most: int) -> int:
-    """As `_top`, but releases waiting stacks if they take too much memory; 0 if that fails."""
-    top = _top(pile)
-    if numbers(pile)[P_COUNT] < MOST and top - pile < most:
+def _make_room(pile: int, max_bytes: int) -> int:
+    """As `_pop_released`, but release waiting stacks if memory is short; 0 if that fails."""
+    top = _pop_released(pile)
+    if numbers(pile)[P_COUNT] < MAX_ENTRIES and top - pile < max_bytes:
         return top
     for k in range(numbers(pile)[P_COUNT]):
         entry = pile + P_ENTRIES + 16 * k + 8
-        number = numbers(entry)[0]
-        if number > 0:
-            exchange_if(entry, number, 0)
-    top = _top(pile)
-    return top if numbers(pile)[P_COUNT] < MOST and top - pile < most else 0
+        stack_number = numbers(entry)[0]
+        if stack_number > 0:
+            exchange_if(entry, stack_number, 0)
+    top = _pop_released(pile)
+    return top if numbers(pile)[P_COUNT] < MAX_ENTRIES and top - pile < max_bytes else 0
 
 
 @jit
-def _give(state: int, pile: int, top: int) -> None:
+def _return_pile(state: int, pile: int, top: int) -> None:
     """Return a pile to other threads, or to Python if it has long had unused pages."""
     p = numbers(pile)
     p[P_RECENT] = max(p[P_RECENT], top - pile)
     p[P_HIGH] = max(p[P_HIGH], p[P_RECENT])
     p[P_CALLS] += 1
-    then = FREE
-    if p[P_CALLS] > PATIENCE:
-        if p[P_HIGH] - p[P_RECENT] > MUCH:
-            then = STALE
+    next_state = FREE
+    if p[P_CALLS] > CALLS_BEFORE_TRIM:
+        if p[P_HIGH] - p[P_RECENT] > MIN_TRIM_BYTES:
+            next_state = STALE
         else:
             p[P_CALLS] = 0
             p[P_RECENT] = 0
-    exchange(state, then)
+    exchange(state, next_state)
 
 
 @jit
-def _fill(parameters: int, x_: int, block: int, out: int, region: int, reverse: int) -> None:
+def _fill_words(parameters: int, x_: int, block: int, out: int, region: int, reverse: int) -> None:
     """Fill the words of both sweeps; for the forward one, copy arguments that it writes to."""
     p, xs = numbers(parameters), numbers(x_ + 8 * _word(parameters, FIRST))
     words = numbers(block)
     for k in range(p[WORDS]):
-        at = DESCRIBED + 5 * k
-        kind, where = p[at], p[at + 1]
+        at = DESCRIPTIONS + 5 * k
+        kind, argument = p[at], p[at + 1]
         if kind == AXIS:
-            words[k] = where
+            words[k] = argument
         elif kind == ARGUMENT:
-            words[k] = xs[where]
+            words[k] = xs[argument]
         elif kind == COPIED:
             words[k] = region + p[at + 2]
             if reverse == 0:
-                source, target = bytes_(xs[where]), bytes_(words[k])
+                source, target = uint8s(xs[argument]), uint8s(words[k])
                 for i in range(p[at + 3]):
                     target[i] = source[i]
         elif kind == DIRECT:
-            words[k] = out + where
+            words[k] = out + argument
         else:
             words[k] = region + p[at + 2]
             if reverse != 0:
-                zeros = bytes_(words[k])
+                zeros = uint8s(words[k])
                 for i in range(p[at + 3] * p[at + 4]):
                     zeros[i] = 0
 
 
 @jit
-def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result: int) -> int:
+def _run_forward(parameters: int, x_: int, block: int, pile: int, region: int, result: int) -> int:
     """Run the forward sweep on a stack from ``region`` on. Returns its top; 0 on failure."""
     p, words = numbers(parameters), numbers(block)
     start, end = region + p[COPIES], _word(pile, P_END)
@@ -189,7 +189,7 @@ def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result:
         return 0
     if p[LIMIT] > 0:
         end = min(end, start + p[LIMIT])
-    _fill(parameters, x_, block, 0, region, 0)
+    _fill_words(parameters, x_, block, 0, region, 0)
     n = p[WORDS]
     words[n], words[n + 1], words[n + 2], words[n + 3] = start, end, result, block + 8 * (n + 4)
     fetch_add(p[TABLE] + 8 * T_FORWARD, 1)
@@ -197,77 +197,77 @@ def _ahead(parameters: int, x_: int, block: int, pile: int, region: int, result:
 
 
 @inline
-def _result(parameters: int, k: int) -> int:
+def _result_description(parameters: int, k: int) -> int:
     """The address of the description of a result."""
-    return parameters + 8 * (DESCRIBED + 5 * _word(parameters, WORDS) + 9 * k)
+    return parameters + 8 * (DESCRIPTIONS + 5 * _word(parameters, WORDS) + 9 * k)
 
 
 @inline
-def _lies(described: int, block: int, left: int) -> int:
-    """The address of a result; ``left`` is the address of the results on the stack."""
-    r = numbers(described)
+def _result_address(description: int, block: int, results: int) -> int:
+    """The address of a result; ``results`` is the address of the results on the stack."""
+    r = numbers(description)
     if r[0] == GIVEN:
         return _word(block, r[1])
-    return left + 8 * r[1] if r[0] == NUMBER else _word(left, r[1])
+    return results + 8 * r[1] if r[0] == NUMBER else _word(results, r[1])
 
 
 @jit
-def _fits(parameters: int, left: int) -> int:
+def _has_expected_shapes(parameters: int, results: int) -> int:
     """Whether the results have the shapes that the row expects."""
     for k in range(_word(parameters, RESULTS)):
-        r = numbers(_result(parameters, k))
+        r = numbers(_result_description(parameters, k))
         if r[0] == LOCAL:
             for j in range(r[5]):
-                if _word(left, r[1] + 2 + j) != r[6 + j]:
+                if _word(results, r[1] + 2 + j) != r[6 + j]:
                     return 0
     return 1
 
 
 @jit
-def _pack_results(parameters: int, block: int, left: int, out: int) -> None:
+def _pack_results(parameters: int, block: int, results: int, out: int) -> None:
     """Write the results to a row in sequence, as eight-byte numbers."""
     for k in range(_word(parameters, RESULTS)):
-        described = _result(parameters, k)
-        at, r = _lies(described, block, left), numbers(described)
+        description = _result_description(parameters, k)
+        source, r = _result_address(description, block, results), numbers(description)
         kind, count = r[3], r[4]
         for i in range(count):
             if kind == DOUBLE:
-                real(out)[i] = real(at)[i]
+                real(out)[i] = real(source)[i]
             elif kind == SINGLE:
-                real(out)[i] = float(single(at)[i])
+                real(out)[i] = float(real32(source)[i])
             elif kind == BITS64:
-                numbers(out)[i] = numbers(at)[i]
+                numbers(out)[i] = numbers(source)[i]
             elif kind == BITS32:
-                numbers(out)[i] = int32s(at)[i]
+                numbers(out)[i] = int32s(source)[i]
             elif kind == BITS16:
-                numbers(out)[i] = int16s(at)[i]
+                numbers(out)[i] = int16s(source)[i]
             elif kind == BITS8:
-                numbers(out)[i] = int8s(at)[i]
+                numbers(out)[i] = int8s(source)[i]
             elif kind == UNSIGNED32:
-                numbers(out)[i] = uint32s(at)[i]
+                numbers(out)[i] = uint32s(source)[i]
             elif kind == UNSIGNED16:
-                numbers(out)[i] = uint16s(at)[i]
+                numbers(out)[i] = uint16s(source)[i]
             else:
-                numbers(out)[i] = bytes_(at)[i]
+                numbers(out)[i] = uint8s(source)[i]
         out += 8 * count
 
 
 @jit
-def _add_seeds(parameters: int, block: int, left: int, adjoints: int, seeds: int) -> None:
+def _add_seeds(parameters: int, block: int, results: int, adjoints: int, seeds: int) -> None:
     """Add the adjoints of results to the memory where the reverse sweep expects them."""
     for k in range(_word(parameters, SEEDS)):
         real(seeds)[k] = 0.0
     for k in range(_word(parameters, RESULTS)):
-        r = numbers(_result(parameters, k))
+        r = numbers(_result_description(parameters, k))
         if r[2] >= 0:
-            to = seeds + 8 * r[2]
+            target = seeds + 8 * r[2]
             if r[0] != NUMBER:
-                to = _word(left, r[1] + 1) if r[0] == LOCAL else _word(block, r[2])
+                target = _word(results, r[1] + 1) if r[0] == LOCAL else _word(block, r[2])
             for i in range(r[4]):
                 if r[3] == SINGLE and r[0] != NUMBER:
-                    single(to)[i] = np.float32(float(single(to)[i]) + real(adjoints)[i])
+                    real32(target)[i] = np.float32(float(real32(target)[i]) + real(adjoints)[i])
                 else:
-                    real(to)[i] += real(adjoints)[i]
+                    real(target)[i] += real(adjoints)[i]
         adjoints += 8 * r[4]
 
 
@@ -276,33 +276,33 @@ def forward() -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, out, table = numbers(parameters), real(out_), _word(parameters, TABLE)
-        block = _block()
-        left = numbers(x_ + 8 * p[OPERANDS])
-        state = _take(table)
+        block = _block_memory()
+        declined = numbers(x_ + 8 * p[OPERANDS])
+        state = _acquire_pile(table)
         if state == 0:
-            left[0] = 1
+            declined[0] = 1
             return
         pile = _word(state, 1)
-        region = _room(pile, (_word(pile, P_END) - pile) // 4)
-        top = _ahead(parameters, x_, block, pile, region, out_ + 16) if region != 0 else 0
-        ends = top - 8 * p[TOP]
-        if top == 0 or _fits(parameters, ends) == 0:
-            left[0] = 1
-            _give(state, pile, region)
+        region = _make_room(pile, (_word(pile, P_END) - pile) // 4)
+        top = _run_forward(parameters, x_, block, pile, region, out_ + 16) if region != 0 else 0
+        results = top - 8 * p[TOP]
+        if top == 0 or _has_expected_shapes(parameters, results) == 0:
+            declined[0] = 1
+            _return_pile(state, pile, region)
             return
-        _pack_results(parameters, block, ends, out_ + 8 * HEAD)
+        _pack_results(parameters, block, results, out_ + 8 * ROW_HEADER_WORDS)
         out[0], out[1] = 0.0, 0.0
         if p[WAITS] != 0:
             index = _word(pile, P_COUNT)
-            place = (state - table - 8 * T_PILES) // 16 * MOST + index
-            drawn = fetch_add(table + 8 * T_WAITED, 1) + 1
-            number = drawn * (MOST_PILES * MOST) + place
+            entry_index = (state - table - 8 * T_PILES) // 16 * MAX_ENTRIES + index
+            serial = fetch_add(table + 8 * T_WAITED, 1) + 1
+            stack_number = serial * (MAX_PILES * MAX_ENTRIES) + entry_index
             entry = numbers(pile + P_ENTRIES + 16 * index)
             entry[0] = top
-            exchange(pile + P_ENTRIES + 16 * index + 8, number)
+            exchange(pile + P_ENTRIES + 16 * index + 8, stack_number)
             numbers(pile)[P_COUNT] = index + 1
-            out[1] = -number
-        _give(state, pile, top)
+            out[1] = -stack_number
+        _return_pile(state, pile, top)
 
     return kernel
 
@@ -312,72 +312,74 @@ def _convert_adjoints(parameters: int, out: int, region: int) -> None:
     """Convert and copy adjoints that do not lie in the result already."""
     p = numbers(parameters)
     for k in range(p[WORDS]):
-        at = DESCRIBED + 5 * k
+        at = DESCRIPTIONS + 5 * k
         if p[at] == CONVERTED and p[at + 1] >= 0:
             target, source, item = out + p[at + 1], region + p[at + 2], p[at + 4]
             for i in range(p[at + 3]):
-                value = real(source)[i] if item == 8 else float(single(source)[i])
+                value = real(source)[i] if item == 8 else float(real32(source)[i])
                 if p[ITEM] == 8:
                     real(target)[i] = value
                 else:
-                    single(target)[i] = np.float32(value)
+                    real32(target)[i] = np.float32(value)
 
 
 @jit
-def _set(parameters: int, out: int, value: float) -> None:
+def _fill_result(parameters: int, out: int, value: float) -> None:
     """Set all elements of the result."""
     p = numbers(parameters)
     for i in range(p[SIZE]):
         if p[ITEM] == 8:
             real(out)[i] = value
         else:
-            single(out)[i] = np.float32(value)
+            real32(out)[i] = np.float32(value)
 
 
 def reverse() -> Any:
     """The kernel of the adjoints. Operands: the call's row, its adjoint, the call's operands."""
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, table, block = numbers(parameters), _word(parameters, TABLE), _block()
-        left, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
+        p, table, block = numbers(parameters), _word(parameters, TABLE), _block_memory()
+        declined, y = numbers(x_ + 8 * p[OPERANDS]), real(_word(x_, 0))
         if y[0] != 0.0:  # failed: the call runs again, and this result is not used
-            _set(parameters, out_, np.nan)
+            _fill_result(parameters, out_, np.nan)
             return
-        number = int(-y[1])
-        if number < 0:  # the waiting stack is Python's
-            left[0] = 1
+        stack_number = int(-y[1])
+        if stack_number < 0:  # the waiting stack is Python's
+            declined[0] = 1
             return
         state, pile, entry, region, top = 0, 0, 0, 0, 0
-        if number > 0:
-            pile = _word(table + 8 * (T_PILES + 2 * (number // MOST % MOST_PILES)), 1)
+        if stack_number > 0:
+            pile = _word(table + 8 * (T_PILES + 2 * (stack_number // MAX_ENTRIES % MAX_PILES)), 1)
             if pile != 0:
-                entry = pile + P_ENTRIES + 16 * (number % MOST)
-                if exchange_if(entry + 8, number, -1):
-                    region = _word(entry - 16, 0) if number % MOST > 0 else pile + P_START
+                entry = pile + P_ENTRIES + 16 * (stack_number % MAX_ENTRIES)
+                if exchange_if(entry + 8, stack_number, -1):
+                    region = (
+                        _word(entry - 16, 0) if stack_number % MAX_ENTRIES > 0 else pile + P_START
+                    )
                     top = _word(entry, 0)
                 else:
                     entry = 0
         if entry == 0:  # repeat the forward sweep
-            state = _take(table)
+            state = _acquire_pile(table)
             if state == 0:
-                left[0] = 1
+                declined[0] = 1
                 return
             pile = _word(state, 1)
-            region = _room(pile, (_word(pile, P_END) - pile) // 4)
+            region = _make_room(pile, (_word(pile, P_END) - pile) // 4)
             if region != 0:
-                top = _ahead(parameters, x_, block, pile, region, block + 8 * (p[WORDS] + 5))
+                top = _run_forward(parameters, x_, block, pile, region, block + 8 * (p[WORDS] + 5))
             if top == 0:
-                left[0] = 1
-                _give(state, pile, region)
+                declined[0] = 1
+                _return_pile(state, pile, region)
                 return
-        _set(parameters, out_, 0.0)
-        _fill(parameters, x_, block, out_, region, 1)
+        _fill_result(parameters, out_, 0.0)
+        _fill_words(parameters, x_, block, out_, region, 1)
         words = numbers(block)
-        seeds = _word(x_, 1) + 8 * HEAD
+        seeds = _word(x_, 1) + 8 * ROW_HEADER_WORDS
         if p[RESULTS] > 0:
-            own = block + 8 * (p[WORDS] + 6)
-            _add_seeds(parameters, block, top - 8 * p[TOP], seeds, own)
-            seeds = own
+            added_seeds = block + 8 * (p[WORDS] + 6)
+            _add_seeds(parameters, block, top - 8 * p[TOP], seeds, added_seeds)
+            seeds = added_seeds
         words[p[WORDS]], words[p[WORDS] + 1] = top, seeds
         fetch_add(table + 8 * T_REVERSE, 1)
         status = call_sweep(p[REVERSE], block)
@@ -385,9 +387,9 @@ def reverse() -> Any:
         if entry != 0:
             exchange(entry + 8, 0)
         else:
-            _give(state, pile, top)
+            _return_pile(state, pile, top)
         if status != 0:  # an error of the loop, which Python reports
-            left[0] = 1
+            declined[0] = 1
 
     return kernel
 

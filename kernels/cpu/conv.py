@@ -12,90 +12,90 @@ from typing import Any
 
 from ..jit import POINTERS, jit
 from .panels import (
-    BLOCK,
+    BLOCK_BYTES,
     BYTES,
     COLUMNS,
-    DEEP,
-    PITCH,
+    PITCH_BYTES,
     PIXELS,
+    PIXELS_PER_SUM,
     ROWS,
-    TAP,
-    TILE,
+    TAP_WORDS,
+    TILE_ROWS,
     clear_bytes,
     copy_bytes,
+    copy_filter_rows,
+    fill_forward_lattice,
+    fill_input_lattice,
+    fill_offsets,
     filter_memory,
-    filter_rows,
-    forward_lattice,
     gather_pixels,
-    input_lattice,
     lattice_memory,
-    next_place,
+    next_pixel,
     number,
     offsets_memory,
-    offsets_of,
     panel_memory,
-    pixels_memory,
-    place_of,
+    pixel_coordinates,
     sums_memory,
     taps_memory,
-    tile,
+    tile_memory,
+    tile_multiplier,
 )
 
 
-def _tiles(dtype: str) -> Any:
+def _panel_multiplier(dtype: str) -> Any:
     """A function that multiplies panels, and writes or adds the product to rows of the result."""
-    wide, narrow = tile(dtype, 2, False), tile(dtype, 1, False)
+    multiply_two, multiply_one = tile_multiplier(dtype, 2, False), tile_multiplier(dtype, 1, False)
     at = POINTERS[dtype]
     item = 4 if dtype == "float32" else 8
 
     @jit
-    def tiles(
+    def multiply_panels(
         out: int,
         offsets_: int,
         panel: int,
         rows: int,
         pixels: int,
         count: int,
-        many: int,
+        n_columns: int,
         vectors: int,
         add: int,
-        solid: int,
+        is_contiguous: int,
         tile_: int,
     ) -> None:
         offsets = number(offsets_)
         width = BYTES * vectors
-        for i in range(0, pixels, TILE):
-            a = panel + i * PITCH
-            if solid and i + TILE <= pixels and many * item == width:
+        for i in range(0, pixels, TILE_ROWS):
+            a = panel + i * PITCH_BYTES
+            if is_contiguous and i + TILE_ROWS <= pixels and n_columns * item == width:
                 c = out + offsets[i]
                 step = offsets[1] - offsets[0] if pixels > 1 else 0
                 if vectors == 2:
-                    wide(a, rows, c, step, count, add)
+                    multiply_two(a, rows, c, step, count, add)
                 else:
-                    narrow(a, rows, c, step, count, add)
+                    multiply_one(a, rows, c, step, count, add)
                 continue
             if vectors == 2:
-                wide(a, rows, tile_, width, count, 0)
+                multiply_two(a, rows, tile_, width, count, 0)
             else:
-                narrow(a, rows, tile_, width, count, 0)
-            for m in range(min(TILE, pixels - i)):
-                to, source = at(out + offsets[i + m]), at(tile_ + m * width)
+                multiply_one(a, rows, tile_, width, count, 0)
+            for m in range(min(TILE_ROWS, pixels - i)):
+                target, source = at(out + offsets[i + m]), at(tile_ + m * width)
                 if add:
-                    for j in range(many):
-                        to[j] += source[j]
+                    for j in range(n_columns):
+                        target[j] += source[j]
                 else:
-                    for j in range(many):
-                        to[j] = source[j]
+                    for j in range(n_columns):
+                        target[j] = source[j]
 
-    return tiles
+    return multiply_panels
 
 
-def _products(dtype: str, by_input: bool) -> Any:
+def _product_kernel(dtype: str, by_input: bool) -> Any:
     """The kernel of outputs, or of input gradients. A unit is a run of pixels of a lattice."""
-    tiles = _tiles(dtype)
+    multiply_panels = _panel_multiplier(dtype)
     item = 4 if dtype == "float32" else 8
-    block = BLOCK // item
-    half = BYTES // item
+    block = BLOCK_BYTES // item
+    lanes = BYTES // item
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
@@ -105,95 +105,97 @@ def _products(dtype: str, by_input: bool) -> Any:
             panel_memory(),
             filter_memory(),
         )
-        offsets_, tile_ = offsets_memory(), pixels_memory()
+        offsets_, tile_ = offsets_memory(), tile_memory()
         lattice = number(lattice_)
         features = p[2] if by_input else p[3]
-        most = p[0]
+        max_pixels = p[0]
         for j in range(3):
             if by_input:
-                most *= (p[4 + j] + p[13 + j] - 1) // p[13 + j]
+                max_pixels *= (p[4 + j] + p[13 + j] - 1) // p[13 + j]
             else:
-                most *= p[7 + j]
-        chunks = (most + PIXELS - 1) // PIXELS
-        strided = 1 if by_input and p[13] * p[14] * p[15] > 1 else 0
-        before = -1
+                max_pixels *= p[7 + j]
+        chunks = (max_pixels + PIXELS - 1) // PIXELS
+        is_strided = 1 if by_input and p[13] * p[14] * p[15] > 1 else 0
+        previous_phase = -1
         for unit in range(begin, end):
             phase = unit // chunks
-            if phase != before:
-                before = phase
+            if phase != previous_phase:
+                previous_phase = phase
                 if by_input:
-                    input_lattice(parameters, lattice_, taps_, phase)
+                    fill_input_lattice(parameters, lattice_, taps_, phase)
                 else:
-                    forward_lattice(parameters, lattice_, taps_)
+                    fill_forward_lattice(parameters, lattice_, taps_)
             group_channels = lattice[11]
-            first = (unit - phase * chunks) * PIXELS
+            first_pixel = (unit - phase * chunks) * PIXELS
             pixels = p[0] * lattice[0] * lattice[1] * lattice[2]
-            last = min(first + PIXELS, pixels)
-            if first >= last:
+            end_pixel = min(first_pixel + PIXELS, pixels)
+            if first_pixel >= end_pixel:
                 continue
-            length = lattice[10] * group_channels
-            row = p[1] * features * item
-            offsets_of(offsets_, parameters, lattice_, first, last, row, strided)
-            if length == 0:
-                for i in range(last - first):
-                    clear_bytes(out_ + number(offsets_)[i], row)
+            filter_length = lattice[10] * group_channels
+            row_bytes = p[1] * features * item
+            fill_offsets(
+                offsets_, parameters, lattice_, first_pixel, end_pixel, row_bytes, is_strided
+            )
+            if filter_length == 0:
+                for i in range(end_pixel - first_pixel):
+                    clear_bytes(out_ + number(offsets_)[i], row_bytes)
                 continue
             for group in range(p[1]):
                 lattice[12] = group * group_channels
-                for k0 in range(0, length, block):
-                    k1 = min(k0 + block, length)
-                    gather_pixels(panel, x_, lattice_, taps_, first, last, k0, k1, item)
+                for k0 in range(0, filter_length, block):
+                    k1 = min(k0 + block, filter_length)
+                    gather_pixels(panel, x_, lattice_, taps_, first_pixel, end_pixel, k0, k1, item)
                     column = 0
                     while column < features:
-                        vectors = 2 if features - column > half else 1
-                        many = min(vectors * half, features - column)
-                        at = group * features + column
-                        filter_rows(
+                        vectors = 2 if features - column > lanes else 1
+                        n_columns = min(vectors * lanes, features - column)
+                        first_feature = group * features + column
+                        copy_filter_rows(
                             rows,
                             y_,
                             taps_,
                             group_channels,
                             p[1] * features,
-                            at,
-                            many,
+                            first_feature,
+                            n_columns,
                             k0,
                             k1,
                             vectors * BYTES,
                             item,
                         )
-                        tiles(
-                            out_ + at * item,
+                        multiply_panels(
+                            out_ + first_feature * item,
                             offsets_,
                             panel,
                             rows,
-                            last - first,
+                            end_pixel - first_pixel,
                             k1 - k0,
-                            many,
+                            n_columns,
                             vectors,
                             1 if k0 > 0 else 0,
-                            1 - strided,
+                            1 - is_strided,
                             tile_,
                         )
-                        column += many
+                        column += n_columns
 
     return kernel
 
 
 def forward(dtype: str) -> Any:
     """The kernel of the outputs: ``f(out, x, w)``."""
-    return _products(dtype, False)
+    return _product_kernel(dtype, False)
 
 
 def by_input(dtype: str) -> Any:
     """The gradient with respect to the input: ``f(out, g, v)``; v is w with channels swapped."""
-    return _products(dtype, True)
+    return _product_kernel(dtype, True)
 
 
 def by_filter(dtype: str) -> Any:
     """The gradient with respect to the filter: ``f(out, x, g)``. A unit is a block of it."""
-    wide, narrow = tile(dtype, 2, True), tile(dtype, 1, True)
+    multiply_two, multiply_one = tile_multiplier(dtype, 2, True), tile_multiplier(dtype, 1, True)
     item = 4 if dtype == "float32" else 8
-    half = BYTES // item
+    lanes = BYTES // item
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
@@ -205,49 +207,58 @@ def by_filter(dtype: str) -> Any:
             sums_memory(),
         )
         lattice = number(lattice_)
-        forward_lattice(parameters, lattice_, taps_)
+        fill_forward_lattice(parameters, lattice_, taps_)
         group_channels, features = p[2], p[3]
-        length = lattice[10] * group_channels
-        downward, across = (length + ROWS - 1) // ROWS, (features + COLUMNS - 1) // COLUMNS
+        filter_length = lattice[10] * group_channels
+        row_blocks, column_blocks = (
+            (filter_length + ROWS - 1) // ROWS,
+            (features + COLUMNS - 1) // COLUMNS,
+        )
         pixels = p[0] * p[7] * p[8] * p[9]
-        row = p[1] * features * item
+        row_bytes = p[1] * features * item
         for unit in range(begin, end):
-            group = unit // (downward * across)
-            rest = unit - group * downward * across
-            k0 = rest // across * ROWS
-            k1 = min(k0 + ROWS, length)
-            left = rest % across * COLUMNS
-            right = min(left + COLUMNS, features)
+            group = unit // (row_blocks * column_blocks)
+            block_index = unit - group * row_blocks * column_blocks
+            k0 = block_index // column_blocks * ROWS
+            k1 = min(k0 + ROWS, filter_length)
+            first_column = block_index % column_blocks * COLUMNS
+            end_column = min(first_column + COLUMNS, features)
             lattice[12] = group * group_channels
-            for first in range(0, pixels, DEEP):
-                last = min(first + DEEP, pixels)
-                gather_pixels(panel, x_, lattice_, taps_, first, last, k0, k1, item)
-                column, there = left, sums
-                while column < right:
-                    vectors = 2 if right - column > half else 1
-                    many = min(vectors * half, right - column)
+            for first_pixel in range(0, pixels, PIXELS_PER_SUM):
+                end_pixel = min(first_pixel + PIXELS_PER_SUM, pixels)
+                gather_pixels(panel, x_, lattice_, taps_, first_pixel, end_pixel, k0, k1, item)
+                column, tile_sums = first_column, sums
+                while column < end_column:
+                    vectors = 2 if end_column - column > lanes else 1
+                    n_columns = min(vectors * lanes, end_column - column)
                     width = vectors * BYTES
-                    g = y_ + first * row + (group * features + column) * item
-                    for i in range(last - first):
-                        copy_bytes(gradients + i * width, g + i * row, many * item)
-                        clear_bytes(gradients + i * width + many * item, width - many * item)
-                    for m in range(0, k1 - k0, TILE):
-                        a, c = panel + m * item, there + m * width
+                    g = y_ + first_pixel * row_bytes + (group * features + column) * item
+                    for i in range(end_pixel - first_pixel):
+                        copy_bytes(gradients + i * width, g + i * row_bytes, n_columns * item)
+                        clear_bytes(
+                            gradients + i * width + n_columns * item, width - n_columns * item
+                        )
+                    for m in range(0, k1 - k0, TILE_ROWS):
+                        a, c = panel + m * item, tile_sums + m * width
                         if vectors == 2:
-                            wide(a, gradients, c, width, last - first, first)
+                            multiply_two(
+                                a, gradients, c, width, end_pixel - first_pixel, first_pixel
+                            )
                         else:
-                            narrow(a, gradients, c, width, last - first, first)
-                    column += many
-                    there += ROWS * width
-            column, there = left, sums
-            while column < right:
-                vectors = 2 if right - column > half else 1
-                many = min(vectors * half, right - column)
+                            multiply_one(
+                                a, gradients, c, width, end_pixel - first_pixel, first_pixel
+                            )
+                    column += n_columns
+                    tile_sums += ROWS * width
+            column, tile_sums = first_column, sums
+            while column < end_column:
+                vectors = 2 if end_column - column > lanes else 1
+                n_columns = min(vectors * lanes, end_column - column)
                 for k in range(k0, k1):
-                    at = out_ + k * row + (group * features + column) * item
-                    copy_bytes(at, there + (k - k0) * vectors * BYTES, many * item)
-                column += many
-                there += ROWS * vectors * BYTES
+                    target = out_ + k * row_bytes + (group * features + column) * item
+                    copy_bytes(target, tile_sums + (k - k0) * vectors * BYTES, n_columns * item)
+                column += n_columns
+                tile_sums += ROWS * vectors * BYTES
 
     return kernel
 
@@ -255,87 +266,97 @@ def by_filter(dtype: str) -> Any:
 # Groups of one channel: each element of the filter meets one channel.
 
 
-def _depthwise(dtype: str, by_input: bool) -> Any:
+def _depthwise_kernel(dtype: str, by_input: bool) -> Any:
     """The kernel of outputs, or of input gradients. A unit is a run of pixels of a lattice."""
-    at, kind = POINTERS[dtype], 4 if dtype == "float32" else 8
+    at, item = POINTERS[dtype], 4 if dtype == "float32" else 8
 
     @jit
-    def spread(out_: int, x_: int, w_: int, channels: int, each: int) -> None:
+    def add_products(out_: int, x_: int, w_: int, channels: int, multiplier: int) -> None:
         out, x, w = at(out_), at(x_), at(w_)
-        if each == 1:
+        if multiplier == 1:
             for c in range(channels):
                 out[c] += x[c] * w[c]
         else:
             for c in range(channels):
-                for m in range(each):
-                    out[c * each + m] += x[c] * w[c * each + m]
+                for m in range(multiplier):
+                    out[c * multiplier + m] += x[c] * w[c * multiplier + m]
 
     @jit
-    def sum_products(out_: int, x_: int, w_: int, channels: int, each: int) -> None:
+    def sum_products(out_: int, x_: int, w_: int, channels: int, multiplier: int) -> None:
         out, x, w = at(out_), at(x_), at(w_)
-        if each == 1:
+        if multiplier == 1:
             for c in range(channels):
                 out[c] += x[c] * w[c]
         else:
             for c in range(channels):
-                for m in range(each):
-                    out[c] += x[c * each + m] * w[m * channels + c]
+                for m in range(multiplier):
+                    out[c] += x[c * multiplier + m] * w[m * channels + c]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
         lattice_, taps_, offsets_ = lattice_memory(), taps_memory(), offsets_memory()
-        s, offsets = number(lattice_), number(offsets_)
-        channels, each = p[1], p[3]
-        most = p[0]
+        lattice, offsets = number(lattice_), number(offsets_)
+        channels, multiplier = p[1], p[3]
+        max_pixels = p[0]
         for j in range(3):
             if by_input:
-                most *= (p[4 + j] + p[13 + j] - 1) // p[13 + j]
+                max_pixels *= (p[4 + j] + p[13 + j] - 1) // p[13 + j]
             else:
-                most *= p[7 + j]
-        chunks = (most + PIXELS - 1) // PIXELS
-        before = -1
-        row = (channels if by_input else channels * each) * kind
-        other = (channels * each if by_input else channels) * kind
+                max_pixels *= p[7 + j]
+        chunks = (max_pixels + PIXELS - 1) // PIXELS
+        previous_phase = -1
+        row_bytes = (channels if by_input else channels * multiplier) * item
+        source_bytes = (channels * multiplier if by_input else channels) * item
         for unit in range(begin, end):
             phase = unit // chunks
-            if phase != before:
-                before = phase
+            if phase != previous_phase:
+                previous_phase = phase
                 if by_input:
-                    input_lattice(parameters, lattice_, taps_, phase)
+                    fill_input_lattice(parameters, lattice_, taps_, phase)
                 else:
-                    forward_lattice(parameters, lattice_, taps_)
-            first = (unit - phase * chunks) * PIXELS
-            last = min(first + PIXELS, p[0] * s[0] * s[1] * s[2])
-            if first >= last:
+                    fill_forward_lattice(parameters, lattice_, taps_)
+            first_pixel = (unit - phase * chunks) * PIXELS
+            end_pixel = min(first_pixel + PIXELS, p[0] * lattice[0] * lattice[1] * lattice[2])
+            if first_pixel >= end_pixel:
                 continue
-            offsets_of(offsets_, parameters, lattice_, first, last, row, by_input)
-            n, a, b, c = place_of(first, s)
-            for i in range(first, last):
-                out = out_ + offsets[i - first]
-                clear_bytes(out, row)
-                for t in range(s[10]):
-                    tap = number(taps_ + 8 * TAP * t)
-                    u, v, w = a * s[3] + tap[0], b * s[4] + tap[1], c * s[5] + tap[2]
-                    if 0 <= u < s[6] and 0 <= v < s[7] and 0 <= w < s[8]:
-                        x = x_ + (((n * s[6] + u) * s[7] + v) * s[8] + w) * other
-                        there = y_ + tap[3] * channels * each * kind
+            fill_offsets(
+                offsets_, parameters, lattice_, first_pixel, end_pixel, row_bytes, by_input
+            )
+            n, a, b, c = pixel_coordinates(first_pixel, lattice)
+            for i in range(first_pixel, end_pixel):
+                out = out_ + offsets[i - first_pixel]
+                clear_bytes(out, row_bytes)
+                for t in range(lattice[10]):
+                    tap = number(taps_ + 8 * TAP_WORDS * t)
+                    u, v, w = (
+                        a * lattice[3] + tap[0],
+                        b * lattice[4] + tap[1],
+                        c * lattice[5] + tap[2],
+                    )
+                    if 0 <= u < lattice[6] and 0 <= v < lattice[7] and 0 <= w < lattice[8]:
+                        x = (
+                            x_
+                            + (((n * lattice[6] + u) * lattice[7] + v) * lattice[8] + w)
+                            * source_bytes
+                        )
+                        filter_row = y_ + tap[3] * channels * multiplier * item
                         if by_input:
-                            sum_products(out, x, there, channels, each)
+                            sum_products(out, x, filter_row, channels, multiplier)
                         else:
-                            spread(out, x, there, channels, each)
-                n, a, b, c = next_place(n, a, b, c, s)
+                            add_products(out, x, filter_row, channels, multiplier)
+                n, a, b, c = next_pixel(n, a, b, c, lattice)
 
     return kernel
 
 
 def depthwise_forward(dtype: str) -> Any:
     """As `forward`, for groups of one channel."""
-    return _depthwise(dtype, False)
+    return _depthwise_kernel(dtype, False)
 
 
 def depthwise_by_input(dtype: str) -> Any:
     """As `by_input`, for groups of one channel."""
-    return _depthwise(dtype, True)
+    return _depthwise_kernel(dtype, True)
 
 
 def depthwise_by_filter(dtype: str) -> Any:
@@ -343,23 +364,23 @@ def depthwise_by_filter(dtype: str) -> Any:
     at, item = POINTERS[dtype], 4 if dtype == "float32" else 8
 
     @jit
-    def products(out_: int, x_: int, g_: int, channels: int, each: int) -> None:
+    def add_products(out_: int, x_: int, g_: int, channels: int, multiplier: int) -> None:
         out, x, g = at(out_), at(x_), at(g_)
-        if each == 1:
+        if multiplier == 1:
             for c in range(channels):
                 out[c] += x[c] * g[c]
         else:
             for c in range(channels):
-                for m in range(each):
-                    out[c * each + m] += x[c] * g[c * each + m]
+                for m in range(multiplier):
+                    out[c * multiplier + m] += x[c] * g[c * multiplier + m]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
-        channels, each = p[1], p[3]
-        row = channels * each * item
+        channels, multiplier = p[1], p[3]
+        row_bytes = channels * multiplier * item
         for t in range(begin, end):
-            out = out_ + t * row
-            clear_bytes(out, row)
+            out = out_ + t * row_bytes
+            clear_bytes(out, row_bytes)
             z = t % p[12] * p[18] - p[21]
             y = t // p[12] % p[11] * p[17] - p[20]
             x = t // (p[12] * p[11]) * p[16] - p[19]
@@ -368,9 +389,9 @@ def depthwise_by_filter(dtype: str) -> Any:
             for i in range(p[0] * p[7] * p[8] * p[9]):
                 u, v, w = a * p[13] + x, b * p[14] + y, c * p[15] + z
                 if 0 <= u < p[4] and 0 <= v < p[5] and 0 <= w < p[6]:
-                    there = x_ + (((n * p[4] + u) * p[5] + v) * p[6] + w) * channels * item
-                    products(out, there, y_ + i * row, channels, each)
-                n, a, b, c = next_place(n, a, b, c, sizes)
+                    source = x_ + (((n * p[4] + u) * p[5] + v) * p[6] + w) * channels * item
+                    add_products(out, source, y_ + i * row_bytes, channels, multiplier)
+                n, a, b, c = next_pixel(n, a, b, c, sizes)
 
     return kernel
 

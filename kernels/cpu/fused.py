@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..annotations import Builder
 
 INT64, INT8, BIT = ir.IntType(64), ir.IntType(8), ir.IntType(1)
-BEYOND, STEEP = 1, 2  # a loop returns a sum of these
+OUT_OF_RANGE, STEEP = 1, 2  # a loop returns a sum of these
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
 # The type of a dtype's values in memory.
 STORED = {"float32": FLOAT32.number, "float64": FLOAT64.number, "bool": INT8}
@@ -85,10 +85,10 @@ class _Writer(ast.NodeVisitor):
     """
 
     def __init__(
-        self, builder: Builder, names: dict[str, Any], literal: str, result: str, way: str
+        self, builder: Builder, names: dict[str, Any], literal: str, result: str, version: str
     ) -> None:
         self.builder, self.names, self.literal, self.result = builder, names, literal, result
-        self.way = way  # "quick", "whole" (accurate), or "far" (for any argument, and slow)
+        self.version = version  # "quick", "whole" (accurate), or "far" (for any argument, and slow)
         self.limited: list[Any] = []
         self.steep: list[Any] = []
 
@@ -131,8 +131,8 @@ class _Writer(ast.NodeVisitor):
         if name == "isnan":
             return builder.fcmp_unordered("uno", x, x)
         if name == "isfinite":
-            rest = builder.fsub(x, x)
-            return builder.fcmp_ordered("ord", rest, rest)
+            difference = builder.fsub(x, x)
+            return builder.fcmp_ordered("ord", difference, difference)
         if name == "isinf":
             ends = [ir.Constant(x.type, sign * float("inf")) for sign in (1, -1)]
             return builder.or_(*(builder.fcmp_ordered("==", x, end) for end in ends))
@@ -143,11 +143,11 @@ class _Writer(ast.NodeVisitor):
         if name in _INTRINSICS:
             return values[0].call(_INTRINSICS[name]).ir
         index = format is FLOAT64
-        if name in QUICK and self.way == "quick":
+        if name in QUICK and self.version == "quick":
             value, steep = QUICK[name](*values)
             self.steep.append(steep.ir)
             return value.ir
-        if name in LIMITED and self.way == "far":
+        if name in LIMITED and self.version == "far":
             return values[0].call(f"llvm.{name}").ir
         if name in LIMITED:
             self.limited.append(ELEMENTARY["beyond"][index](*values).ir)
@@ -163,8 +163,8 @@ class _Writer(ast.NodeVisitor):
         return (self.builder.fpext if wider else self.builder.fptrunc)(x, kind)
 
 
-def _elements(
-    loop: Loop, builder: Builder, values: list[Any], way: str = "quick"
+def _write_element(
+    loop: Loop, builder: Builder, values: list[Any], version: str = "quick"
 ) -> tuple[list[Any], Any, Any]:
     """Write all steps for one element, whose loads are ``values``.
 
@@ -174,7 +174,7 @@ def _elements(
     values, beyond, steep = list(values), BIT(0), BIT(0)
     for step in loop.steps:
         names = dict(zip("xyz", [values[k] for k in step.operands], strict=False))
-        writer = _Writer(builder, names, step.dtypes[-1], step.dtype, way)
+        writer = _Writer(builder, names, step.dtypes[-1], step.dtype, version)
         values.append(writer.visit(parse_expression(step.body)))
         for condition in writer.limited:
             beyond = builder.or_(beyond, condition)
@@ -202,14 +202,14 @@ def _store(builder: Builder, value: ir.Value, pointer: ir.Value) -> None:
     builder.store(builder.zext(value, INT8) if value.type == BIT else value, pointer)
 
 
-def _kind(loop: Loop, k: int) -> str:
+def _value_dtype(loop: Loop, k: int) -> str:
     return loop.loads[k][0] if k < len(loop.loads) else loop.steps[k - len(loop.loads)].dtype
 
 
 def _loop_function(module: ir.Module, name: str, loop: Loop) -> Any:
     """A function of pointers to operands and results, and the number of elements."""
     kinds = [STORED[dtype].as_pointer() for dtype, _ in loop.loads]
-    kinds += [STORED[_kind(loop, k)].as_pointer() for k in loop.stores]
+    kinds += [STORED[_value_dtype(loop, k)].as_pointer() for k in loop.stores]
     function = ir.Function(module, ir.FunctionType(INT64, [*kinds, INT64]), name)
     function.linkage = "internal"
     for pointer in function.args[:-1]:
@@ -225,25 +225,27 @@ def write_kernel(module: ir.Module, symbol: str, step: LoopStep) -> None:
     """
     loop = Loop(tuple((dtype, False) for dtype in step.dtypes), (step,), (len(step.dtypes),))
     body = _loop_function(module, f"{symbol}_loop", loop)
-    called = _called_functions(loop)
+    functions = _called_functions(loop)
     entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * 5), symbol)
-    if called & (ELEMENTARY.keys() - QUICK.keys()):
+    if functions & (ELEMENTARY.keys() - QUICK.keys()):
         wide_vectors(body)
         wide_vectors(entry)  # the loop is inlined into it
     _write_loop(body, loop)
     builder = ir.IRBuilder(entry.append_basic_block())
     out, *operands = entry.args[:4]
-    places = [*operands[: len(step.dtypes)], out]
+    addresses = [*operands[: len(step.dtypes)], out]
     kinds = body.type.pointee.args
-    pointers = [builder.inttoptr(x, kind) for x, kind in zip(places, kinds, strict=False)]
+    pointers = [builder.inttoptr(x, kind) for x, kind in zip(addresses, kinds, strict=False)]
     flags = builder.call(body, [*pointers, entry.args[4]])
-    if called & QUICK.keys():
-        _if_steep(builder, flags, _full_loop(module, symbol, loop), [*pointers, entry.args[4]])
-    if called & {*LIMITED}:
+    if functions & QUICK.keys():
+        _recompute_if_steep(
+            builder, flags, _full_loop(module, symbol, loop), [*pointers, entry.args[4]]
+        )
+    if functions & {*LIMITED}:
         far_loop = _loop_function(module, f"{symbol}_far", loop)
         far_loop.attributes.add("noinline")
-        _write_far(far_loop, loop)
-        beyond = builder.and_(flags, INT64(BEYOND))
+        _write_far_loop(far_loop, loop)
+        beyond = builder.and_(flags, INT64(OUT_OF_RANGE))
         with builder.if_then(builder.icmp_unsigned("!=", beyond, INT64(0)), likely=False):
             builder.call(far_loop, [*pointers, entry.args[4]])
     builder.ret(INT64(0))
@@ -254,18 +256,20 @@ def _full_loop(module: ir.Module, symbol: str, loop: Loop) -> Any:
     function = _loop_function(module, f"{symbol}_whole", loop)
     function.attributes.add("noinline")
     wide_vectors(function)
-    _write_loop(function, loop, way="whole")
+    _write_loop(function, loop, version="whole")
     return function
 
 
-def _if_steep(builder: Builder, flags: ir.Value, full_loop: ir.Function, args: list[Any]) -> None:
+def _recompute_if_steep(
+    builder: Builder, flags: ir.Value, full_loop: ir.Function, args: list[Any]
+) -> None:
     """Recompute all elements if the quick loop reported steep ones in ``flags``."""
     steep = builder.and_(flags, INT64(STEEP))
     with builder.if_then(builder.icmp_unsigned("!=", steep, INT64(0)), likely=False):
         builder.call(full_loop, args)
 
 
-def _write_far(function: ir.Function, loop: Loop) -> None:
+def _write_far_loop(function: ir.Function, loop: Loop) -> None:
     """Write the loop that recomputes elements that are out of range, for at least one element."""
     *pointers, n = function.args
     start, inside, beyond, after, end = (function.append_basic_block() for _ in range(5))
@@ -276,16 +280,16 @@ def _write_far(function: ir.Function, loop: Loop) -> None:
         _load(builder, builder.gep(pointer, [i]), dtype)
         for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
     ]
-    builder.cbranch(_elements(loop, builder, values)[1], beyond, after)
+    builder.cbranch(_write_element(loop, builder, values)[1], beyond, after)
     builder = ir.IRBuilder(beyond)
-    values, _, _ = _elements(loop, builder, values, "far")
+    values, _, _ = _write_element(loop, builder, values, "far")
     _store(builder, values[-1], builder.gep(pointers[-1], [i]))
     builder.branch(after)
     builder = ir.IRBuilder(after)
-    following = builder.add(i, INT64(1))
+    next_i = builder.add(i, INT64(1))
     i.add_incoming(INT64(0), start)
-    i.add_incoming(following, after)
-    builder.cbranch(builder.icmp_signed("<", following, n), inside, end)
+    i.add_incoming(next_i, after)
+    builder.cbranch(builder.icmp_signed("<", next_i, n), inside, end)
     ir.IRBuilder(end).ret(INT64(0))
 
 
@@ -298,7 +302,7 @@ def write_lanes(module: ir.Module, symbol: str, loop: Loop) -> None:
     body = _loop_function(module, f"{symbol}_loop", loop)
     body.attributes.add("noinline")
     wide_vectors(body)
-    _write_loop(body, loop, turns=True)
+    _write_loop(body, loop, is_interleaved=True)
     kinds = body.type.pointee.args[:-1]
     entry = ir.Function(module, ir.FunctionType(INT64, [INT64] * 3), symbol)
     builder = ir.IRBuilder(entry.append_basic_block())
@@ -306,12 +310,14 @@ def write_lanes(module: ir.Module, symbol: str, loop: Loop) -> None:
     pointers = []
     for k, kind in enumerate(kinds):
         begin, step = (builder.load(builder.gep(places, [INT64(2 * k + j)])) for j in (0, 1))
-        at = builder.add(begin, builder.mul(step, entry.args[1]))
-        pointers.append(builder.inttoptr(at, kind))
+        address = builder.add(begin, builder.mul(step, entry.args[1]))
+        pointers.append(builder.inttoptr(address, kind))
     flags = builder.call(body, [*pointers, entry.args[2]])
     if _called_functions(loop) & QUICK.keys():
-        _if_steep(builder, flags, _full_loop(module, symbol, loop), [*pointers, entry.args[2]])
-    builder.ret(builder.and_(flags, INT64(BEYOND)))
+        _recompute_if_steep(
+            builder, flags, _full_loop(module, symbol, loop), [*pointers, entry.args[2]]
+        )
+    builder.ret(builder.and_(flags, INT64(OUT_OF_RANGE)))
 
 
 def write_scalars(module: ir.Module, symbol: str, loop: Loop) -> None:
@@ -323,7 +329,7 @@ def write_scalars(module: ir.Module, symbol: str, loop: Loop) -> None:
     function = ir.Function(module, ir.FunctionType(INT64, [INT64] * 3), symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     cells, places = function.args[0], builder.inttoptr(function.args[1], INT64.as_pointer())
-    kinds = [dtype for dtype, _ in loop.loads] + [_kind(loop, k) for k in loop.stores]
+    kinds = [dtype for dtype, _ in loop.loads] + [_value_dtype(loop, k) for k in loop.stores]
     pointers = []
     for k, kind in enumerate(kinds):
         row = builder.load(builder.gep(places, [INT64(k + k // 4 + 1)]))
@@ -333,15 +339,15 @@ def write_scalars(module: ir.Module, symbol: str, loop: Loop) -> None:
         _load(builder, pointer, dtype)
         for pointer, (dtype, _) in zip(pointers, loop.loads, strict=False)
     ]
-    quick, beyond, steep = _elements(loop, builder, values)
+    results, beyond, steep = _write_element(loop, builder, values)
     stores = list(zip(pointers[len(loop.loads) :], loop.stores, strict=True))
     for pointer, k in stores:
-        _store(builder, quick[k], pointer)
+        _store(builder, results[k], pointer)
     if _called_functions(loop) & QUICK.keys():
         with builder.if_then(steep, likely=False):
-            results, _, _ = _elements(loop, builder, values, "whole")
+            accurate, _, _ = _write_element(loop, builder, values, "whole")
             for pointer, k in stores:
-                _store(builder, results[k], pointer)
+                _store(builder, accurate[k], pointer)
     builder.ret(builder.zext(beyond, INT64))
 
 
@@ -357,40 +363,44 @@ def _interleave(module: ir.Module) -> Any:
     return loop
 
 
-def _write_loop(function: ir.Function, loop: Loop, turns: bool = False, way: str = "quick") -> None:
-    """Write a loop that returns the sum of `BEYOND` and `STEEP` if they hold for any element."""
+def _write_loop(
+    function: ir.Function, loop: Loop, is_interleaved: bool = False, version: str = "quick"
+) -> None:
+    """Write a loop that returns `OUT_OF_RANGE` and `STEEP`, added if both hold for any element."""
     *pointers, n = function.args
     start = function.append_basic_block("start")
     inside = function.append_basic_block("inside")
     end = function.append_basic_block("end")
     builder = ir.IRBuilder(start)
-    once = {
+    broadcast_values = {
         k: _load(builder, pointers[k], dtype)
-        for k, (dtype, uniform) in enumerate(loop.loads)
-        if uniform
+        for k, (dtype, is_broadcast) in enumerate(loop.loads)
+        if is_broadcast
     }
     builder.cbranch(builder.icmp_signed(">", n, INT64(0)), inside, end)
     builder = ir.IRBuilder(inside)
     i, beyond, steep = builder.phi(INT64), builder.phi(BIT), builder.phi(BIT)
     values = [
-        once[k] if uniform else _load(builder, builder.gep(pointers[k], [i]), dtype)
-        for k, (dtype, uniform) in enumerate(loop.loads)
+        broadcast_values[k]
+        if is_broadcast
+        else _load(builder, builder.gep(pointers[k], [i]), dtype)
+        for k, (dtype, is_broadcast) in enumerate(loop.loads)
     ]
-    values, *conditions = _elements(loop, builder, values, way)
+    values, *conditions = _write_element(loop, builder, values, version)
     for pointer, k in zip(pointers[len(loop.loads) :], loop.stores, strict=True):
         _store(builder, values[k], builder.gep(pointer, [i]))
     merged = [builder.or_(*pair) for pair in zip((beyond, steep), conditions, strict=True)]
-    following = builder.add(i, INT64(1))
-    for phi, first, then in (
-        (i, INT64(0), following),
+    next_i = builder.add(i, INT64(1))
+    for phi, initial, update in (
+        (i, INT64(0), next_i),
         (beyond, BIT(0), merged[0]),
         (steep, BIT(0), merged[1]),
     ):
-        phi.add_incoming(first, start)
-        phi.add_incoming(then, inside)
-    back = builder.cbranch(builder.icmp_signed("<", following, n), inside, end)
-    if turns:
-        back.set_metadata("llvm.loop", _interleave(function.module))
+        phi.add_incoming(initial, start)
+        phi.add_incoming(update, inside)
+    branch = builder.cbranch(builder.icmp_signed("<", next_i, n), inside, end)
+    if is_interleaved:
+        branch.set_metadata("llvm.loop", _interleave(function.module))
     builder = ir.IRBuilder(end)
     results = [builder.phi(BIT) for _ in merged]
     for result, value in zip(results, merged, strict=True):
@@ -398,6 +408,6 @@ def _write_loop(function: ir.Function, loop: Loop, turns: bool = False, way: str
         result.add_incoming(value, inside)
     flags = [
         builder.select(result, INT64(flag), INT64(0))
-        for result, flag in zip(results, (BEYOND, STEEP), strict=True)
+        for result, flag in zip(results, (OUT_OF_RANGE, STEEP), strict=True)
     ]
     builder.ret(builder.or_(*flags))

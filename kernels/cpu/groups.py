@@ -89,25 +89,25 @@ def load_broadcast(
     Runs of the last axes that the source has completely (contiguous) or not at all (one element)
     are copied together. The shapes start at ``dims_start`` and ``source_start`` in ``dims``.
     """
-    inner = 1
+    run_size = 1
     is_run_repeated = False
     axes = 0  # of a run
     while axes < rank:
         dim = dims[dims_start + rank - 1 - axes]
         is_repeated = axes >= source_rank or dims[source_start + source_rank - 1 - axes] == 1
         if dim != 1:
-            if inner == 1:
+            if run_size == 1:
                 is_run_repeated = is_repeated
             elif is_repeated != is_run_repeated:
                 break
-            inner *= dim
+            run_size *= dim
         axes += 1
-    length = 1 if is_run_repeated else inner  # of a run, in the source
-    done = 0
-    while done < n:
-        element = start + done
-        column = element % inner
-        outer_index = element // inner
+    length = 1 if is_run_repeated else run_size  # of a run, in the source
+    n_copied = 0
+    while n_copied < n:
+        element = start + n_copied
+        column = element % run_size
+        outer_index = element // run_size
         offset = 0
         stride = length
         for axis_from_end in range(axes + 1, source_rank + 1):
@@ -118,22 +118,27 @@ def load_broadcast(
             if dim != 1:
                 offset += index * stride
                 stride *= dim
-        run = min(inner - column, n - done)
+        n_elements = min(run_size - column, n - n_copied)
         if is_run_repeated:
-            splat(target + done * itemsize, source + offset * itemsize, itemsize, run)
+            splat(target + n_copied * itemsize, source + offset * itemsize, itemsize, n_elements)
         else:
-            copy(target + done * itemsize, source + (offset + column) * itemsize, itemsize, run)
-        done += run
+            copy(
+                target + n_copied * itemsize,
+                source + (offset + column) * itemsize,
+                itemsize,
+                n_elements,
+            )
+        n_copied += n_elements
 
 
 @inline
-def address(log: LogColumns, cells: int, size: int, row: int) -> int:
+def value_address(log: LogColumns, cells: int, size: int, row: int) -> int:
     """The address of a row's value: its cell for one element, else its buffer."""
     return cells + 8 * row if size == 1 else log.cell[row]
 
 
 @inline
-def _place(
+def _write_place(
     ref: int,
     row: int,
     log: LogColumns,
@@ -142,10 +147,10 @@ def _place(
     memory: ThreadMemory,
     stride: int,
     width: int,
-    at: int,
+    target: int,
 ) -> None:
-    """Write the start of an operand or output of ``row``, and its step per block, to ``at``."""
-    place = i64(at)
+    """Write the start of an operand or output of ``row``, and its step per block, to ``target``."""
+    place = i64(target)
     if ref >= PARTIALS:
         place[0] = memory.partials + ref - PARTIALS
         place[1] = width // RUN * specs.item[log.spec[row]]
@@ -153,7 +158,7 @@ def _place(
         place[0] = memory.scratch + ref * stride
         place[1] = 0
     else:
-        place[0] = address(log, cells, specs.size[log.spec[~ref]], ~ref)
+        place[0] = value_address(log, cells, specs.size[log.spec[~ref]], ~ref)
         place[1] = width * specs.item[log.spec[~ref]]
 
 
@@ -179,7 +184,7 @@ def prepare(
         source = program[STEP * k + 2]
         splat(
             memory.scratch + program[STEP * k + 1] * stride,
-            address(log, cells, specs.size[log.spec[source]], source),
+            value_address(log, cells, specs.size[log.spec[source]], source),
             specs.item[log.spec[source]],
             width,
         )
@@ -190,7 +195,7 @@ def prepare(
             place_address = memory.places + 64 * (k - body) + 16 * j
             if program[STEP * k] == FUSED or (program[STEP * k] == BROADCAST and j > 0):
                 continue
-            _place(
+            _write_place(
                 program[STEP * k + 1 + j],
                 row,
                 log,
@@ -212,25 +217,25 @@ def run_blocks(
     plan: PlanTables,
     g: int,
     memory: ThreadMemory,
-    first: int,
-    last: int,
+    first_block: int,
+    end_block: int,
 ) -> None:
-    """Run blocks ``first : last`` of a lane group, after `prepare` in this thread."""
+    """Run blocks ``first_block : end_block`` of a lane group, after `prepare` in this thread."""
     groups, program = plan.groups, plan.program
     body = groups[GROUP * g + G_BODY]
     end = groups[GROUP * g + G_CODE_END]
     size = groups[GROUP * g + G_SIZE]
     width = groups[GROUP * g + G_WIDTH]
-    for block in range(first, last):
+    for block in range(first_block, end_block):
         start = block * width
         n = min(width, size - start)
         k = body
         while k < end:
-            at = memory.places + 64 * (k - body)
-            place = i64(at)
+            place_address = memory.places + 64 * (k - body)
+            place = i64(place_address)
             kernel = program[STEP * k]
             if kernel == FUSED:
-                is_done = call_loop(program[STEP * k + 1], at + 64, block, n) == 0
+                is_done = call_loop(program[STEP * k + 1], place_address + 64, block, n) == 0
                 # After PLACES come the instructions that do the same one by one.
                 k += program[STEP * k + 2] + (program[STEP * k + 3] if is_done else 0)
             elif kernel == BROADCAST:
@@ -238,7 +243,7 @@ def run_blocks(
                 target = program[STEP * k + 3]
                 load_broadcast(
                     place[0],
-                    address(log, cells, specs.size[log.spec[source]], source),
+                    value_address(log, cells, specs.size[log.spec[source]], source),
                     specs.item[log.spec[source]],
                     start,
                     n,
@@ -279,10 +284,12 @@ def run_lane_group(
         return 0
     prepare(log, cells, specs, plan, g, memory)
     blocks = count_blocks(plan, g)
-    first = fetch_add(memory.counter, chunk)
-    while first < blocks:
-        run_blocks(log, cells, specs, plan, g, memory, first, min(first + chunk, blocks))
-        first = fetch_add(memory.counter, chunk)
+    first_block = fetch_add(memory.counter, chunk)
+    while first_block < blocks:
+        run_blocks(
+            log, cells, specs, plan, g, memory, first_block, min(first_block + chunk, blocks)
+        )
+        first_block = fetch_add(memory.counter, chunk)
     return 0
 
 
@@ -299,10 +306,10 @@ def run_units(
     chunk: int,
 ) -> int:
     """Run a whole-array kernel on ``chunk`` units at a time until ``counter`` reaches ``total``."""
-    first = fetch_add(counter, chunk)
-    while first < total:
-        call_array(function, out, x, y, z, parameters, first, min(first + chunk, total))
-        first = fetch_add(counter, chunk)
+    first_unit = fetch_add(counter, chunk)
+    while first_unit < total:
+        call_array(function, out, x, y, z, parameters, first_unit, min(first_unit + chunk, total))
+        first_unit = fetch_add(counter, chunk)
     return 0
 
 
@@ -331,10 +338,10 @@ def run_array_kernels(
     z = program[STEP * (code + 2) + 1] if inputs > 2 else x
     function, parameters = program[STEP * code], groups[GROUP * g + G_PARAMETERS]
     total, blocks_per_unit = groups[GROUP * g + G_WIDTH], groups[GROUP * g + G_BLOCKS]
-    out_at = address(log, cells, specs.size[log.spec[row]], row)
-    x_at = address(log, cells, specs.size[log.spec[x]], x)
-    y_at = address(log, cells, specs.size[log.spec[y]], y)
-    z_at = address(log, cells, specs.size[log.spec[z]], z)
+    out_at = value_address(log, cells, specs.size[log.spec[row]], row)
+    x_at = value_address(log, cells, specs.size[log.spec[x]], x)
+    y_at = value_address(log, cells, specs.size[log.spec[y]], y)
+    z_at = value_address(log, cells, specs.size[log.spec[z]], z)
     if with_next_group == 0:
         return run_units(function, out_at, x_at, y_at, z_at, parameters, total, counter, chunk)
     prepare(log, cells, specs, plan, g + 1, memory)

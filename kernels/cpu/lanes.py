@@ -27,8 +27,8 @@ class LaneOps(NamedTuple):
     subtract: Any  # (target, factor, x): target -= factor * x
     divide: Any  # (target, x): target /= x
     divide_unless_0: Any  # (target, x): the same, unchanged where x is 0
-    begin: Any  # (best, place, x, k): best = x, place = k
-    larger: Any  # (best, place, x, k): where x has the larger absolute value: best = x, place = k
+    set_best: Any  # (best, place, x, k): best = x, place = k
+    update_best: Any  # (best, place, x, k): the same where x has the larger absolute value
     any_at: Any  # (place, k): whether place is k in a lane
     swap_at: Any  # (x, y, place, k): exchange x and y where place is k
     swap: Any  # (x, y): exchange them
@@ -71,11 +71,11 @@ def lanes(dtype: str) -> LaneOps:
 
     def function(builder: Builder, name: str, parameters: int) -> Any:
         name = f"llvm.{name}.v{count}f{bits}"
-        known = builder.module.globals.get(name)
+        declared = builder.module.globals.get(name)
         kind = ir.FunctionType(vector, [vector] * parameters)
-        return known or ir.Function(builder.module, kind, name)
+        return declared or ir.Function(builder.module, kind, name)
 
-    def spread(builder: Builder, k: ir.Value) -> Any:
+    def broadcast(builder: Builder, k: ir.Value) -> Any:
         """An int in all lanes."""
         one = builder.insert_element(
             ir.Constant(vector, ir.Undefined), builder.sitofp(k, kind), ir.IntType(32)(0)
@@ -84,42 +84,48 @@ def lanes(dtype: str) -> LaneOps:
         return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
 
     def subtract(builder: Builder, target: ir.Value, factor: ir.Value, x: ir.Value) -> None:
-        less = builder.fneg(load(builder, factor))
+        negated = builder.fneg(load(builder, factor))
         fused = function(builder, "fmuladd", 3)
-        operands = [less, load(builder, x), load(builder, target)]
+        operands = [negated, load(builder, x), load(builder, target)]
         store(builder, builder.call(fused, operands), target)
 
     def divide(builder: Builder, target: ir.Value, x: ir.Value) -> None:
         store(builder, builder.fdiv(load(builder, target), load(builder, x)), target)
 
     def divide_unless_0(builder: Builder, target: ir.Value, x: ir.Value) -> None:
-        before, by = load(builder, target), load(builder, x)
-        is_zero = builder.fcmp_ordered("==", by, ir.Constant(vector, None))
-        store(builder, builder.select(is_zero, before, builder.fdiv(before, by)), target)
+        old_value, divisor = load(builder, target), load(builder, x)
+        is_zero = builder.fcmp_ordered("==", divisor, ir.Constant(vector, None))
+        store(builder, builder.select(is_zero, old_value, builder.fdiv(old_value, divisor)), target)
 
-    def begin(builder: Builder, best: ir.Value, place: ir.Value, x: ir.Value, k: ir.Value) -> None:
+    def set_best(
+        builder: Builder, best: ir.Value, place: ir.Value, x: ir.Value, k: ir.Value
+    ) -> None:
         store(builder, load(builder, x), best)
-        store(builder, spread(builder, k), place)
+        store(builder, broadcast(builder, k), place)
 
-    def larger(builder: Builder, best: ir.Value, place: ir.Value, x: ir.Value, k: ir.Value) -> None:
-        value, before = load(builder, x), load(builder, best)
+    def update_best(
+        builder: Builder, best: ir.Value, place: ir.Value, x: ir.Value, k: ir.Value
+    ) -> None:
+        value, old_value = load(builder, x), load(builder, best)
         absolute = function(builder, "fabs", 1)
-        sizes = [builder.call(absolute, [value]) for value in (value, before)]
-        is_larger = builder.fcmp_ordered(">", *sizes)
-        store(builder, builder.select(is_larger, value, before), best)
-        store(builder, builder.select(is_larger, spread(builder, k), load(builder, place)), place)
+        magnitudes = [builder.call(absolute, [value]) for value in (value, old_value)]
+        is_larger = builder.fcmp_ordered(">", *magnitudes)
+        store(builder, builder.select(is_larger, value, old_value), best)
+        store(
+            builder, builder.select(is_larger, broadcast(builder, k), load(builder, place)), place
+        )
 
-    def choose(builder: Builder, place: ir.Value, k: ir.Value) -> Any:
-        return builder.fcmp_ordered("==", load(builder, place), spread(builder, k))
+    def is_at(builder: Builder, place: ir.Value, k: ir.Value) -> Any:
+        return builder.fcmp_ordered("==", load(builder, place), broadcast(builder, k))
 
     def any_at(builder: Builder, place: ir.Value, k: ir.Value) -> Any:
-        bits = builder.bitcast(choose(builder, place, k), ir.IntType(count))
+        bits = builder.bitcast(is_at(builder, place, k), ir.IntType(count))
         return builder.icmp_unsigned("!=", bits, ir.IntType(count)(0))
 
     def swap_at(builder: Builder, x: ir.Value, y: ir.Value, place: ir.Value, k: ir.Value) -> None:
-        here, first, second = choose(builder, place, k), load(builder, x), load(builder, y)
-        store(builder, builder.select(here, second, first), x)
-        store(builder, builder.select(here, first, second), y)
+        is_chosen, first, second = is_at(builder, place, k), load(builder, x), load(builder, y)
+        store(builder, builder.select(is_chosen, second, first), x)
+        store(builder, builder.select(is_chosen, first, second), y)
 
     def swap(builder: Builder, x: ir.Value, y: ir.Value) -> None:
         first, second = load(builder, x), load(builder, y)
@@ -130,8 +136,8 @@ def lanes(dtype: str) -> LaneOps:
         _operation(3, types.void, subtract),
         _operation(2, types.void, divide),
         _operation(2, types.void, divide_unless_0),
-        _operation(4, types.void, begin),
-        _operation(4, types.void, larger),
+        _operation(4, types.void, set_best),
+        _operation(4, types.void, update_best),
         _operation(2, types.boolean, any_at),
         _operation(4, types.void, swap_at),
         _operation(2, types.void, swap),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..annotations import Array, Builder, Context, Signature, Type, TypingContext, Values
 
 number, words = POINTERS["int64"], POINTERS["int32"]
-DEEP = 48  # pixels that are summed together in the gradient of a filter
+PIXELS_PER_SUM = 48  # pixels that are summed together in the gradient of a filter
 
 
 def _vector_size() -> int:
@@ -47,24 +47,25 @@ def _vector_size() -> int:
 
 
 BYTES = _vector_size()
-TILE = 6 if BYTES == 32 else 12  # rows of a tile, each of one or two vectors
-BLOCK = 1024  # bytes of a panel's row that are multiplied together
-PITCH = BLOCK + 64  # bytes from one row of a panel to the next: rows do not share cache lines
+TILE_ROWS = 6 if BYTES == 32 else 12  # rows of a tile, each of one or two vectors
+BLOCK_BYTES = 1024  # bytes of a panel's row that are multiplied together
+PITCH_BYTES = BLOCK_BYTES + 64  # from one row of a panel to the next: no shared cache lines
 IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
-TAP = 5  # words of a tap: three offsets, its row of the filter, the number of contiguous taps
+TAP_WORDS = 5  # words of a tap: three offsets, its row of the filter, the number of contiguous taps
 
 
-def tile(dtype: str, vectors: int, down: bool) -> Any:
+def tile_multiplier(dtype: str, vectors: int, by_columns: bool) -> Any:
     """A function that adds a tile of a product to memory, or writes it there.
 
-    ``multiply(a, b, c, step, count, add)``: c has `TILE` rows, ``step`` bytes apart. The rows of b
-    are contiguous. Those of a are `PITCH` bytes apart; with ``down``, these are its columns.
+    ``multiply(a, b, c, step, count, add)``: c has `TILE_ROWS` rows, ``step`` bytes apart. The
+    rows of b are contiguous. Those of a are `PITCH_BYTES` apart; with ``by_columns``, its columns
+    are.
     """
     kind = IR[dtype]
     size = 4 if dtype == "float32" else 8
     lanes = BYTES // size
     vector = ir.VectorType(kind, lanes)
-    row, column = (size, PITCH) if down else (PITCH, size)
+    row, column = (size, PITCH_BYTES) if by_columns else (PITCH_BYTES, size)
 
     @intrinsic
     def multiply(
@@ -83,49 +84,49 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
                 value.align = size
                 return value
 
-            def spread(value: ir.Value) -> Any:
+            def broadcast(value: ir.Value) -> Any:
                 one = builder.insert_element(
                     ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0)
                 )
                 mask = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
                 return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
 
-            places = [
+            row_addresses = [
                 builder.add(builder.add(c, builder.mul(step, INT64(m))), INT64(BYTES * v))
-                for m in range(TILE)
+                for m in range(TILE_ROWS)
                 for v in range(vectors)
             ]
             entry = builder.block
-            before = builder.append_basic_block("before")
+            load_initial = builder.append_basic_block("load_initial")
             loop = builder.append_basic_block("loop")
-            after = builder.append_basic_block("after")
+            store_totals = builder.append_basic_block("store_totals")
             zero = ir.Constant(vector, None)
-            builder.cbranch(builder.icmp_signed("!=", add, INT64(0)), before, loop)
-            builder.position_at_end(before)
-            old = [load(place, vector) for place in places]
+            builder.cbranch(builder.icmp_signed("!=", add, INT64(0)), load_initial, loop)
+            builder.position_at_end(load_initial)
+            initial = [load(place, vector) for place in row_addresses]
             builder.branch(loop)
             builder.position_at_end(loop)
-            k, at, there = (builder.phi(INT64) for _ in range(3))
-            sums = [builder.phi(vector) for _ in places]
-            rows = [load(builder.add(there, INT64(BYTES * v)), vector) for v in range(vectors)]
+            k, a_address, b_address = (builder.phi(INT64) for _ in range(3))
+            sums = [builder.phi(vector) for _ in row_addresses]
+            rows = [load(builder.add(b_address, INT64(BYTES * v)), vector) for v in range(vectors)]
             totals = []
-            for m in range(TILE):
-                value = spread(load(builder.add(at, INT64(m * row)), kind))
+            for m in range(TILE_ROWS):
+                value = broadcast(load(builder.add(a_address, INT64(m * row)), kind))
                 for v in range(vectors):
                     totals.append(builder.call(fused, [value, rows[v], sums[len(totals)]]))
-            left = builder.sub(k, INT64(1))
-            next_a = builder.add(at, INT64(column))
-            next_b = builder.add(there, INT64(BYTES * vectors))
+            remaining = builder.sub(k, INT64(1))
+            next_a = builder.add(a_address, INT64(column))
+            next_b = builder.add(b_address, INT64(BYTES * vectors))
             for block, values in (
-                (entry, (count, a, b, *[zero] * len(places))),
-                (before, (count, a, b, *old)),
-                (loop, (left, next_a, next_b, *totals)),
+                (entry, (count, a, b, *[zero] * len(row_addresses))),
+                (load_initial, (count, a, b, *initial)),
+                (loop, (remaining, next_a, next_b, *totals)),
             ):
-                for phi, value in zip((k, at, there, *sums), values, strict=True):
+                for phi, value in zip((k, a_address, b_address, *sums), values, strict=True):
                     phi.add_incoming(value, block)
-            builder.cbranch(builder.icmp_signed(">", left, INT64(0)), loop, after)
-            builder.position_at_end(after)
-            for place, value in zip(places, totals, strict=True):
+            builder.cbranch(builder.icmp_signed(">", remaining, INT64(0)), loop, store_totals)
+            builder.position_at_end(store_totals)
+            for place, value in zip(row_addresses, totals, strict=True):
                 stored = builder.store(value, builder.inttoptr(place, vector.as_pointer()))
                 stored.align = size
             return context.get_dummy_value()
@@ -135,7 +136,7 @@ def tile(dtype: str, vectors: int, down: bool) -> Any:
     return multiply
 
 
-def moves(length: int) -> Any:
+def vector_copier(length: int) -> Any:
     """A function that copies ``length`` bytes as one vector."""
     vector = ir.VectorType(ir.IntType(32), length // 4)
 
@@ -153,28 +154,28 @@ def moves(length: int) -> Any:
     return move
 
 
-move16, move64 = moves(16), moves(64)
-taps_memory = stack(8 * TAP * TAPS)
+move16, move64 = vector_copier(16), vector_copier(64)
+taps_memory = stack(8 * TAP_WORDS * TAPS)
 lattice_memory = stack(8 * 16)
-panel_memory = stack(PIXELS * PITCH)
-filter_memory = stack(BLOCK // 4 * 2 * BYTES)
+panel_memory = stack(PIXELS * PITCH_BYTES)
+filter_memory = stack(BLOCK_BYTES // 4 * 2 * BYTES)
 sums_memory = stack(ROWS * COLUMNS * 8)
 offsets_memory = stack(8 * PIXELS)
-pixels_memory = stack(TILE * 2 * BYTES)
+tile_memory = stack(TILE_ROWS * 2 * BYTES)
 
 
 @inline
 def copy_bytes(target: int, source: int, size: int) -> None:
     """Copy ``size`` bytes, a multiple of 4."""
-    done = 0
-    while done + 64 <= size:
-        move64(target + done, source + done)
-        done += 64
-    while done + 16 <= size:
-        move16(target + done, source + done)
-        done += 16
+    n_copied = 0
+    while n_copied + 64 <= size:
+        move64(target + n_copied, source + n_copied)
+        n_copied += 64
+    while n_copied + 16 <= size:
+        move16(target + n_copied, source + n_copied)
+        n_copied += 16
     a, b = words(target), words(source)
-    for k in range(done // 4, size // 4):
+    for k in range(n_copied // 4, size // 4):
         a[k] = b[k]
 
 
@@ -193,8 +194,8 @@ def clear_bytes(target: int, size: int) -> None:
 
 
 @jit
-def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
-    """Make the lattice of the output's pixels."""
+def fill_forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
+    """Fill in the lattice of the output's pixels."""
     p, lattice = number(p_), number(lattice_)
     for j in range(3):
         lattice[j] = p[7 + j]
@@ -208,7 +209,7 @@ def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
     for a in range(p[10]):
         for b in range(p[11]):
             for c in range(p[12]):
-                tap = number(taps_ + 8 * TAP * t)
+                tap = number(taps_ + 8 * TAP_WORDS * t)
                 tap[0] = a * p[16] - p[19]
                 tap[1] = b * p[17] - p[20]
                 tap[2] = c * p[18] - p[21]
@@ -219,15 +220,15 @@ def forward_lattice(p_: int, lattice_: int, taps_: int) -> None:
 
 
 @jit
-def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
-    """Make a lattice of input pixels with the same taps: those a stride apart."""
+def fill_input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
+    """Fill in the lattice of input pixels that are a stride apart: they have the same taps."""
     p, lattice = number(p_), number(lattice_)
-    rest = phase
+    quotient = phase
     for j in range(2, -1, -1):
-        r = rest % p[13 + j]
-        rest //= p[13 + j]
-        lattice[13 + j] = r
-        lattice[j] = max(0, (p[4 + j] - r + p[13 + j] - 1) // p[13 + j])
+        remainder = quotient % p[13 + j]
+        quotient //= p[13 + j]
+        lattice[13 + j] = remainder
+        lattice[j] = max(0, (p[4 + j] - remainder + p[13 + j] - 1) // p[13 + j])
         lattice[3 + j] = 1
         lattice[6 + j] = p[7 + j]
     lattice[9] = p[1] * p[3]
@@ -241,7 +242,7 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
             for c in range(p[12]):
                 z = lattice[15] + p[21] - c * p[18]
                 if x % p[13] == 0 and y % p[14] == 0 and z % p[15] == 0:
-                    tap = number(taps_ + 8 * TAP * count)
+                    tap = number(taps_ + 8 * TAP_WORDS * count)
                     tap[0] = x // p[13]
                     tap[1] = y // p[14]
                     tap[2] = z // p[15]
@@ -252,18 +253,18 @@ def input_lattice(p_: int, lattice_: int, taps_: int, phase: int) -> None:
 
 
 @inline
-def place_of(i: int, s: Array) -> Any:
+def pixel_coordinates(i: int, s: Array) -> Any:
     """The image of pixel ``i`` of a lattice, and its coordinates there."""
     c = i % s[2]
-    rest = i // s[2]
-    b = rest % s[1]
-    rest //= s[1]
-    return rest // s[0], rest % s[0], b, c
+    quotient = i // s[2]
+    b = quotient % s[1]
+    quotient //= s[1]
+    return quotient // s[0], quotient % s[0], b, c
 
 
 @inline
-def next_place(n: int, a: int, b: int, c: int, s: Array) -> Any:
-    """As `place_of` for the next pixel, without its slow divisions."""
+def next_pixel(n: int, a: int, b: int, c: int, s: Array) -> Any:
+    """As `pixel_coordinates` for the next pixel, without its slow divisions."""
     c += 1
     if c == s[2]:
         c = 0
@@ -281,58 +282,58 @@ def next_place(n: int, a: int, b: int, c: int, s: Array) -> Any:
 def gather_pixels(
     panel: int, x: int, lattice_: int, taps_: int, begin: int, end: int, k0: int, k1: int, item: int
 ) -> None:
-    """The inputs of pixels ``begin`` to ``end`` for rows ``k0`` to ``k1`` of the filter."""
+    """Gather the inputs of pixels ``begin`` to ``end`` for rows ``k0`` to ``k1`` of the filter."""
     s = number(lattice_)
     channels, group_channels = s[9], s[11]
-    first = k0 // group_channels
-    n, i, j, m = place_of(begin, s)
+    first_tap = k0 // group_channels
+    n, i, j, m = pixel_coordinates(begin, s)
     for pixel in range(end - begin):
         a, b, c = i * s[3], j * s[4], m * s[5]
-        to = panel + pixel * PITCH
+        target = panel + pixel * PITCH_BYTES
         k = k0
-        t = first
-        skip = k0 - first * group_channels
+        t = first_tap
+        n_skipped = k0 - first_tap * group_channels
         while k < k1:
-            tap = number(taps_ + 8 * TAP * t)
+            tap = number(taps_ + 8 * TAP_WORDS * t)
             u, v, w = a + tap[0], b + tap[1], c + tap[2]
             run = 1
             if w >= 0 and tap[4] > 1 and channels == group_channels and w + tap[4] <= s[8]:
                 run = tap[4]
-            many = min(run * group_channels - skip, k1 - k)
+            n_elements = min(run * group_channels - n_skipped, k1 - k)
             if 0 <= u < s[6] and 0 <= v < s[7] and 0 <= w < s[8]:
-                at = (((n * s[6] + u) * s[7] + v) * s[8] + w) * channels + s[12] + skip
-                copy_bytes(to, x + at * item, many * item)
+                source = (((n * s[6] + u) * s[7] + v) * s[8] + w) * channels + s[12] + n_skipped
+                copy_bytes(target, x + source * item, n_elements * item)
             else:
-                clear_bytes(to, many * item)
-            to += many * item
-            k += many
+                clear_bytes(target, n_elements * item)
+            target += n_elements * item
+            k += n_elements
             t += run
-            skip = 0
-        n, i, j, m = next_place(n, i, j, m, s)
+            n_skipped = 0
+        n, i, j, m = next_pixel(n, i, j, m, s)
 
 
 @jit
-def filter_rows(
+def copy_filter_rows(
     panel: int,
     w: int,
     taps_: int,
     group_channels: int,
     features: int,
-    first: int,
-    many: int,
+    first_column: int,
+    n_columns: int,
     k0: int,
     k1: int,
     width: int,
     item: int,
 ) -> None:
-    """Rows of the filter, ``many`` columns from ``first`` on, with zeros up to ``width`` bytes."""
+    """Copy ``n_columns`` columns of the filter's rows, and zeros up to ``width`` bytes a row."""
     t = k0 // group_channels
     c = k0 - t * group_channels
     for k in range(k1 - k0):
-        row = number(taps_ + 8 * TAP * t)[3] * group_channels + c
-        to = panel + k * width
-        copy_bytes(to, w + (row * features + first) * item, many * item)
-        clear_bytes(to + many * item, width - many * item)
+        row = number(taps_ + 8 * TAP_WORDS * t)[3] * group_channels + c
+        target = panel + k * width
+        copy_bytes(target, w + (row * features + first_column) * item, n_columns * item)
+        clear_bytes(target + n_columns * item, width - n_columns * item)
         c += 1
         if c == group_channels:
             c = 0
@@ -340,16 +341,16 @@ def filter_rows(
 
 
 @jit
-def offsets_of(
-    offsets_: int, p_: int, lattice_: int, begin: int, end: int, row: int, strided: int
+def fill_offsets(
+    offsets_: int, p_: int, lattice_: int, begin: int, end: int, row: int, is_strided: int
 ) -> None:
-    """The byte offset of each pixel of a lattice in the result, with ``row`` bytes per pixel."""
+    """Compute the byte offset of each pixel in the result, which has ``row`` bytes per pixel."""
     p, s, offsets = number(p_), number(lattice_), number(offsets_)
-    n, a, b, c = place_of(begin, s)
+    n, a, b, c = pixel_coordinates(begin, s)
     for i in range(begin, end):
-        if strided:
+        if is_strided:
             u, v, w = s[13] + a * p[13], s[14] + b * p[14], s[15] + c * p[15]
             offsets[i - begin] = (((n * p[4] + u) * p[5] + v) * p[6] + w) * row
-            n, a, b, c = next_place(n, a, b, c, s)
+            n, a, b, c = next_pixel(n, a, b, c, s)
         else:
             offsets[i - begin] = i * row

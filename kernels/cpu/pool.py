@@ -12,70 +12,72 @@ from typing import TYPE_CHECKING, Any
 from numba import types
 
 from ..jit import POINTERS, inline, jit, stack
-from .panels import PIXELS, next_place, place_of
+from .panels import PIXELS, next_pixel, pixel_coordinates
 
 if TYPE_CHECKING:
     from ..annotations import Array
 
 number = POINTERS["int64"]
 LANES = 512  # channels that are compared together
-best_memory, place_memory = stack(8 * LANES), stack(8 * LANES)
+largest_memory, pixels_memory = stack(8 * LANES), stack(8 * LANES)
 
 
 @inline
-def _window(p: Array, a: int, b: int, c: int) -> Any:
+def _window_start(p: Array, a: int, b: int, c: int) -> Any:
     """A window's first element."""
     return a * p[13] - p[19], b * p[14] - p[20], c * p[15] - p[21]
 
 
 @inline
-def _first(at: int, step: int) -> int:
+def _first_inside(start: int, step: int) -> int:
     """The first element of a window on an axis that is not padding."""
-    return 0 if at >= 0 else (step - 1 - at) // step
+    return 0 if start >= 0 else (step - 1 - start) // step
 
 
 @inline
-def _end(at: int, step: int, count: int, size: int) -> int:
+def _end_inside(start: int, step: int, count: int, size: int) -> int:
     """The end of the elements of a window on an axis that are not padding."""
-    return min(count, (size - at + step - 1) // step)
+    return min(count, (size - start + step - 1) // step)
 
 
 def _argmax_finder(dtype: str) -> Any:
-    """A function that finds the largest elements of a window in ``many`` channels."""
+    """A function that finds the largest elements of a window in ``n_channels`` channels."""
     at = POINTERS[dtype]
 
     @jit
     def find_largest(
-        best_: int,
-        place_: int,
+        largest_: int,
+        pixels_: int,
         x_: int,
         p_: int,
         n: int,
         a: int,
         b: int,
         c: int,
-        first: int,
-        many: int,
+        first_channel: int,
+        n_channels: int,
     ) -> None:
-        best, place, p, x = at(best_), number(place_), number(p_), at(x_)
-        started = False
-        for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
-            for j in range(_first(b, p[17]), _end(b, p[17], p[11], p[5])):
-                for k in range(_first(c, p[18]), _end(c, p[18], p[12], p[6])):
+        largest, pixels, p, x = at(largest_), number(pixels_), number(p_), at(x_)
+        has_value = False
+        for i in range(_first_inside(a, p[16]), _end_inside(a, p[16], p[10], p[4])):
+            for j in range(_first_inside(b, p[17]), _end_inside(b, p[17], p[11], p[5])):
+                for k in range(_first_inside(c, p[18]), _end_inside(c, p[18], p[12], p[6])):
                     pixel = ((a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c + k * p[18]
-                    here = (n * p[4] * p[5] * p[6] + pixel) * p[2] + first
-                    if started:
-                        for q in range(many):
-                            value = x[here + q]
-                            old = best[q]
-                            better = value > old or (old != old and value == value)
-                            best[q] = value if better else old
-                            place[q] = pixel if better else place[q]
+                    source = (n * p[4] * p[5] * p[6] + pixel) * p[2] + first_channel
+                    if has_value:
+                        for q in range(n_channels):
+                            value = x[source + q]
+                            previous = largest[q]
+                            is_larger = value > previous or (
+                                previous != previous and value == value
+                            )
+                            largest[q] = value if is_larger else previous
+                            pixels[q] = pixel if is_larger else pixels[q]
                     else:
-                        started = True
-                        for q in range(many):
-                            best[q] = x[here + q]
-                            place[q] = pixel
+                        has_value = True
+                        for q in range(n_channels):
+                            largest[q] = x[source + q]
+                            pixels[q] = pixel
 
     return find_largest
 
@@ -88,31 +90,33 @@ def largest(dtype: str) -> Any:
         p, x, out = number(parameters), at(x_), at(out_)
         channels = p[2]
         sizes = number(parameters + 8 * 7)
-        last = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
-        n, u, v, w = place_of(begin * PIXELS, sizes)
-        for t in range(begin * PIXELS, last):
-            a, b, c = _window(p, u, v, w)
-            started = False
-            to = t * channels
-            for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
-                for j in range(_first(b, p[17]), _end(b, p[17], p[11], p[5])):
+        end_pixel = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
+        n, u, v, w = pixel_coordinates(begin * PIXELS, sizes)
+        for t in range(begin * PIXELS, end_pixel):
+            a, b, c = _window_start(p, u, v, w)
+            has_value = False
+            target = t * channels
+            for i in range(_first_inside(a, p[16]), _end_inside(a, p[16], p[10], p[4])):
+                for j in range(_first_inside(b, p[17]), _end_inside(b, p[17], p[11], p[5])):
                     row = ((n * p[4] + a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c
-                    for k in range(_first(c, p[18]), _end(c, p[18], p[12], p[6])):
-                        here = (row + k * p[18]) * channels
-                        if started:
+                    for k in range(_first_inside(c, p[18]), _end_inside(c, p[18], p[12], p[6])):
+                        source = (row + k * p[18]) * channels
+                        if has_value:
                             for q in range(channels):
-                                value = x[here + q]
-                                old = out[to + q]
-                                better = value > old or (old != old and value == value)
-                                out[to + q] = value if better else old
+                                value = x[source + q]
+                                previous = out[target + q]
+                                is_larger = value > previous or (
+                                    previous != previous and value == value
+                                )
+                                out[target + q] = value if is_larger else previous
                         else:
-                            started = True
+                            has_value = True
                             for q in range(channels):
-                                out[to + q] = x[here + q]
-            if not started:
+                                out[target + q] = x[source + q]
+            if not has_value:
                 for q in range(channels):
-                    out[to + q] = 0
-            n, u, v, w = next_place(n, u, v, w, sizes)
+                    out[target + q] = 0
+            n, u, v, w = next_pixel(n, u, v, w, sizes)
 
     return kernel
 
@@ -123,28 +127,30 @@ def largest_spread(dtype: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, g, out = number(parameters), at(y_), at(out_)
-        best, place_ = best_memory(), place_memory()
-        place = number(place_)
+        largest, pixels_ = largest_memory(), pixels_memory()
+        pixels = number(pixels_)
         sizes = number(parameters + 8 * 7)
-        channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
+        channels, image_size, n_windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
         for n in range(begin, end):
-            start = n * image * channels
-            for q in range(start, start + image * channels):
+            start = n * image_size * channels
+            for q in range(start, start + image_size * channels):
                 out[q] = kind(0)
             u, v, w = 0, 0, 0
-            for t in range(n * windows, (n + 1) * windows):
-                a, b, c = _window(p, u, v, w)
-                for first in range(0, channels, LANES):
-                    many = min(LANES, channels - first)
-                    for q in range(many):
-                        place[q] = -1
-                    find_largest(best, place_, x_, parameters, n, a, b, c, first, many)
-                    for q in range(many):
-                        if place[q] >= 0:
-                            out[start + place[q] * channels + first + q] += g[
-                                t * channels + first + q
+            for t in range(n * n_windows, (n + 1) * n_windows):
+                a, b, c = _window_start(p, u, v, w)
+                for first_channel in range(0, channels, LANES):
+                    n_channels = min(LANES, channels - first_channel)
+                    for q in range(n_channels):
+                        pixels[q] = -1
+                    find_largest(
+                        largest, pixels_, x_, parameters, n, a, b, c, first_channel, n_channels
+                    )
+                    for q in range(n_channels):
+                        if pixels[q] >= 0:
+                            out[start + pixels[q] * channels + first_channel + q] += g[
+                                t * channels + first_channel + q
                             ]
-                _, u, v, w = next_place(n, u, v, w, sizes)
+                _, u, v, w = next_pixel(n, u, v, w, sizes)
 
     return kernel
 
@@ -155,25 +161,27 @@ def largest_taken(dtype: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, h, out = number(parameters), at(y_), at(out_)
-        best, place_ = best_memory(), place_memory()
-        place = number(place_)
-        channels, image = p[2], p[4] * p[5] * p[6]
+        largest, pixels_ = largest_memory(), pixels_memory()
+        pixels = number(pixels_)
+        channels, image_size = p[2], p[4] * p[5] * p[6]
         sizes = number(parameters + 8 * 7)
-        last = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
-        n, u, v, w = place_of(begin * PIXELS, sizes)
-        for t in range(begin * PIXELS, last):
-            a, b, c = _window(p, u, v, w)
-            for first in range(0, channels, LANES):
-                many = min(LANES, channels - first)
-                for q in range(many):
-                    place[q] = -1
-                find_largest(best, place_, x_, parameters, n, a, b, c, first, many)
-                for q in range(many):
+        end_pixel = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
+        n, u, v, w = pixel_coordinates(begin * PIXELS, sizes)
+        for t in range(begin * PIXELS, end_pixel):
+            a, b, c = _window_start(p, u, v, w)
+            for first_channel in range(0, channels, LANES):
+                n_channels = min(LANES, channels - first_channel)
+                for q in range(n_channels):
+                    pixels[q] = -1
+                find_largest(
+                    largest, pixels_, x_, parameters, n, a, b, c, first_channel, n_channels
+                )
+                for q in range(n_channels):
                     value = kind(0)
-                    if place[q] >= 0:
-                        value = h[(n * image + place[q]) * channels + first + q]
-                    out[t * channels + first + q] = value
-            n, u, v, w = next_place(n, u, v, w, sizes)
+                    if pixels[q] >= 0:
+                        value = h[(n * image_size + pixels[q]) * channels + first_channel + q]
+                    out[t * channels + first_channel + q] = value
+            n, u, v, w = next_pixel(n, u, v, w, sizes)
 
     return kernel
 
@@ -186,26 +194,26 @@ def mean(dtype: str) -> Any:
         p, x, out = number(parameters), at(x_), at(out_)
         channels = p[2]
         sizes = number(parameters + 8 * 7)
-        last = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
-        n, u, v, w = place_of(begin * PIXELS, sizes)
-        for t in range(begin * PIXELS, last):
-            a, b, c = _window(p, u, v, w)
+        end_pixel = min(end * PIXELS, p[0] * p[7] * p[8] * p[9])
+        n, u, v, w = pixel_coordinates(begin * PIXELS, sizes)
+        for t in range(begin * PIXELS, end_pixel):
+            a, b, c = _window_start(p, u, v, w)
             count = 0
-            to = t * channels
-            for q in range(to, to + channels):
+            target = t * channels
+            for q in range(target, target + channels):
                 out[q] = kind(0)
-            for i in range(_first(a, p[16]), _end(a, p[16], p[10], p[4])):
-                for j in range(_first(b, p[17]), _end(b, p[17], p[11], p[5])):
+            for i in range(_first_inside(a, p[16]), _end_inside(a, p[16], p[10], p[4])):
+                for j in range(_first_inside(b, p[17]), _end_inside(b, p[17], p[11], p[5])):
                     row = ((n * p[4] + a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c
-                    for k in range(_first(c, p[18]), _end(c, p[18], p[12], p[6])):
-                        here = (row + k * p[18]) * channels
+                    for k in range(_first_inside(c, p[18]), _end_inside(c, p[18], p[12], p[6])):
+                        source = (row + k * p[18]) * channels
                         count += 1
                         for q in range(channels):
-                            out[to + q] += x[here + q]
+                            out[target + q] += x[source + q]
             if count > 0:
-                for q in range(to, to + channels):
+                for q in range(target, target + channels):
                     out[q] = out[q] / kind(count)
-            n, u, v, w = next_place(n, u, v, w, sizes)
+            n, u, v, w = next_pixel(n, u, v, w, sizes)
 
     return kernel
 
@@ -217,26 +225,26 @@ def mean_spread(dtype: str) -> Any:
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, g, out = number(parameters), at(x_), at(out_)
         sizes = number(parameters + 8 * 7)
-        channels, image, windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
+        channels, image_size, n_windows = p[2], p[4] * p[5] * p[6], p[7] * p[8] * p[9]
         for n in range(begin, end):
-            start = n * image * channels
-            for q in range(start, start + image * channels):
+            start = n * image_size * channels
+            for q in range(start, start + image_size * channels):
                 out[q] = kind(0)
             u, v, w = 0, 0, 0
-            for t in range(n * windows, (n + 1) * windows):
-                a, b, c = _window(p, u, v, w)
-                down, down_end = _first(a, p[16]), _end(a, p[16], p[10], p[4])
-                over, over_end = _first(b, p[17]), _end(b, p[17], p[11], p[5])
-                along, along_end = _first(c, p[18]), _end(c, p[18], p[12], p[6])
-                count = (down_end - down) * (over_end - over) * (along_end - along)
-                for i in range(down, down_end):
-                    for j in range(over, over_end):
+            for t in range(n * n_windows, (n + 1) * n_windows):
+                a, b, c = _window_start(p, u, v, w)
+                i_begin, i_end = _first_inside(a, p[16]), _end_inside(a, p[16], p[10], p[4])
+                j_begin, j_end = _first_inside(b, p[17]), _end_inside(b, p[17], p[11], p[5])
+                k_begin, k_end = _first_inside(c, p[18]), _end_inside(c, p[18], p[12], p[6])
+                count = (i_end - i_begin) * (j_end - j_begin) * (k_end - k_begin)
+                for i in range(i_begin, i_end):
+                    for j in range(j_begin, j_end):
                         row = ((n * p[4] + a + i * p[16]) * p[5] + b + j * p[17]) * p[6] + c
-                        for k in range(along, along_end):
-                            here = (row + k * p[18]) * channels
+                        for k in range(k_begin, k_end):
+                            target = (row + k * p[18]) * channels
                             for q in range(channels):
-                                out[here + q] += g[t * channels + q] / kind(count)
-                _, u, v, w = next_place(n, u, v, w, sizes)
+                                out[target + q] += g[t * channels + q] / kind(count)
+                _, u, v, w = next_pixel(n, u, v, w, sizes)
 
     return kernel
 

@@ -19,12 +19,12 @@ from .arrays import (
     COLUMNS,
     INNER,
     LETTERS,
+    NOT_TRANSPOSED,
     STEPS,
-    STRAIGHT,
     Y_ROW,
     call_gemm,
-    own_scalars,
-    take_scalars,
+    copy_scalars,
+    scalars_memory,
 )
 from .panels import BYTES, IR
 
@@ -32,32 +32,33 @@ if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 number = POINTERS["int64"]
-MOST = 1 << 16  # bytes of a matrix to transpose, as in core/ops/matrix_products.py
+MAX_BYTES = 1 << 16  # bytes of a matrix to transpose, as in core/ops/matrix_products.py
 
 
-def turning(dtype: str) -> Any:
+def block_transposer(dtype: str) -> Any:
     """A function that transposes a square block with as many rows as a vector has elements.
 
-    ``turn(target, target_step, source, source_step)``; the steps are bytes from row to row.
+    ``transpose_block(target, target_step, source, source_step)``; a step is the bytes from one row
+    to the next.
     """
     lanes = BYTES // (4 if dtype == "float32" else 8)
     vector = ir.VectorType(IR[dtype], lanes)
-    places = ir.VectorType(ir.IntType(32), lanes)
-    halves = [
-        ir.Constant(places, [k // 2 + lanes * (k % 2) for k in range(begin, begin + lanes)])
+    mask_type = ir.VectorType(ir.IntType(32), lanes)
+    masks = [
+        ir.Constant(mask_type, [k // 2 + lanes * (k % 2) for k in range(begin, begin + lanes)])
         for begin in (0, lanes)
     ]
 
     @intrinsic
-    def turn(
+    def transpose_block(
         typingctx: TypingContext, target: Type, target_step: Type, source: Type, source_step: Type
     ) -> Any:
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             to, to_step, source, step = args
 
             def at(start: ir.Value, step: ir.Value, k: int) -> Any:
-                place = builder.add(start, builder.mul(step, INT64(k)))
-                return builder.inttoptr(place, vector.as_pointer())
+                address = builder.add(start, builder.mul(step, INT64(k)))
+                return builder.inttoptr(address, vector.as_pointer())
 
             rows = []
             for k in range(lanes):
@@ -68,7 +69,7 @@ def turning(dtype: str) -> Any:
             # row's, then its column's) by one; after all rounds, row and column are swapped.
             for _ in range(lanes.bit_length() - 1):
                 pairs = zip(rows[: lanes // 2], rows[lanes // 2 :], strict=True)
-                rows = [builder.shuffle_vector(*pair, half) for pair in pairs for half in halves]
+                rows = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
             for k, row in enumerate(rows):
                 stored = builder.store(row, at(to, to_step, k))
                 stored.align = BYTES // lanes
@@ -76,29 +77,35 @@ def turning(dtype: str) -> Any:
 
         return types.void(*[types.intp] * 4), codegen
 
-    return turn
+    return transpose_block
 
 
 def transpose_into(dtype: str) -> Any:
-    """A function that transposes a matrix: ``matrix(target, source, n, k)``.
+    """A function that transposes a matrix: ``transpose(target, source, n, k)``.
 
     The source has ``n`` rows of ``k`` elements.
     """
-    at, turn, size = POINTERS[dtype], turning(dtype), 4 if dtype == "float32" else 8
+    at, transpose_block, size = (
+        POINTERS[dtype],
+        block_transposer(dtype),
+        4 if dtype == "float32" else 8,
+    )
     lanes = BYTES // size
 
     @jit
-    def matrix(target: int, source: int, n: int, k: int) -> None:
-        full_rows, across = n - n % lanes, k - k % lanes
+    def transpose(target: int, source: int, n: int, k: int) -> None:
+        full_rows, full_columns = n - n % lanes, k - k % lanes
         for i in range(0, full_rows, lanes):
-            for j in range(0, across, lanes):
-                turn(target + (j * n + i) * size, n * size, source + (i * k + j) * size, k * size)
+            for j in range(0, full_columns, lanes):
+                transpose_block(
+                    target + (j * n + i) * size, n * size, source + (i * k + j) * size, k * size
+                )
         x, out = at(source), at(target)
         for i in range(n):
-            for j in range(across if i < full_rows else 0, k):
+            for j in range(full_columns if i < full_rows else 0, k):
                 out[j * n + i] = x[i * k + j]
 
-    return matrix
+    return transpose
 
 
 def transpose_matrix(dtype: str) -> Any:
@@ -106,16 +113,16 @@ def transpose_matrix(dtype: str) -> Any:
 
     Parameters: those of `arrays.gemm`.
     """
-    turn, memory = transpose_into(dtype), stack(MOST)
+    transpose, memory = transpose_into(dtype), stack(MAX_BYTES)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, at, y = number(parameters), own_scalars(), memory()
-        take_scalars(at, parameters)
-        number(at)[LETTERS], number(at)[Y_ROW] = STRAIGHT, p[COLUMNS]
+        p, scalars, y = number(parameters), scalars_memory(), memory()
+        copy_scalars(scalars, parameters)
+        number(scalars)[LETTERS], number(scalars)[Y_ROW] = NOT_TRANSPOSED, p[COLUMNS]
         for k in range(p[BATCHES]):
             if k == 0 or p[STEPS + 1] != 0:
-                turn(y, y_ + k * p[STEPS + 1], p[COLUMNS], p[INNER])
-            call_gemm(at, y, x_ + k * p[STEPS], out_ + k * p[STEPS + 2])
+                transpose(y, y_ + k * p[STEPS + 1], p[COLUMNS], p[INNER])
+            call_gemm(scalars, y, x_ + k * p[STEPS], out_ + k * p[STEPS + 2])
 
     return kernel
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 word, number = POINTERS["uint64"], POINTERS["int64"]
 uint64 = types.uint64
-room = stack(RANDOM_UNIT * RANDOM_BLOCK)
+words_memory = stack(RANDOM_UNIT * RANDOM_BLOCK)
 
 
 @intrinsic
@@ -72,14 +72,14 @@ def uniform(dtype: str) -> Any:
     at, kind = POINTERS[dtype], getattr(types, dtype)
     integers, unsigned = POINTERS[f"uint{kind.bitwidth}"], getattr(types, f"uint{kind.bitwidth}")
     digits = FORMATS[kind].mantissa + 1
-    less, scale = unsigned(kind.bitwidth - digits), kind(2.0**-digits)
+    shift, scale = unsigned(kind.bitwidth - digits), kind(2.0**-digits)
 
-    def numbers(here: int, n: int) -> None:
-        bits, out = integers(here), at(here)
+    def convert(address: int, n: int) -> None:
+        bits, out = integers(address), at(address)
         for i in range(n):
-            out[i] = kind(unsigned(bits[i] >> less)) * scale
+            out[i] = kind(unsigned(bits[i] >> shift)) * scale
 
-    return numbers
+    return convert
 
 
 def normal(dtype: str) -> Any:
@@ -95,43 +95,43 @@ def normal(dtype: str) -> Any:
     signed = getattr(types, f"int{bits}")
     step, half = kind(2.0**-bits), kind(2.0 ** (-bits - 1))
     angle = kind(math.pi * 2.0 ** (-bits - 1))
-    swap, back, upper = unsigned(1), unsigned(2), unsigned(2**bits - 4)
+    swap_bit, negate_bit, angle_mask = unsigned(1), unsigned(2), unsigned(2**bits - 4)
     log, sin, cos = (FUNCTIONS[name] for name in ("log", "sin", "cos"))
 
-    def numbers(here: int, n: int) -> None:
-        words, out = integers(here), at(here)
+    def convert(address: int, n: int) -> None:
+        words, out = integers(address), at(address)
         for i in range(n // 2):
             first, second = words[2 * i], words[2 * i + 1]
             # In (0, 1]: the logarithm is finite.
             radius = math.sqrt(kind(-2) * log(kind(first) * step + half))
-            radius = -radius if second & back else radius
-            x = kind(signed(second & upper)) * angle
+            radius = -radius if second & negate_bit else radius
+            x = kind(signed(second & angle_mask)) * angle
             sine, cosine = sin(x), cos(x)
-            out[2 * i] = radius * (sine if second & swap else cosine)
-            out[2 * i + 1] = radius * (cosine if second & swap else sine)
+            out[2 * i] = radius * (sine if second & swap_bit else cosine)
+            out[2 * i + 1] = radius * (cosine if second & swap_bit else sine)
 
-    return numbers
+    return convert
 
 
-def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
+def _random_kernel(make: Callable[[str], Any], dtype: str) -> Any:
     """The kernel that draws numbers with the function of ``make``."""
     size = getattr(types, dtype).bitwidth // 8
-    length, numbers = RANDOM_BLOCK // size, jit(make(dtype))
+    block_size, convert = RANDOM_BLOCK // size, jit(make(dtype))
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         key, other = word(parameters)[0], word(parameters)[1]
-        total, here = number(parameters)[2], room()
+        total, words = number(parameters)[2], words_memory()
         for unit in range(begin, end):
-            first = unit * RANDOM_UNIT * length
-            n = min(RANDOM_UNIT * length, total - first)
-            count = (n + length - 1) // length
-            fill(here, key, other, unit * RANDOM_UNIT, count)
-            numbers(here, count * length)
-            copy(out_ + first * size, here, size, n)
+            first_number = unit * RANDOM_UNIT * block_size
+            n = min(RANDOM_UNIT * block_size, total - first_number)
+            count = (n + block_size - 1) // block_size
+            fill(words, key, other, unit * RANDOM_UNIT, count)
+            convert(words, count * block_size)
+            copy(out_ + first_number * size, words, size, n)
 
     return kernel
 
 
 KERNELS: dict[str, Callable[[str], Any]] = {
-    make.__name__: partial(_drawing, make) for make in (uniform, normal)
+    make.__name__: partial(_random_kernel, make) for make in (uniform, normal)
 }

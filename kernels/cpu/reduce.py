@@ -59,7 +59,7 @@ def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
     return low if name == "max" else high
 
 
-def _folding(name: str) -> Any:
+def _fold_intrinsic(name: str) -> Any:
     """An intrinsic that combines ``n`` elements from a pointer on, `VECTOR` in parallel."""
     combine = COMBINE[name]
 
@@ -74,25 +74,25 @@ def _folding(name: str) -> Any:
             vector = ir.VectorType(number, VECTOR)
             x, n = args
 
-            def together(u: ir.Value, v: ir.Value) -> Any:
+            def combine_pair(u: ir.Value, v: ir.Value) -> Any:
                 return combine(builder, real, signed, u, v)
 
             total = cgutils.alloca_once_value(
                 builder, ir.Constant(vector, [ir.Constant(number, start)] * VECTOR)
             )
             step = ir.Constant(n.type, VECTOR)
-            rest = builder.srem(n, step)
-            vector_part = builder.sub(n, rest)
+            remainder = builder.srem(n, step)
+            vector_part = builder.sub(n, remainder)
             with cgutils.for_range_slice(
                 builder, ir.Constant(n.type, 0), vector_part, step, n.type, inc=True
             ) as (i, _):
-                at = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
-                loaded = builder.load(at, align=kind.bitwidth // 8)
-                builder.store(together(builder.load(total), loaded), total)
-            with cgutils.for_range(builder, rest) as loop:
-                place = builder.gep(builder.bitcast(total, number.as_pointer()), [loop.index])
+                block = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
+                loaded = builder.load(block, align=kind.bitwidth // 8)
+                builder.store(combine_pair(builder.load(total), loaded), total)
+            with cgutils.for_range(builder, remainder) as loop:
+                slot = builder.gep(builder.bitcast(total, number.as_pointer()), [loop.index])
                 other = builder.load(builder.gep(x, [builder.add(vector_part, loop.index)]))
-                builder.store(together(builder.load(place), other), place)
+                builder.store(combine_pair(builder.load(slot), other), slot)
             value = builder.load(total)
             width = VECTOR
             while width > 1:
@@ -106,7 +106,7 @@ def _folding(name: str) -> Any:
                     )
                     for k in (0, width)
                 )
-                value = together(low, high)
+                value = combine_pair(low, high)
             return builder.extract_element(value, ir.IntType(32)(0))
 
         return kind(elements, types.intp), codegen
@@ -114,7 +114,7 @@ def _folding(name: str) -> Any:
     return fold
 
 
-def _meeting(name: str) -> Any:
+def _pair_intrinsic(name: str) -> Any:
     """An intrinsic that combines two numbers."""
     combine = COMBINE[name]
 
@@ -130,8 +130,8 @@ def _meeting(name: str) -> Any:
     return meet
 
 
-FOLD = {name: _folding(name) for name in COMBINE}
-MEET = {name: _meeting(name) for name in COMBINE}
+FOLD = {name: _fold_intrinsic(name) for name in COMBINE}
+MEET = {name: _pair_intrinsic(name) for name in COMBINE}
 
 
 def runs(name: str, dtype: str) -> Any:
@@ -141,12 +141,12 @@ def runs(name: str, dtype: str) -> Any:
     """
     at, fold, kind = POINTERS[dtype], FOLD[name], getattr(types, dtype)
     real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
-    nothing, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    neutral, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
 
     def kernel(out_: int, x_: int, y_: int, z_: int, n: int) -> None:
         out = at(out_)
         if n == 0:
-            out[0] = kind(nothing)
+            out[0] = kind(neutral)
         for k in range((n + RUN - 1) // RUN):
             out[k] = fold(at(x_ + k * RUN * size), min(RUN, n - k * RUN))
 
@@ -167,11 +167,11 @@ def row_reducer(name: str, dtype: str) -> Any:
         depth = 0
         for k in range((n + RUN - 1) // RUN):
             value = fold(at(x_ + k * RUN * size), min(RUN, n - k * RUN))
-            done = k
-            while done & 1:  # the stack holds a result for each 1 bit of k
+            low_bits = k
+            while low_bits & 1:  # the stack holds a result for each 1 bit of k
                 depth -= 1
                 value = meet(levels[depth], value)
-                done >>= 1
+                low_bits >>= 1
             levels[depth] = value
             depth += 1
         while depth > 1:
@@ -201,22 +201,22 @@ def axis(name: str, dtype: str) -> Any:
         depth = 0
         for k in range((n + 7) // 8):
             top = at(levels_ + depth * PANEL * size)
-            first = at(x_ + k * 8 * inner * size)
+            first_line = at(x_ + k * 8 * inner * size)
             for j in range(width):
-                top[j] = meet(kind(start), first[j])
+                top[j] = meet(kind(start), first_line[j])
             for i in range(1, min(8, n - k * 8)):
                 line = at(x_ + (k * 8 + i) * inner * size)
                 for j in range(width):
                     top[j] = meet(top[j], line[j])
             depth += 1
-            done = k
-            while done & 1:
+            low_bits = k
+            while low_bits & 1:
                 depth -= 1
                 low = at(levels_ + (depth - 1) * PANEL * size)
                 high = at(levels_ + depth * PANEL * size)
                 for j in range(width):
                     low[j] = meet(low[j], high[j])
-                done >>= 1
+                low_bits >>= 1
         while depth > 1:
             depth -= 1
             low = at(levels_ + (depth - 1) * PANEL * size)

@@ -15,20 +15,20 @@ from ..jit import POINTERS, jit, stack
 
 number = POINTERS["int64"]
 
-_places = stack(8 * MAX_RANK)
+_index_memory = stack(8 * MAX_RANK)
 
 
-def _slice_kernel(item: str, into: bool) -> Any:
+def _slice_kernel(item: str, is_target: bool) -> Any:
     at = POINTERS[item]
     size = int(item[4:]) // 8
 
-    def run(out_: int, x_: int, count: int, step: int) -> None:
-        """Copy one run of a slice: to packed ``out``, or from packed ``x`` if ``into``."""
+    def copy_run(out_: int, x_: int, count: int, step: int) -> None:
+        """Copy one run of a slice: to packed ``out``, or from packed ``x`` if ``is_target``."""
         if step == size:
             out, x = at(out_), at(x_)
             for k in range(count):
                 out[k] = x[k]
-        elif into:
+        elif is_target:
             x = at(x_)
             for k in range(count):
                 at(out_ + k * step)[0] = x[k]
@@ -37,35 +37,35 @@ def _slice_kernel(item: str, into: bool) -> Any:
             for k in range(count):
                 out[k] = at(x_ + k * step)[0]
 
-    copied = jit(run)
+    copy_one_run = jit(copy_run)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, places = number(parameters), number(_places())
+        p, indices = number(parameters), number(_index_memory())
         axes, offset = p[3], (number(y_)[0] if p[2] < 0 else p[2]) * size
         inner, step = p[4 + 2 * (axes - 1)], p[5 + 2 * (axes - 1)]
         runs = 1
         for k in range(axes - 1):
-            places[k] = 0
+            indices[k] = 0
             runs *= p[4 + 2 * k]
-        if into:
+        if is_target:
             out = at(out_)
             for k in range(p[1] // size):
                 out[k] = 0
-        packed = 0
+        packed_offset = 0
         for _ in range(runs):
-            if into:
-                copied(out_ + offset, x_ + packed, inner, step)
+            if is_target:
+                copy_one_run(out_ + offset, x_ + packed_offset, inner, step)
             else:
-                copied(out_ + packed, x_ + offset, inner, step)
-            packed += inner * size
+                copy_one_run(out_ + packed_offset, x_ + offset, inner, step)
+            packed_offset += inner * size
             k = axes - 2
             while k >= 0:
-                places[k] += 1
+                indices[k] += 1
                 offset += p[5 + 2 * k]
-                if places[k] < p[4 + 2 * k]:
+                if indices[k] < p[4 + 2 * k]:
                     break
                 offset -= p[4 + 2 * k] * p[5 + 2 * k]
-                places[k] = 0
+                indices[k] = 0
                 k -= 1
 
     return kernel
@@ -92,14 +92,14 @@ def join(item: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, operands = number(parameters), number(x_)
-        to = out_
+        target = out_
         for run in range(p[1]):
             for j in range(p[0]):
                 count = p[2 + j]
-                out, x = at(to), at(operands[j] + run * count * size)
+                out, x = at(target), at(operands[j] + run * count * size)
                 for k in range(count):
                     out[k] = x[k]
-                to += count * size
+                target += count * size
 
     return kernel
 

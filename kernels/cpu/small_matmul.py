@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 number = POINTERS["int64"]
 
-_turned = stack(8 * SMALL_MATMUL_SIZE * SMALL_MATMUL_SIZE)
+_transposed_memory = stack(8 * SMALL_MATMUL_SIZE * SMALL_MATMUL_SIZE)
 
 
-def row_of(dtype: str) -> Any:
+def row_multiplier(dtype: str) -> Any:
     """A function that computes a row of a product.
 
     ``row(out, x, x_step, y, y_step, inner, columns)``: the steps are bytes from one of the
@@ -34,8 +34,8 @@ def row_of(dtype: str) -> Any:
     """
     kind, size = IR[dtype], ITEM[dtype]
     vector = ir.VectorType(kind, SMALL_MATMUL_SIZE)
-    bits = ir.VectorType(ir.IntType(32), SMALL_MATMUL_SIZE)
-    some = ir.VectorType(ir.IntType(1), SMALL_MATMUL_SIZE)
+    index_type = ir.VectorType(ir.IntType(32), SMALL_MATMUL_SIZE)
+    mask_type = ir.VectorType(ir.IntType(1), SMALL_MATMUL_SIZE)
     word = ir.IntType(32)
 
     def function(builder: Builder, name: str, result: ir.Type, *parameters: ir.Type) -> Any:
@@ -45,10 +45,10 @@ def row_of(dtype: str) -> Any:
             builder.module, ir.FunctionType(result, parameters), full_name
         )
 
-    def spread(builder: Builder, value: ir.Value, wide: ir.VectorType) -> Any:
-        one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, word(0))
-        zeros = ir.Constant(bits, [0] * SMALL_MATMUL_SIZE)
-        return builder.shuffle_vector(one, ir.Constant(wide, ir.Undefined), zeros)
+    def broadcast(builder: Builder, value: ir.Value, vector_type: ir.VectorType) -> Any:
+        one = builder.insert_element(ir.Constant(vector_type, ir.Undefined), value, word(0))
+        zeros = ir.Constant(index_type, [0] * SMALL_MATMUL_SIZE)
+        return builder.shuffle_vector(one, ir.Constant(vector_type, ir.Undefined), zeros)
 
     @intrinsic
     def row(
@@ -66,37 +66,43 @@ def row_of(dtype: str) -> Any:
             pointer, name = vector.as_pointer(), f"v{SMALL_MATMUL_SIZE}f{8 * size}"
             fused = function(builder, f"fmuladd.{name}", vector, *[vector] * 3)
             read = function(
-                builder, f"masked.load.{name}.p0{name}", vector, pointer, word, some, vector
+                builder, f"masked.load.{name}.p0{name}", vector, pointer, word, mask_type, vector
             )
             write = function(
-                builder, f"masked.store.{name}.p0{name}", ir.VoidType(), vector, pointer, word, some
+                builder,
+                f"masked.store.{name}.p0{name}",
+                ir.VoidType(),
+                vector,
+                pointer,
+                word,
+                mask_type,
             )
-            steps = ir.Constant(bits, list(range(SMALL_MATMUL_SIZE)))
-            there = builder.icmp_signed(
-                "<", steps, spread(builder, builder.trunc(columns, word), bits)
+            steps = ir.Constant(index_type, list(range(SMALL_MATMUL_SIZE)))
+            mask = builder.icmp_signed(
+                "<", steps, broadcast(builder, builder.trunc(columns, word), index_type)
             )
             entry = builder.block
             loop, after = (builder.append_basic_block(name) for name in ("loop", "after"))
             builder.branch(loop)
             builder.position_at_end(loop)
-            left, a, b, total = (builder.phi(kind) for kind in (INT64, INT64, INT64, vector))
+            remaining, a, b, total = (builder.phi(kind) for kind in (INT64, INT64, INT64, vector))
             value = builder.load(builder.inttoptr(a, kind.as_pointer()))
             values = builder.call(
                 read,
-                [builder.inttoptr(b, pointer), word(size), there, ir.Constant(vector, None)],
+                [builder.inttoptr(b, pointer), word(size), mask, ir.Constant(vector, None)],
             )
-            product = builder.call(fused, [spread(builder, value, vector), values, total])
-            fewer = builder.sub(left, INT64(1))
-            further = builder.add(a, x_step), builder.add(b, y_step)
+            product = builder.call(fused, [broadcast(builder, value, vector), values, total])
+            next_remaining = builder.sub(remaining, INT64(1))
+            next_addresses = builder.add(a, x_step), builder.add(b, y_step)
             for block, incoming in (
                 (entry, (inner, x, y, ir.Constant(vector, None))),
-                (loop, (fewer, *further, product)),
+                (loop, (next_remaining, *next_addresses, product)),
             ):
-                for phi, incomer in zip((left, a, b, total), incoming, strict=True):
+                for phi, incomer in zip((remaining, a, b, total), incoming, strict=True):
                     phi.add_incoming(incomer, block)
-            builder.cbranch(builder.icmp_signed(">", fewer, INT64(0)), loop, after)
+            builder.cbranch(builder.icmp_signed(">", next_remaining, INT64(0)), loop, after)
             builder.position_at_end(after)
-            builder.call(write, [product, builder.inttoptr(out, pointer), word(size), there])
+            builder.call(write, [product, builder.inttoptr(out, pointer), word(size), mask])
             return context.get_dummy_value()
 
         return types.void(*[types.intp] * 7), codegen
@@ -106,29 +112,37 @@ def row_of(dtype: str) -> Any:
 
 def product(dtype: str) -> Any:
     """``out = x @ y`` for each of a batch; a unit is a matrix. Parameters: of `arrays.gemm`."""
-    at, size, row = POINTERS[dtype], ITEM[dtype], row_of(dtype)
+    at, size, multiply_row = POINTERS[dtype], ITEM[dtype], row_multiplier(dtype)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, turned = number(parameters), _turned()
+        p, transposed = number(parameters), _transposed_memory()
         rows, columns, inner = p[ROWS], p[COLUMNS], p[INNER]
         # Byte steps along a row of x, and from row to row.
-        along, down = size, p[X_ROW] * size
+        column_step, row_step = size, p[X_ROW] * size
         if p[LETTERS + 1] == TRANSPOSED:
-            along, down = down, along
-        turns = p[LETTERS] == TRANSPOSED and inner > 1
+            column_step, row_step = row_step, column_step
+        is_transposed = p[LETTERS] == TRANSPOSED and inner > 1
         # Rows of the transposed copy of y are contiguous. If ``inner`` is 1, y is a contiguous row.
         y_row = (columns if p[LETTERS] == TRANSPOSED else p[Y_ROW]) * size
         for batch in range(begin, end):
             x, y = x_ + batch * p[STEPS], y_ + batch * p[STEPS + 1]
             out = out_ + batch * p[STEPS + 2]
-            if turns:
-                to, source = at(turned), at(y)
+            if is_transposed:
+                target, source = at(transposed), at(y)
                 for j in range(columns):
                     for k in range(inner):
-                        to[k * columns + j] = source[j * p[Y_ROW] + k]
-                y = turned
+                        target[k * columns + j] = source[j * p[Y_ROW] + k]
+                y = transposed
             for i in range(rows):
-                row(out + i * columns * size, x + i * down, along, y, y_row, inner, columns)
+                multiply_row(
+                    out + i * columns * size,
+                    x + i * row_step,
+                    column_step,
+                    y,
+                    y_row,
+                    inner,
+                    columns,
+                )
 
     return kernel
 

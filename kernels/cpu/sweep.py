@@ -36,24 +36,24 @@ from ..passes.rows import SEEN, VALUE
 from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
 from .groups import (
     MAX_RANK,
-    address,
     copy,
     load_broadcast,
     run_array_kernels,
     run_lane_group,
     splat,
+    value_address,
 )
 from .thread_team import has_helpers, lead
 
 numbers = POINTERS["int64"]
 
 # Work (elements times instructions) that is shared with polling threads: some 0.01 ms.
-SHARED_FROM = 1 << 16
-OF_ARRAYS = 4  # elements of a lane group that take as long as a unit of work of whole-array kernels
+MIN_SHARED_WORK = 1 << 16
+ELEMENTS_PER_UNIT = 4  # of a lane group: they take as long as a unit of whole-array kernels
 
 
 @inline
-def _combine(cells: int, plan: PlanTables, g: int, partials: int) -> None:
+def _combine_partials(cells: int, plan: PlanTables, g: int, partials: int) -> None:
     """Combine the partial results of a lane group's reductions, run by run, until one is left."""
     groups, program = plan.groups, plan.program
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
@@ -64,17 +64,17 @@ def _combine(cells: int, plan: PlanTables, g: int, partials: int) -> None:
         if program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
             results = partials + program[STEP * k + 1] - PARTIALS
-            left = runs
-            while left > 1:
-                call_kernel(kernel, results, results, 0, 0, left)
-                left = (left + RUN - 1) // RUN
+            n_results = runs
+            while n_results > 1:
+                call_kernel(kernel, results, results, 0, 0, n_results)
+                n_results = (n_results + RUN - 1) // RUN
             # For 0 runs, the kernel writes the value of an empty reduction.
-            call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, left)
+            call_kernel(kernel, cells + 8 * plan.order[row], results, 0, 0, n_results)
         row += 1
 
 
 @inline
-def _at(ref: int, log: LogColumns, cells: int, memory: ThreadMemory) -> int:
+def _operand_address(ref: int, log: LogColumns, cells: int, memory: ThreadMemory) -> int:
     """The address of an operand or output of a small row; see PARTIALS."""
     if ref < 0:
         return log.cell[~ref]
@@ -82,7 +82,7 @@ def _at(ref: int, log: LogColumns, cells: int, memory: ThreadMemory) -> int:
 
 
 @jit
-def small_rows(
+def run_small_rows(
     log: LogColumns,
     cells: int,
     specs: Specs,
@@ -99,15 +99,15 @@ def small_rows(
         if kernel >= COUNT:
             call_kernel(
                 kernel % COUNT,
-                _at(program[at + 1], log, cells, memory),
-                _at(program[at + 2], log, cells, memory),
-                _at(program[at + 3], log, cells, memory),
-                _at(program[at + 4], log, cells, memory),
+                _operand_address(program[at + 1], log, cells, memory),
+                _operand_address(program[at + 2], log, cells, memory),
+                _operand_address(program[at + 3], log, cells, memory),
+                _operand_address(program[at + 4], log, cells, memory),
                 kernel // COUNT,
             )
         elif kernel == FUSED:
-            done = call_loop(program[at + 1], cells, program[at + 4], 1) == 0
-            k += program[at + 2] + (program[at + 3] if done else 0)
+            is_done = call_loop(program[at + 1], cells, program[at + 4], 1) == 0
+            k += program[at + 2] + (program[at + 3] if is_done else 0)
         elif kernel == SPLAT:
             source = program[at + 2]
             splat(
@@ -132,18 +132,18 @@ def small_rows(
             )
         elif kernel == COPY_BYTES:
             copy(
-                _at(program[at + 1], log, cells, memory),
-                _at(program[at + 2], log, cells, memory),
+                _operand_address(program[at + 1], log, cells, memory),
+                _operand_address(program[at + 2], log, cells, memory),
                 1,
                 program[at + 3],
             )
         elif kernel == CALL_FIXED:
             call_array(
                 program[at + 1],
-                _at(program[at + 4], log, cells, memory),
-                _at(program[at + 6], log, cells, memory),
-                _at(program[at + 7], log, cells, memory),
-                _at(program[at + 8], log, cells, memory),
+                _operand_address(program[at + 4], log, cells, memory),
+                _operand_address(program[at + 6], log, cells, memory),
+                _operand_address(program[at + 7], log, cells, memory),
+                _operand_address(program[at + 8], log, cells, memory),
                 program[at + 2],
                 0,
                 program[at + 3],
@@ -153,10 +153,10 @@ def small_rows(
             operands = numbers(memory.scratch)
             for j in range(program[at + 3]):
                 k += j % 4 == 0
-                operands[j] = _at(program[STEP * k + 1 + j % 4], log, cells, memory)
+                operands[j] = _operand_address(program[STEP * k + 1 + j % 4], log, cells, memory)
             call_array(
                 program[at + 1],
-                _at(program[at + 4], log, cells, memory),
+                _operand_address(program[at + 4], log, cells, memory),
                 memory.scratch,
                 0,
                 0,
@@ -176,7 +176,9 @@ def _lane_work(plan: PlanTables, g: int) -> int:
 
 
 @inline
-def _point(log: LogColumns, specs: Specs, plan: PlanTables, g: int, memory: ThreadMemory) -> None:
+def _set_temporary_cells(
+    log: LogColumns, specs: Specs, plan: PlanTables, g: int, memory: ThreadMemory
+) -> None:
     """Set the cells of a group's temporaries to their addresses in the arena."""
     for k in range(plan.groups[GROUP * g + G_ROWS], plan.groups[GROUP * g + G_ROWS_END]):
         row = plan.order[k]
@@ -206,23 +208,25 @@ def sweep(
     meanwhile.
     """
     order, groups, program = plan.order, plan.groups, plan.program
-    shared = min(large, SHARED_FROM)
-    followed = -1  # a group that was computed together with the previous one
+    min_shared_work = min(large, MIN_SHARED_WORK)
+    finished_group = -1  # a group that was computed together with the previous one
     for g in range(begin_group, n_groups):
         kind = groups[GROUP * g + G_KIND]
         begin = groups[GROUP * g + G_ROWS]
         end = groups[GROUP * g + G_ROWS_END]
         code = groups[GROUP * g + G_CODE]
-        if g != followed and (g > begin_group or computed == 0):
+        if g != finished_group and (g > begin_group or computed == 0):
             if kind != SHARED:
-                _point(log, specs, plan, g, memory)
+                _set_temporary_cells(log, specs, plan, g, memory)
             if kind == SMALL:
-                small_rows(log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], memory)
+                run_small_rows(
+                    log, cells, specs, program, code, groups[GROUP * g + G_CODE_END], memory
+                )
             elif kind == LANES:
                 work = _lane_work(plan, g)
                 if work >= watched:
                     return g
-                if work >= shared and has_helpers(team):
+                if work >= min_shared_work and has_helpers(team):
                     lead(log, cells, specs, plan, g, 0, memory, team)
                 elif work >= large:
                     return g
@@ -240,11 +244,11 @@ def sweep(
                     operands = numbers(memory.scratch)
                     for j in range(inputs):
                         x = program[STEP * (code + j) + 1]
-                        operands[j] = address(log, cells, specs.size[log.spec[x]], x)
+                        operands[j] = value_address(log, cells, specs.size[log.spec[x]], x)
                     operands[inputs] = 0
                     call_array(
                         program[STEP * code],
-                        address(log, cells, specs.size[log.spec[row]], row),
+                        value_address(log, cells, specs.size[log.spec[row]], row),
                         memory.scratch,
                         0,
                         0,
@@ -257,27 +261,31 @@ def sweep(
                     log.state[row] = VALUE if plan.storage[begin] == KEPT else SEEN
                     continue
                 work = groups[GROUP * g + G_SIZE]
-                together = groups[GROUP * g + G_WIDTH] > 1
-                if together and work >= watched:
+                is_divisible = groups[GROUP * g + G_WIDTH] > 1
+                if is_divisible and work >= watched:
                     return g
-                helped = 0
-                if together and OF_ARRAYS * work >= shared and has_helpers(team):
-                    helped = 1
-                elif together and OF_ARRAYS * work >= large:
+                has_help = 0
+                if (
+                    is_divisible
+                    and ELEMENTS_PER_UNIT * work >= min_shared_work
+                    and has_helpers(team)
+                ):
+                    has_help = 1
+                elif is_divisible and ELEMENTS_PER_UNIT * work >= large:
                     return g
                 with_next_group = 0
                 if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
                     if _lane_work(plan, g + 1) < watched:
                         with_next_group = 1
-                        followed = g + 1
-                        _point(log, specs, plan, followed, memory)
-                if helped:
+                        finished_group = g + 1
+                        _set_temporary_cells(log, specs, plan, finished_group, memory)
+                if has_help:
                     lead(log, cells, specs, plan, g, with_next_group, memory, team)
                 else:
                     numbers(memory.counter)[0] = 0
                     run_array_kernels(log, cells, specs, plan, g, with_next_group, memory, 1 << 40)
         if kind == LANES:
-            _combine(cells, plan, g, memory.partials)
+            _combine_partials(cells, plan, g, memory.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # the owner of the buffer sets the state when it has a value
         for k in range(begin, end):

@@ -22,32 +22,32 @@ from .products import transpose_into
 
 number = POINTERS["int64"]
 
-_block = stack(BYTES * SMALL_SYSTEM_ROWS * (SMALL_SYSTEM_ROWS + 1))
-_column = stack(BYTES * SMALL_SYSTEM_ROWS)
-_best = stack(BYTES)
-_order = stack(8 * 16 * SMALL_SYSTEM_ROWS)
+_block_memory = stack(BYTES * SMALL_SYSTEM_ROWS * (SMALL_SYSTEM_ROWS + 1))
+_column_memory = stack(BYTES * SMALL_SYSTEM_ROWS)
+_best_memory = stack(BYTES)
+_order_memory = stack(8 * 16 * SMALL_SYSTEM_ROWS)
 
 
 def _copy_functions(dtype: str) -> tuple[Any, Any]:
     """Functions that copy contiguous matrices into lanes, and back."""
-    at, turn, width = POINTERS[dtype], transpose_into(dtype), BYTES // ITEM[dtype]
+    at, transpose, width = POINTERS[dtype], transpose_into(dtype), BYTES // ITEM[dtype]
 
-    def to_lanes(block_: int, source_: int, present: int, size: int) -> None:
-        if present == width:
-            turn(block_, source_, width, size)
+    def to_lanes(block_: int, source_: int, n_matrices: int, size: int) -> None:
+        if n_matrices == width:
+            transpose(block_, source_, width, size)
         else:
             block, source = at(block_), at(source_)
             for lane in range(width):
-                begin = min(lane, present - 1) * size
+                begin = min(lane, n_matrices - 1) * size
                 for k in range(size):
                     block[k * width + lane] = source[begin + k]
 
-    def from_lanes(target_: int, block_: int, present: int, size: int) -> None:
-        if present == width:
-            turn(target_, block_, size, width)
+    def from_lanes(target_: int, block_: int, n_matrices: int, size: int) -> None:
+        if n_matrices == width:
+            transpose(target_, block_, size, width)
         else:
             target, block = at(target_), at(block_)
-            for lane in range(present):
+            for lane in range(n_matrices):
                 for k in range(size):
                     target[lane * size + k] = block[k * width + lane]
 
@@ -58,43 +58,44 @@ def factor(dtype: str) -> Any:
     """The kernel of LU factors. Parameters: n, the number of matrices."""
     size, width = ITEM[dtype], BYTES // ITEM[dtype]
     to_lanes, from_lanes = _copy_functions(dtype)
-    does = lanes(dtype)
-    subtract, divide, begin, larger = does.subtract, does.divide_unless_0, does.begin, does.larger
-    any_at, swap_at, swap = does.any_at, does.swap_at, does.swap
+    ops = lanes(dtype)
+    subtract, divide = ops.subtract, ops.divide_unless_0
+    set_best, update_best = ops.set_best, ops.update_best
+    any_at, swap_at, swap = ops.any_at, ops.swap_at, ops.swap
 
     def eliminate(block: int, n: int) -> None:
         """Factor a block of n rows of vectors; the pivots of the steps follow in n vectors."""
-        row, best = n * BYTES, _best()
+        row, best = n * BYTES, _best_memory()
         for k in range(n):
-            top, place = block + k * row, block + n * row + k * BYTES
+            top, pivot_rows = block + k * row, block + n * row + k * BYTES
             pivot = top + k * BYTES
-            begin(best, place, pivot, k)
+            set_best(best, pivot_rows, pivot, k)
             for i in range(k + 1, n):
-                larger(best, place, block + i * row + k * BYTES, i)
+                update_best(best, pivot_rows, block + i * row + k * BYTES, i)
             for i in range(k + 1, n):
-                if any_at(place, i):
+                if any_at(pivot_rows, i):
                     for j in range(n):
-                        swap_at(top + j * BYTES, block + i * row + j * BYTES, place, i)
+                        swap_at(top + j * BYTES, block + i * row + j * BYTES, pivot_rows, i)
             for i in range(k + 1, n):
-                here = block + i * row
-                divide(here + k * BYTES, pivot)
+                row_start = block + i * row
+                divide(row_start + k * BYTES, pivot)
                 for j in range(k + 1, n):
-                    subtract(here + j * BYTES, here + k * BYTES, top + j * BYTES)
+                    subtract(row_start + j * BYTES, row_start + k * BYTES, top + j * BYTES)
         for i in range(n):
             for j in range(i):
                 swap(block + i * row + j * BYTES, block + j * row + i * BYTES)
 
-    eliminated = jit(eliminate)
+    eliminate_block = jit(eliminate)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, start: int, end: int) -> None:
-        p, block = number(parameters), _block()
+        p, block = number(parameters), _block_memory()
         n, count = p[0], p[1]
         for unit in range(start, end):
-            first = unit * width
-            present = min(width, count - first)
-            to_lanes(block, x_ + first * n * n * size, present, n * n)
-            eliminated(block, n)
-            from_lanes(out_ + first * n * (n + 1) * size, block, present, n * (n + 1))
+            first_matrix = unit * width
+            n_matrices = min(width, count - first_matrix)
+            to_lanes(block, x_ + first_matrix * n * n * size, n_matrices, n * n)
+            eliminate_block(block, n)
+            from_lanes(out_ + first_matrix * n * (n + 1) * size, block, n_matrices, n * (n + 1))
 
     return kernel
 
@@ -104,19 +105,20 @@ def lu_solve(dtype: str) -> Any:
     at, kind = POINTERS[dtype], getattr(types, dtype)
     size, width = ITEM[dtype], BYTES // ITEM[dtype]
     to_lanes, _ = _copy_functions(dtype)
-    does = lanes(dtype)
-    subtract, divide = does.subtract, does.divide
+    ops = lanes(dtype)
+    subtract, divide = ops.subtract, ops.divide
 
-    def find(order_: int, places_: int, n: int) -> None:
+    def permute(order_: int, pivots_: int, n: int) -> None:
         """Compute the permutations: for each row of the factors, its row of the matrix."""
-        order, places = number(order_), at(places_)
+        order, pivots = number(order_), at(pivots_)
         for k in range(n):
             for lane in range(width):
                 order[k * width + lane] = k
         for k in range(n):
             for lane in range(width):
-                one, other = k * width + lane, int(places[k * width + lane]) * width + lane
-                order[one], order[other] = order[other], order[one]
+                own_index = k * width + lane
+                pivot_index = int(pivots[own_index]) * width + lane
+                order[own_index], order[pivot_index] = order[pivot_index], order[own_index]
 
     def forward(block: int, x: int, n: int) -> None:
         """Solve with the factors as stored."""
@@ -140,36 +142,40 @@ def lu_solve(dtype: str) -> Any:
             for j in range(i + 1, n):
                 subtract(x + i * BYTES, block + i * row + j * BYTES, x + j * BYTES)
 
-    find_pivot, solved, transposed = jit(find), jit(forward), jit(backward)
+    find_permutation, solve, solve_transposed = jit(permute), jit(forward), jit(backward)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, block, column_, order_ = number(parameters), _block(), _column(), _order()
+        p, block = number(parameters), _block_memory()
+        column_, order_ = _column_memory(), _order_memory()
         n, count, k, adjoint, identity = p[0], p[1], p[2], p[3], p[4]
         order, column = number(order_), at(column_)
         for unit in range(begin, end):
-            first = unit * width
-            present = min(width, count - first)
-            to_lanes(block, y_ + first * n * (n + 1) * size, present, n * (n + 1))
-            find_pivot(order_, block + n * n * BYTES, n)
-            right, out = at(z_ + first * n * k * size), at(out_ + first * n * k * size)
+            first_matrix = unit * width
+            n_matrices = min(width, count - first_matrix)
+            to_lanes(block, y_ + first_matrix * n * (n + 1) * size, n_matrices, n * (n + 1))
+            find_permutation(order_, block + n * n * BYTES, n)
+            right_side = at(z_ + first_matrix * n * k * size)
+            out = at(out_ + first_matrix * n * k * size)
             for c in range(k):
                 for i in range(n):
                     for lane in range(width):
-                        place = i * width + lane
-                        from_ = i if adjoint else order[place]
+                        lane_index = i * width + lane
+                        source_row = i if adjoint else order[lane_index]
                         if identity:
-                            column[place] = kind(from_ == c)
+                            column[lane_index] = kind(source_row == c)
                         else:
-                            column[place] = right[(min(lane, present - 1) * n + from_) * k + c]
+                            column[lane_index] = right_side[
+                                (min(lane, n_matrices - 1) * n + source_row) * k + c
+                            ]
                 if adjoint:
-                    transposed(block, column_, n)
+                    solve_transposed(block, column_, n)
                 else:
-                    solved(block, column_, n)
+                    solve(block, column_, n)
                 for i in range(n):
-                    for lane in range(present):
-                        place = i * width + lane
-                        to = order[place] if adjoint else i
-                        out[(lane * n + to) * k + c] = column[place]
+                    for lane in range(n_matrices):
+                        lane_index = i * width + lane
+                        target_row = order[lane_index] if adjoint else i
+                        out[(lane * n + target_row) * k + c] = column[lane_index]
 
     return kernel
 

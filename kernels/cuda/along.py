@@ -24,27 +24,27 @@ def rows(name: str, dtype: str, tiling_text: str) -> Any:
     kind, start, tiling = KINDS[dtype], identity(name, dtype), parse_tiling(tiling_text)
     (threads, pieces, width), size, rows = tiling, tiling.size, tiling.rows
     combine = COMBINE[f"{name}_{dtype}"]
-    fetch, among = make_fetch(dtype, tiling), reduce_row(name, dtype, tiling)
+    fetch, reduce_threads = make_fetch(dtype, tiling), reduce_row(name, dtype, tiling)
 
     def kernel(count: int, n: int, stretches: int, length: int, x: Array, out: Array) -> None:
-        row_values, part = cuda.local.array(size, kind), cuda.local.array(width, kind)
+        row_values, partials = cuda.local.array(size, kind), cuda.local.array(width, kind)
         lane = cuda.threadIdx.x % threads
         unit = cuda.blockIdx.x * rows + cuda.threadIdx.x // threads
         k = unit % stretches * length
         end = min(k + length, n) if unit < count * stretches else 0
         at = unit // stretches * n
         for j in range(width):
-            part[j] = start
+            partials[j] = start
         while k < end:
             fetch(row_values, x, at + k, end - k, lane, start)
             for p in range(pieces):
                 for j in range(width):
-                    part[j] = combine(part[j], row_values[width * p + j])
+                    partials[j] = combine(partials[j], row_values[width * p + j])
             k += threads * size
-        total = part[0]
+        total = partials[0]
         for j in range(1, width):
-            total = combine(total, part[j])
-        total = among(total)
+            total = combine(total, partials[j])
+        total = reduce_threads(total)
         if lane == 0 and unit < count * stretches:
             out[unit] = total
 
@@ -58,27 +58,26 @@ def columns(name: str, dtype: str, width: str) -> Any:
     processes ``width`` columns of a stretch, and loads several rows at a time.
     """
     kind, start, combine = KINDS[dtype], identity(name, dtype), COMBINE[f"{name}_{dtype}"]
-    wide = int(width)
-    deep = 8 if wide == 1 else 4
-    size = deep * wide
+    n_columns = int(width)
+    n_loads = 8 if n_columns == 1 else 4
+    size = n_loads * n_columns
 
-    def take(values: Array, k: int, x: Array, at: int) -> None:
+    def load_values(values: Array, k: int, x: Array, at: int) -> None:
         values[k] = kind(x[at])
 
-    def take_vector(values: Array, k: int, x: Array, at: int) -> None:
+    def load_vector(values: Array, k: int, x: Array, at: int) -> None:
         vector = load(x, at)
         for j in range(WIDTH):
             values[WIDTH * k + j] = kind(vector[j])
 
-    def keep(out: Array, t: int, part: Array) -> None:
-        out[t] = part[0]
+    def store_result(out: Array, t: int, partials: Array) -> None:
+        out[t] = partials[0]
 
-    def keep_vector(out: Array, t: int, part: Array) -> None:
-        store(out, t, (part[0], part[1], part[2], part[3]))
+    def store_vector(out: Array, t: int, partials: Array) -> None:
+        store(out, t, (partials[0], partials[1], partials[2], partials[3]))
 
-    take, keep = (
-        (device(take), device(keep)) if wide == 1 else (device(take_vector), device(keep_vector))
-    )
+    load_values = device(load_values if n_columns == 1 else load_vector)
+    store_result = device(store_result if n_columns == 1 else store_vector)
 
     def kernel(
         outer: int,
@@ -91,30 +90,30 @@ def columns(name: str, dtype: str, width: str) -> Any:
         x: Array,
         out: Array,
     ) -> None:
-        values, part = cuda.local.array(size, kind), cuda.local.array(wide, kind)
+        values, partials = cuda.local.array(size, kind), cuda.local.array(n_columns, kind)
         t = cuda.grid(1)
         if t < outer * stretches * inner:
-            rest = t // inner
-            j = rest % stretches * first
+            stretch_index = t // inner
+            j = stretch_index % stretches * first
             end = min(j + length, n)
-            at = (rest // stretches * n + j) * inner + t % inner
-            for i in range(wide):
-                part[i] = start
-            while j + (deep - 1) * step < end:
-                for k in range(deep):
-                    take(values, k, x, at + k * step * inner)
-                for k in range(deep):
-                    for i in range(wide):
-                        part[i] = combine(part[i], values[wide * k + i])
-                j += deep * step
-                at += deep * step * inner
+            at = (stretch_index // stretches * n + j) * inner + t % inner
+            for i in range(n_columns):
+                partials[i] = start
+            while j + (n_loads - 1) * step < end:
+                for k in range(n_loads):
+                    load_values(values, k, x, at + k * step * inner)
+                for k in range(n_loads):
+                    for i in range(n_columns):
+                        partials[i] = combine(partials[i], values[n_columns * k + i])
+                j += n_loads * step
+                at += n_loads * step * inner
             while j < end:
-                take(values, 0, x, at)
-                for i in range(wide):
-                    part[i] = combine(part[i], values[i])
+                load_values(values, 0, x, at)
+                for i in range(n_columns):
+                    partials[i] = combine(partials[i], values[i])
                 j += step
                 at += step * inner
-            keep(out, t, part)
+            store_result(out, t, partials)
 
     return kernel
 

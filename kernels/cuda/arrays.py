@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ..annotations import Array, Number
 
 
-def _sums(dtype: str) -> tuple[Any, Any, Any]:
+def _sum_functions(dtype: str) -> tuple[Any, Any, Any]:
     """The dtype, a function that sums a value of each thread of a block, and the square root."""
     return KINDS[dtype], reduce_block("sum", dtype), FUNCTIONS[f"sqrt_{dtype}"]
 
 
-def _largest(dtype: str) -> Any:
+def _row_max(dtype: str) -> Any:
     """A function that returns the largest element of a row to all threads of a block."""
     combine, block, start = (
         COMBINE[f"max_{dtype}"],
@@ -30,7 +30,7 @@ def _largest(dtype: str) -> Any:
         identity("max", dtype),
     )
 
-    def largest(x: Array, begin: int, n: int) -> Any:
+    def row_max(x: Array, begin: int, n: int) -> Any:
         best = start
         i = cuda.threadIdx.x
         while i < n:
@@ -38,12 +38,12 @@ def _largest(dtype: str) -> Any:
             i += THREADS
         return block(best)
 
-    return device(largest)
+    return device(row_max)
 
 
-def _exponentials(dtype: str) -> Any:
+def _exponential_sum(dtype: str) -> Any:
     """A function that returns the sum of ``exp(x - top)`` over a row."""
-    kind, total, _ = _sums(dtype)
+    kind, total, _ = _sum_functions(dtype)
     exp = FUNCTIONS[f"exp_{dtype}"]
 
     def exponentials(x: Array, begin: int, n: int, top: Number) -> Any:
@@ -60,16 +60,16 @@ def _exponentials(dtype: str) -> Any:
 def softmax(out: str, x: str) -> Any:
     """``exp(x) / sum(exp(x))`` of each row."""
     kind, exp = KINDS[out], FUNCTIONS[f"exp_{out}"]
-    largest, exponentials = _largest(out), _exponentials(out)
+    row_max, exponentials = _row_max(out), _exponential_sum(out)
 
     def kernel(units: int, n: int, out: Array, x: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
-            top = largest(x, row * n, n)
-            sum_ = exponentials(x, row * n, n, top)
+            max_ = row_max(x, row * n, n)
+            sum_ = exponentials(x, row * n, n, max_)
             i = cuda.threadIdx.x
             while i < n:
-                out[row * n + i] = kind(exp(kind(x[row * n + i] - top)) / sum_)
+                out[row * n + i] = kind(exp(kind(x[row * n + i] - max_)) / sum_)
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -79,16 +79,16 @@ def softmax(out: str, x: str) -> Any:
 def log_softmax(out: str, x: str) -> Any:
     """``x - log(sum(exp(x)))`` of each row."""
     kind, log = KINDS[out], FUNCTIONS[f"log_{out}"]
-    largest, exponentials = _largest(out), _exponentials(out)
+    row_max, exponentials = _row_max(out), _exponential_sum(out)
 
     def kernel(units: int, n: int, out: Array, x: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
-            top = largest(x, row * n, n)
-            log_sum = log(exponentials(x, row * n, n, top))
+            max_ = row_max(x, row * n, n)
+            log_sum = log(exponentials(x, row * n, n, max_))
             i = cuda.threadIdx.x
             while i < n:
-                out[row * n + i] = kind(kind(x[row * n + i] - top) - log_sum)
+                out[row * n + i] = kind(kind(x[row * n + i] - max_) - log_sum)
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -100,27 +100,27 @@ def softmax_grad(out: str, y: str, g: str) -> Any:
 
     If a y exceeds 1/2, its g is subtracted from all g first; see ``kernels.cpu.arrays``.
     """
-    kind, total, _ = _sums(out)
+    kind, total, _ = _sum_functions(out)
 
     def kernel(units: int, n: int, out: Array, y: Array, g: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
-            part = kind(0)
+            partial = kind(0)
             i = cuda.threadIdx.x
             while i < n:
                 if y[row * n + i] > kind(0.5):  # true of at most one
-                    part = g[row * n + i]
+                    partial = g[row * n + i]
                 i += THREADS
-            base = total(part)
-            part = kind(0)
+            base = total(partial)
+            partial = kind(0)
             i = cuda.threadIdx.x
             while i < n:
-                part = kind(part + y[row * n + i] * kind(g[row * n + i] - base))
+                partial = kind(partial + y[row * n + i] * kind(g[row * n + i] - base))
                 i += THREADS
-            mean_ = total(part)
+            weighted_sum = total(partial)
             i = cuda.threadIdx.x
             while i < n:
-                distance = kind(kind(g[row * n + i] - base) - mean_)
+                distance = kind(kind(g[row * n + i] - base) - weighted_sum)
                 out[row * n + i] = kind(y[row * n + i] * distance)
                 i += THREADS
             row += cuda.gridDim.x
@@ -133,31 +133,31 @@ def log_softmax_grad(out: str, y: str, g: str) -> Any:
 
     If an exp(y) exceeds 1/2, its result uses the sums of the others; see ``kernels.cpu.arrays``.
     """
-    kind, total, _ = _sums(out)
+    kind, total, _ = _sum_functions(out)
     exp = FUNCTIONS[f"exp_{out}"]
 
     def kernel(units: int, n: int, out: Array, y: Array, g: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
-            part, rest, near = kind(0), kind(0), kind(0)
+            partial, other_powers, largest_g = kind(0), kind(0), kind(0)
             i = cuda.threadIdx.x
             while i < n:
                 power = exp(y[row * n + i])
                 if power > kind(0.5):  # true of at most one
-                    near = g[row * n + i]
+                    largest_g = g[row * n + i]
                 else:
-                    part = kind(part + g[row * n + i])
-                    rest = kind(rest + power)
+                    partial = kind(partial + g[row * n + i])
+                    other_powers = kind(other_powers + power)
                 i += THREADS
-            others, rest = total(part), total(rest)
-            g_sum = kind(others + total(near))
+            other_sum, other_powers = total(partial), total(other_powers)
+            g_sum = kind(other_sum + total(largest_g))
             i = cuda.threadIdx.x
             while i < n:
-                own, power = g[row * n + i], exp(y[row * n + i])
+                own_g, power = g[row * n + i], exp(y[row * n + i])
                 if power > kind(0.5):
-                    out[row * n + i] = kind(kind(own * rest) - kind(power * others))
+                    out[row * n + i] = kind(kind(own_g * other_powers) - kind(power * other_sum))
                 else:
-                    out[row * n + i] = kind(own - kind(power * g_sum))
+                    out[row * n + i] = kind(own_g - kind(power * g_sum))
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -166,22 +166,22 @@ def log_softmax_grad(out: str, y: str, g: str) -> Any:
 
 def _moments(dtype: str) -> Any:
     """A function that returns the mean of a row, and ``1 / sqrt(variance + epsilon)``."""
-    kind, total, sqrt = _sums(dtype)
+    kind, total, sqrt = _sum_functions(dtype)
 
     def moments(x: Array, begin: int, n: int, epsilon: float) -> Any:
-        part = kind(0)
+        partial = kind(0)
         i = cuda.threadIdx.x
         while i < n:
-            part = kind(part + x[begin + i])
+            partial = kind(partial + x[begin + i])
             i += THREADS
-        mean = kind(total(part) / kind(n))
-        part = kind(0)
+        mean = kind(total(partial) / kind(n))
+        partial = kind(0)
         i = cuda.threadIdx.x
         while i < n:
             distance = kind(x[begin + i] - mean)
-            part = kind(part + distance * distance)
+            partial = kind(partial + distance * distance)
             i += THREADS
-        variance = kind(total(part) / kind(n))
+        variance = kind(total(partial) / kind(n))
         return mean, kind(kind(1) / sqrt(kind(variance + kind(epsilon))))
 
     return device(moments)
@@ -209,25 +209,27 @@ def normalize_grad(out: str, x: str, g: str) -> Any:
 
     Here n is ``normalize(x)``, and r is ``1 / sqrt(variance + epsilon)``.
     """
-    kind, total, _ = _sums(out)
+    kind, total, _ = _sum_functions(out)
     moments = _moments(out)
 
     def kernel(units: int, n: int, epsilon: float, out: Array, x: Array, g: Array) -> None:
         row = cuda.blockIdx.x
         while row < units:
             mean, scale = moments(x, row * n, n, epsilon)
-            part, level = kind(0), kind(0)
+            partial, g_sum = kind(0), kind(0)
             i = cuda.threadIdx.x
             while i < n:
-                part = kind(part + g[row * n + i] * kind(kind(x[row * n + i] - mean) * scale))
-                level = kind(level + g[row * n + i])
+                partial = kind(partial + g[row * n + i] * kind(kind(x[row * n + i] - mean) * scale))
+                g_sum = kind(g_sum + g[row * n + i])
                 i += THREADS
-            along = kind(total(part) / kind(n))
-            middle = kind(total(level) / kind(n))
+            projection = kind(total(partial) / kind(n))
+            g_mean = kind(total(g_sum) / kind(n))
             i = cuda.threadIdx.x
             while i < n:
-                here = kind(kind(x[row * n + i] - mean) * scale)
-                out[row * n + i] = kind(scale * kind(g[row * n + i] - middle - here * along))
+                normalized = kind(kind(x[row * n + i] - mean) * scale)
+                out[row * n + i] = kind(
+                    scale * kind(g[row * n + i] - g_mean - normalized * projection)
+                )
                 i += THREADS
             row += cuda.gridDim.x
 
@@ -250,12 +252,12 @@ def product(out: str, x: str, y: str) -> Any:
         n: int,
         length: int,
         size: int,
-        x_apart: int,
-        x_down: int,
-        x_along: int,
-        y_apart: int,
-        y_down: int,
-        y_along: int,
+        x_batch_step: int,
+        x_row_step: int,
+        x_column_step: int,
+        y_batch_step: int,
+        y_row_step: int,
+        y_column_step: int,
         out: Array,
         x: Array,
         y: Array,
@@ -263,13 +265,13 @@ def product(out: str, x: str, y: str) -> Any:
         t = cuda.grid(1)
         while t < units:
             batch = t // size
-            x_at = batch * x_apart + t % size // n * x_down
-            y_at = batch * y_apart + t % n * y_along
+            x_at = batch * x_batch_step + t % size // n * x_row_step
+            y_at = batch * y_batch_step + t % n * y_column_step
             sum_ = kind(0)
             for _ in range(length):
                 sum_ = kind(sum_ + kind(x[x_at] * y[y_at]))
-                x_at += x_along
-                y_at += y_down
+                x_at += x_column_step
+                y_at += y_row_step
             out[t] = sum_
             t += cuda.gridsize(1)
 

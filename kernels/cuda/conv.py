@@ -55,7 +55,7 @@ def forward(dtype: str) -> Any:
             b = pixel // ow % oh * sh - bh
             a = pixel // (ow * oh) % od * sd - bd
             n = pixel // (ow * oh * od)
-            first = m // features * channels
+            first_channel = m // features * channels
             sum_ = kind(0)
             for i in range(kd):
                 u = a + i * dd
@@ -67,11 +67,11 @@ def forward(dtype: str) -> Any:
                                 w = c + k * dw
                                 if 0 <= w and w < iw:
                                     at = ((n * id + u) * ih + v) * iw + w
-                                    at = at * groups * channels + first
+                                    at = at * groups * channels + first_channel
                                     row = ((i * kh + j) * kw + k) * channels
                                     for q in range(channels):
-                                        part = x[at + q] * y[(row + q) * groups * features + m]
-                                        sum_ = kind(sum_ + kind(part))
+                                        term = x[at + q] * y[(row + q) * groups * features + m]
+                                        sum_ = kind(sum_ + kind(term))
             out[t] = sum_
             t += cuda.gridsize(1)
 
@@ -118,7 +118,7 @@ def by_input(dtype: str) -> Any:
             b = pixel // iw % ih + bh
             a = pixel // (iw * ih) % id + bd
             n = pixel // (iw * ih * id)
-            first = m // channels * features
+            first_feature = m // channels * features
             sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd
@@ -130,11 +130,11 @@ def by_input(dtype: str) -> Any:
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
                                     at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
-                                    at = at * groups * features + first
+                                    at = at * groups * features + first_feature
                                     row = ((i * kh + j) * kw + k) * features
                                     for q in range(features):
-                                        part = x[at + q] * y[(row + q) * groups * channels + m]
-                                        sum_ = kind(sum_ + kind(part))
+                                        term = x[at + q] * y[(row + q) * groups * channels + m]
+                                        sum_ = kind(sum_ + kind(term))
             out[t] = sum_
             t += cuda.gridsize(1)
 
@@ -194,11 +194,11 @@ def by_filter(dtype: str) -> Any:
                                     if 0 <= w and w < iw:
                                         at = ((n * id + u) * ih + v) * iw + w
                                         row = ((n * od + i) * oh + j) * ow + k
-                                        part = kind(
+                                        term = kind(
                                             x[at * groups * channels + channel]
                                             * y[row * groups * features + m]
                                         )
-                                        sum_ = kind(sum_ + part)
+                                        sum_ = kind(sum_ + term)
             out[t] = sum_
             t += cuda.gridsize(1)
 

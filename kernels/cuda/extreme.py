@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..annotations import Array
 
 
-def _beats(name: str, dtype: str) -> Any:
+def _comparison(name: str, dtype: str) -> Any:
     """A function that returns whether x is chosen over y whatever their positions."""
     real, end = dtype.startswith("float"), math.inf
     if name == "max":
@@ -30,29 +30,31 @@ def _beats(name: str, dtype: str) -> Any:
 
 def columns(name: str, dtype: str) -> Any:
     """A thread processes a column of a stretch; ``out`` has shape (outer, stretches, inner)."""
-    beats, integer = _beats(name, dtype), KINDS["int64"]
+    beats, integer = _comparison(name, dtype), KINDS["int64"]
 
     def kernel(
         outer: int,
         n: int,
         inner: int,
-        many: int,
+        n_candidates: int,
         stretches: int,
         x: Array,
-        among: Array,
+        candidates: Array,
         out: Array,
     ) -> None:
-        length = (many + stretches - 1) // stretches
+        length = (n_candidates + stretches - 1) // stretches
         t = cuda.grid(1)
         while t < outer * stretches * inner:
             i = t % inner
-            rest = t // inner
-            o = rest // stretches
-            k = rest % stretches * length
-            end = min(k + length, many)
+            stretch_index = t // inner
+            o = stretch_index // stretches
+            k = stretch_index % stretches * length
+            end = min(k + length, n_candidates)
             index, best = integer(-1), x[o * n * inner + i]
             while k < end:
-                j = integer(among[(o * many + k) * inner + i] if many < n else k)
+                j = integer(
+                    candidates[(o * n_candidates + k) * inner + i] if n_candidates < n else k
+                )
                 if j >= 0:
                     value = x[(o * n + j) * inner + i]
                     if index < 0 or beats(value, best):
@@ -66,9 +68,9 @@ def columns(name: str, dtype: str) -> Any:
 
 def rows(name: str, dtype: str) -> Any:
     """A block processes a stretch of a row, for inner = 1; ``out`` has shape (outer, stretches)."""
-    beats, integer = _beats(name, dtype), KINDS["int64"]
+    beats, integer = _comparison(name, dtype), KINDS["int64"]
 
-    def better(x: Array, row: int, j: int, k: int) -> Any:
+    def choose_index(x: Array, row: int, j: int, k: int) -> Any:
         """Choose between two indices; -1 stands for no candidate."""
         if j < 0 or k < 0:
             return max(j, k)
@@ -78,23 +80,29 @@ def rows(name: str, dtype: str) -> Any:
             return k
         return min(j, k)
 
-    better = device(better)
+    choose_index = device(choose_index)
 
     def kernel(
-        outer: int, n: int, many: int, stretches: int, x: Array, among: Array, out: Array
+        outer: int,
+        n: int,
+        n_candidates: int,
+        stretches: int,
+        x: Array,
+        candidates: Array,
+        out: Array,
     ) -> None:
         shared = cuda.shared.array(THREADS, integer)
         thread = cuda.threadIdx.x
-        length = (many + stretches - 1) // stretches
+        length = (n_candidates + stretches - 1) // stretches
         unit = cuda.blockIdx.x
         while unit < outer * stretches:
             row = unit // stretches
             begin = unit % stretches * length
-            end = min(begin + length, many)
+            end = min(begin + length, n_candidates)
             index, best = integer(-1), x[row * n]
             k = begin + thread
             while k < end:
-                j = integer(among[row * many + k] if many < n else k)
+                j = integer(candidates[row * n_candidates + k] if n_candidates < n else k)
                 if j >= 0:
                     value = x[row * n + j]
                     if index < 0 or beats(value, best):
@@ -105,7 +113,7 @@ def rows(name: str, dtype: str) -> Any:
             half = THREADS // 2
             while half > 0:
                 if thread < half:
-                    shared[thread] = better(x, row * n, shared[thread], shared[thread + half])
+                    shared[thread] = choose_index(x, row * n, shared[thread], shared[thread + half])
                 cuda.syncthreads()
                 half //= 2
             if thread == 0:

@@ -229,10 +229,10 @@ def mean(dtype: str) -> Any:
     return kernel
 
 
-def _counting() -> Any:
+def _inside_counter() -> Any:
     """A function that counts a window's elements along one axis that are inside the input."""
 
-    def count(begin: int, steps: int, step: int, size: int) -> Any:
+    def count_inside(begin: int, steps: int, step: int, size: int) -> Any:
         n = 0
         for i in range(steps):
             at = begin + i * step
@@ -240,12 +240,12 @@ def _counting() -> Any:
                 n += 1
         return n
 
-    return device(count)
+    return device(count_inside)
 
 
 def mean_spread(dtype: str) -> Any:
     """The gradient of `mean`: each element sums its shares of the windows' gradients x."""
-    kind, count = KINDS[dtype], _counting()
+    kind, count_inside = KINDS[dtype], _inside_counter()
 
     def kernel(
         units: int,
@@ -284,18 +284,18 @@ def mean_spread(dtype: str) -> Any:
             for i in range(kd):
                 u = a - i * dd
                 if u >= 0 and u % sd == 0 and u // sd < od:
-                    down = count(u - bd, kd, dd, id)
+                    n_down = count_inside(u - bd, kd, dd, id)
                     for j in range(kh):
                         v = b - j * dh
                         if v >= 0 and v % sh == 0 and v // sh < oh:
-                            over = count(v - bh, kh, dh, ih)
+                            n_across = count_inside(v - bh, kh, dh, ih)
                             for k in range(kw):
                                 w = c - k * dw
                                 if w >= 0 and w % sw == 0 and w // sw < ow:
-                                    many = down * over * count(w - bw, kw, dw, iw)
+                                    n_inside = n_down * n_across * count_inside(w - bw, kw, dw, iw)
                                     at = ((n * od + u // sd) * oh + v // sh) * ow + w // sw
-                                    part = x[at * channels + channel] / kind(many)
-                                    sum_ = kind(sum_ + kind(part))
+                                    share = x[at * channels + channel] / kind(n_inside)
+                                    sum_ = kind(sum_ + kind(share))
             out[t] = sum_
             t += cuda.gridsize(1)
 
@@ -335,12 +335,12 @@ def largest_spread(dtype: str) -> Any:
         t = cuda.grid(1)
         while t < units:
             channel = t % channels
-            rest = t // channels
-            c = rest % iw + bw
-            b = rest // iw % ih + bh
-            a = rest // (iw * ih) % id + bd
-            n = rest // (iw * ih * id)
-            own_index = rest - n * (iw * ih * id)
+            input_pixel = t // channels
+            c = input_pixel % iw + bw
+            b = input_pixel // iw % ih + bh
+            a = input_pixel // (iw * ih) % id + bd
+            n = input_pixel // (iw * ih * id)
+            own_index = input_pixel - n * (iw * ih * id)
             sum_ = kind(0)
             for i in range(kd):
                 u = a - i * dd

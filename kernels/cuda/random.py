@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 BITS = {"float32": 32, "float64": 64}
 uint64 = KINDS["uint64"]
 # Philox4x64: two multipliers, and the increments of the two words of the key.
-TIMES, TIMES_OTHER = uint64(0xD2E7470EE14C6C93), uint64(0xCA5A826395121157)
-GROWTH, GROWTH_OTHER = uint64(0x9E3779B97F4A7C15), uint64(0xBB67AE8584CAA73B)
+MULTIPLIER, OTHER_MULTIPLIER = uint64(0xD2E7470EE14C6C93), uint64(0xCA5A826395121157)
+INCREMENT, OTHER_INCREMENT = uint64(0x9E3779B97F4A7C15), uint64(0xBB67AE8584CAA73B)
 
 
 @device
 def philox(a: int, b: int, c: int, d: int, key: int, other: int) -> Any:
     """Four words from the four of a counter and the two of a key, all uint64."""
     for _ in range(10):
-        low, high = product(TIMES, a)
-        low_other, high_other = product(TIMES_OTHER, c)
+        low, high = product(MULTIPLIER, a)
+        low_other, high_other = product(OTHER_MULTIPLIER, c)
         a, b, c, d = high_other ^ b ^ key, low_other, high ^ d ^ other, low
-        key, other = total(key, GROWTH), total(other, GROWTH_OTHER)
+        key, other = total(key, INCREMENT), total(other, OTHER_INCREMENT)
     return a, b, c, d
 
 
@@ -45,7 +45,7 @@ def _block(k: int, key: int, other: int) -> Any:
     return philox(uint64(k + 1), zero, zero, zero, uint64(key), uint64(other))
 
 
-def _circle(dtype: str) -> Any:
+def _sincos_pi(dtype: str) -> Any:
     """A function that returns the sine and cosine of ``pi * x`` for ``abs(x) <= 1/4``.
 
     `scalar.FUNCTIONS` also reduce large arguments, which is not needed here.
@@ -65,10 +65,10 @@ def uniform(dtype: str) -> Any:
     """Uniform in [0, 1): the upper bits of an integer, as in NumPy."""
     kind, bits, digits = KINDS[dtype], BITS[dtype], int(np.finfo(dtype).nmant) + 1
     unsigned = KINDS[f"uint{bits}"]
-    less, scale = unsigned(bits - digits), kind(2.0**-digits)
+    shift, scale = unsigned(bits - digits), kind(2.0**-digits)
 
     def pair(first: int, second: int) -> Any:
-        return kind(kind(first >> less) * scale), kind(kind(second >> less) * scale)
+        return kind(kind(first >> shift) * scale), kind(kind(second >> shift) * scale)
 
     return device(pair)
 
@@ -77,24 +77,24 @@ def normal(dtype: str) -> Any:
     """Normal with mean 0 and variance 1; see `kernels.cpu.random.normal`."""
     kind, bits = KINDS[dtype], BITS[dtype]
     unsigned, signed = KINDS[f"uint{bits}"], KINDS[f"int{bits}"]
-    step, half, minus = kind(2.0**-bits), kind(2.0 ** (-bits - 1)), kind(-2)
-    swap, back, upper = unsigned(1), unsigned(2), unsigned(2**bits - 4)
+    step, half, minus_two = kind(2.0**-bits), kind(2.0 ** (-bits - 1)), kind(-2)
+    swap_bit, negate_bit, angle_mask = unsigned(1), unsigned(2), unsigned(2**bits - 4)
     log, sqrt = FUNCTIONS[f"log_{dtype}"], FUNCTIONS[f"sqrt_{dtype}"]
-    circle = _circle(dtype)
+    sincos_pi = _sincos_pi(dtype)
 
     def pair(first: int, second: int) -> Any:
-        radius = sqrt(minus * log(kind(first) * step + half))
-        if second & back:
+        radius = sqrt(minus_two * log(kind(first) * step + half))
+        if second & negate_bit:
             radius = -radius
-        sine, cosine = circle(kind(signed(second & upper)) * half)
-        if second & swap:
+        sine, cosine = sincos_pi(kind(signed(second & angle_mask)) * half)
+        if second & swap_bit:
             sine, cosine = cosine, sine
         return kind(radius * cosine), kind(radius * sine)
 
     return device(pair)
 
 
-def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
+def _random_kernel(make: Callable[[str], Any], dtype: str) -> Any:
     """The kernel that draws numbers made by ``make``."""
     pair, half, low = make(dtype), uint64(32), KINDS["uint32"]
 
@@ -117,5 +117,5 @@ def _drawing(make: Callable[[str], Any], dtype: str) -> Any:
 
 
 KERNELS: dict[str, Callable[[str], Any]] = {
-    make.__name__: partial(_drawing, make) for make in (uniform, normal)
+    make.__name__: partial(_random_kernel, make) for make in (uniform, normal)
 }

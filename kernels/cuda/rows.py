@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from ..annotations import Array, Number
 
 
-def _exponentials(dtype: str, tiling: Tiling) -> Any:
+def _exponential_sum(dtype: str, tiling: Tiling) -> Any:
     """A function that subtracts a row's largest element, and returns ``sum(exp(x))`` of the rest.
 
-    ``out`` gets the exponentials with ``replaced``, otherwise the differences.
+    ``out`` gets the exponentials with ``keep_powers``, otherwise the differences.
     """
     kind, size, exp = KINDS[dtype], tiling.size, FUNCTIONS[f"exp_{dtype}"]
     combine, start = COMBINE[f"max_{dtype}"], identity("max", dtype)
     largest, total = reduce_row("max", dtype, tiling), reduce_row("sum", dtype, tiling)
     mask = make_mask(tiling)
 
-    def exponentials(out: Array, x: Array, count: int, lane: int, replaced: bool) -> Any:
+    def exponentials(out: Array, x: Array, count: int, lane: int, keep_powers: bool) -> Any:
         mask(x, kind(start), count, lane)
-        top = kind(start)
+        max_ = kind(start)
         for k in range(size):
-            top = combine(top, x[k])
-        top = largest(top)
+            max_ = combine(max_, x[k])
+        max_ = largest(max_)
         sum_ = kind(0)
         for k in range(size):
-            distance = kind(x[k] - top)
+            distance = kind(x[k] - max_)
             power = exp(distance)
             sum_ = kind(sum_ + power)
-            out[k] = power if replaced else distance
+            out[k] = power if keep_powers else distance
         return total(sum_)
 
     return device(exponentials)
@@ -50,7 +50,7 @@ def _exponentials(dtype: str, tiling: Tiling) -> Any:
 
 def softmax(dtype: str, tiling: Tiling) -> Any:
     """``exp(x) / sum(exp(x))``."""
-    kind, size, exponentials = KINDS[dtype], tiling.size, _exponentials(dtype, tiling)
+    kind, size, exponentials = KINDS[dtype], tiling.size, _exponential_sum(dtype, tiling)
 
     def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> None:
         # The sum is at least 1, so its reciprocal does not overflow: multiply instead of dividing.
@@ -63,13 +63,13 @@ def softmax(dtype: str, tiling: Tiling) -> Any:
 
 def log_softmax(dtype: str, tiling: Tiling) -> Any:
     """``x - log(sum(exp(x)))``."""
-    kind, size, exponentials = KINDS[dtype], tiling.size, _exponentials(dtype, tiling)
+    kind, size, exponentials = KINDS[dtype], tiling.size, _exponential_sum(dtype, tiling)
     log = FUNCTIONS[f"log_{dtype}"]
 
     def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> None:
-        level = log(exponentials(out, x, count, lane, False))
+        log_sum = log(exponentials(out, x, count, lane, False))
         for k in range(size):
-            out[k] = kind(out[k] - level)
+            out[k] = kind(out[k] - log_sum)
 
     return device(apply)
 
@@ -84,17 +84,17 @@ def softmax_grad(dtype: str, tiling: Tiling) -> Any:
     ) -> None:
         mask(y, kind(0), count, lane)
         mask(g, kind(0), count, lane)
-        part = kind(0)
+        partial = kind(0)
         for k in range(size):
             if y[k] > kind(0.5):  # true of at most one
-                part = g[k]
-        base = total(part)
-        part = kind(0)
+                partial = g[k]
+        base = total(partial)
+        partial = kind(0)
         for k in range(size):
-            part = kind(part + kind(y[k] * kind(g[k] - base)))
-        along = total(part)
+            partial = kind(partial + kind(y[k] * kind(g[k] - base)))
+        weighted_sum = total(partial)
         for k in range(size):
-            out[k] = kind(y[k] * kind(kind(g[k] - base) - along))
+            out[k] = kind(y[k] * kind(kind(g[k] - base) - weighted_sum))
 
     return device(apply)
 
@@ -110,44 +110,44 @@ def log_softmax_grad(dtype: str, tiling: Tiling) -> Any:
     ) -> None:
         mask(y, kind(-math.inf), count, lane)
         mask(g, kind(0), count, lane)
-        part, rest, near = kind(0), kind(0), kind(0)
+        partial, other_powers, largest_g = kind(0), kind(0), kind(0)
         for k in range(size):
             power = exp(y[k])
             if power > kind(0.5):  # true of at most one
-                near = g[k]
+                largest_g = g[k]
             else:
-                part = kind(part + g[k])
-                rest = kind(rest + power)
-        others, rest = total(part), total(rest)
-        level = kind(others + total(near))
+                partial = kind(partial + g[k])
+                other_powers = kind(other_powers + power)
+        other_sum, other_powers = total(partial), total(other_powers)
+        g_sum = kind(other_sum + total(largest_g))
         for k in range(size):
             power = exp(y[k])
             if power > kind(0.5):
-                out[k] = kind(kind(g[k] * rest) - kind(power * others))
+                out[k] = kind(kind(g[k] * other_powers) - kind(power * other_sum))
             else:
-                out[k] = kind(g[k] - kind(power * level))
+                out[k] = kind(g[k] - kind(power * g_sum))
 
     return device(apply)
 
 
-def _centring(dtype: str, tiling: Tiling) -> Any:
+def _row_centering(dtype: str, tiling: Tiling) -> Any:
     """A function that subtracts a row's mean, and returns ``1 / sqrt(variance + epsilon)``."""
     kind, size, sqrt = KINDS[dtype], tiling.size, FUNCTIONS[f"sqrt_{dtype}"]
     total, mask = reduce_row("sum", dtype, tiling), make_mask(tiling)
 
     def centre(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         mask(x, kind(0), count, lane)
-        part = kind(0)
+        partial = kind(0)
         for k in range(size):
-            part = kind(part + x[k])
-        mean = kind(total(part) / kind(n))
+            partial = kind(partial + x[k])
+        mean = kind(total(partial) / kind(n))
         for k in range(size):
             out[k] = kind(x[k] - mean)
         mask(out, kind(0), count, lane)
-        part = kind(0)
+        partial = kind(0)
         for k in range(size):
-            part = kind(part + kind(out[k] * out[k]))
-        variance = kind(total(part) / kind(n))
+            partial = kind(partial + kind(out[k] * out[k]))
+        variance = kind(total(partial) / kind(n))
         return kind(kind(1) / sqrt(kind(variance + kind(epsilon))))
 
     return device(centre)
@@ -155,7 +155,7 @@ def _centring(dtype: str, tiling: Tiling) -> Any:
 
 def normalize(dtype: str, tiling: Tiling) -> Any:
     """``(x - mean) / sqrt(variance + epsilon)``; returns the factor of ``x - mean``."""
-    kind, size, centre = KINDS[dtype], tiling.size, _centring(dtype, tiling)
+    kind, size, centre = KINDS[dtype], tiling.size, _row_centering(dtype, tiling)
 
     def apply(out: Array, x: Array, count: int, n: int, lane: int, epsilon: float) -> Any:
         scale = centre(out, x, count, n, lane, epsilon)
@@ -173,28 +173,28 @@ def normalized_grad(dtype: str, tiling: Tiling) -> Any:
 
     def apply(out: Array, x: Array, g: Array, count: int, n: int, lane: int, scale: Number) -> None:
         mask(g, kind(0), count, lane)
-        part, level = kind(0), kind(0)
+        partial, g_sum = kind(0), kind(0)
         for k in range(size):
-            part = kind(part + kind(g[k] * x[k]))
-            level = kind(level + g[k])
-        along = kind(total(part) / kind(n))
-        middle = kind(total(level) / kind(n))
+            partial = kind(partial + kind(g[k] * x[k]))
+            g_sum = kind(g_sum + g[k])
+        projection = kind(total(partial) / kind(n))
+        g_mean = kind(total(g_sum) / kind(n))
         for k in range(size):
-            rest = kind(kind(g[k] - middle) - kind(x[k] * along))
-            out[k] = kind(scale * rest)
+            difference = kind(kind(g[k] - g_mean) - kind(x[k] * projection))
+            out[k] = kind(scale * difference)
 
     return device(apply)
 
 
 def normalize_grad(dtype: str, tiling: Tiling) -> Any:
     """`normalized_grad` with n computed from x; the operands are x and g."""
-    first, then = normalize(dtype, tiling), normalized_grad(dtype, tiling)
+    normalize_row, differentiate_row = normalize(dtype, tiling), normalized_grad(dtype, tiling)
 
     def apply(
         out: Array, x: Array, g: Array, count: int, n: int, lane: int, epsilon: float
     ) -> None:
-        scale = first(out, x, count, n, lane, epsilon)
-        then(out, out, g, count, n, lane, scale)
+        scale = normalize_row(out, x, count, n, lane, epsilon)
+        differentiate_row(out, out, g, count, n, lane, scale)
 
     return device(apply)
 

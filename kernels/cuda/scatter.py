@@ -52,39 +52,39 @@ INTEGER, _UINT32 = KINDS["int64"], KINDS["uint32"]
 
 
 @device
-def key(y: Array, i: int, size: int) -> Any:
+def sort_key(y: Array, i: int, size: int) -> Any:
     """The sort key of position i: its index, or ``size`` if that is out of bounds."""
     index = INTEGER(y[i])
     return index if 0 <= index < size else INTEGER(size)
 
 
 @device
-def digit(y: Array, i: int, size: int, shift: int) -> Any:
+def key_digit(y: Array, i: int, size: int, shift: int) -> Any:
     """The digit, at bit ``shift``, of the key of position i."""
-    return (key(y, i, size) >> shift) & (THREADS - 1)
+    return (sort_key(y, i, size) >> shift) & (THREADS - 1)
 
 
 @device
-def same(own_key: int, thread: int) -> tuple[Any, Any]:
+def count_equal_digits(own_key: int, thread: int) -> tuple[Any, Any]:
     """How many threads of the warp before this one have the same digit, and how many after it."""
     lane = thread % WARP
     matches = ALL_LANES
     for bit in range(BITS + 1):  # one bit more: positions beyond the end have digit THREADS
-        mine_here = (own_key >> bit) & 1
-        votes = cuda.ballot_sync(ALL_LANES, mine_here != 0)
-        matches &= votes ^ (mine_here - 1)
+        own_bit = (own_key >> bit) & 1
+        votes = cuda.ballot_sync(ALL_LANES, own_bit != 0)
+        matches &= votes ^ (own_bit - 1)
     before = cuda.popc(_UINT32(matches & ((1 << lane) - 1)))
     return before, cuda.popc(_UINT32(matches >> lane >> 1))
 
 
 def counts() -> Any:
     """``out[d, c]``: how often digit d occurs in chunk c of ``length`` positions."""
-    small = KINDS["int32"]
+    int32 = KINDS["int32"]
 
     def kernel(
         count: int, size: int, shift: int, length: int, chunks: int, y: Array, out: Array
     ) -> None:
-        shared = cuda.shared.array(THREADS, small)
+        shared = cuda.shared.array(THREADS, int32)
         thread = cuda.threadIdx.x
         chunk = cuda.blockIdx.x
         while chunk < chunks:
@@ -93,7 +93,7 @@ def counts() -> Any:
             i = chunk * length + thread
             end = min(chunk * length + length, count)
             while i < end:
-                cuda.atomic.add(shared, digit(y, i, size, shift), 1)
+                cuda.atomic.add(shared, key_digit(y, i, size, shift), 1)
                 i += THREADS
             cuda.syncthreads()
             out[thread * chunks + chunk] = shared[thread]
@@ -111,7 +111,7 @@ def order(kind: str) -> Any:
     each element in its part of a tile.
     """
     number = KINDS[kind]
-    small = KINDS["int32"]
+    int32 = KINDS["int32"]
 
     def kernel(
         count: int,
@@ -126,13 +126,13 @@ def order(kind: str) -> Any:
         out: Array,
     ) -> None:
         places = cuda.shared.array((WARPS, THREADS), number)  # by warp and digit
-        ranks = cuda.shared.array(TILE, small)
+        ranks = cuda.shared.array(TILE, int32)
         thread = cuda.threadIdx.x
         warp = thread // WARP
         start = warp * WARP * ROUNDS + thread % WARP
         chunk = cuda.blockIdx.x
         while chunk < chunks:
-            place = begins[thread * chunks + chunk]  # for the next element with digit ``thread``
+            next_place = begins[thread * chunks + chunk]  # of elements with digit ``thread``
             k = chunk * length
             end = min(k + length, count)
             while k < end:
@@ -140,28 +140,28 @@ def order(kind: str) -> Any:
                     places[w, thread] = 0
                 cuda.syncthreads()
                 for j in range(start, start + ROUNDS * WARP, WARP):
-                    d = digit(y, k + j, size, shift) if k + j < end else INTEGER(THREADS)
-                    before, behind = same(d, thread)
+                    d = key_digit(y, k + j, size, shift) if k + j < end else INTEGER(THREADS)
+                    n_before, n_after = count_equal_digits(d, thread)
                     rank = 0
                     if k + j < end:
-                        rank = INTEGER(places[warp, d]) + before
+                        rank = INTEGER(places[warp, d]) + n_before
                         ranks[j] = rank
                     cuda.syncwarp()
-                    if k + j < end and behind == 0:
+                    if k + j < end and n_after == 0:
                         places[warp, d] = rank + 1
                     cuda.syncwarp()
                 cuda.syncthreads()
                 for w in range(WARPS):
-                    here = places[w, thread]
-                    places[w, thread] = place
-                    place = number(place + here)
+                    n_equal = places[w, thread]
+                    places[w, thread] = next_place
+                    next_place = number(next_place + n_equal)
                 cuda.syncthreads()
                 for j in range(start, start + ROUNDS * WARP, WARP):
                     if k + j < end:
-                        key_ = key(y, k + j, size)
-                        to = places[warp, (key_ >> shift) & (THREADS - 1)] + ranks[j]
-                        keys[to] = key_
-                        out[to] = positions[k + j] if shift else k + j
+                        own_key = sort_key(y, k + j, size)
+                        target = places[warp, (own_key >> shift) & (THREADS - 1)] + ranks[j]
+                        keys[target] = own_key
+                        out[target] = positions[k + j] if shift else k + j
                 cuda.syncthreads()  # before the next tile writes to shared memory
                 k += TILE
             chunk += cuda.gridDim.x
@@ -189,54 +189,54 @@ def borders() -> Any:
     return kernel
 
 
-def _adding(dtype: str, lanes: str) -> tuple[Any, ...]:
+def _element_functions(dtype: str, lanes: str) -> tuple[Any, ...]:
     """Return functions that load, store, add, sum four, and make zeros of ``lanes`` elements."""
     kind = KINDS[dtype]
     zero = kind(0)
     if lanes == "1":
 
-        def fetch(x: Array, i: int) -> Any:
+        def load_slice(x: Array, i: int) -> Any:
             return x[i]
 
-        def put(x: Array, i: int, value: Number) -> None:
+        def store_slice(x: Array, i: int, value: Number) -> None:
             x[i] = value
 
-        def plus(x: Number, y: Number) -> Any:
+        def add(x: Number, y: Number) -> Any:
             return kind(x + y)
 
-        def nothing() -> Any:
+        def zeros() -> Any:
             return zero
 
-        fetch, put = device(fetch), device(put)
+        load_slice, store_slice = device(load_slice), device(store_slice)
     else:
-        fetch, put = load, store
+        load_slice, store_slice = load, store
 
-        def plus(x: Vector, y: Vector) -> Any:
+        def add(x: Vector, y: Vector) -> Any:
             return kind(x[0] + y[0]), kind(x[1] + y[1]), kind(x[2] + y[2]), kind(x[3] + y[3])
 
-        def nothing() -> Any:
+        def zeros() -> Any:
             return zero, zero, zero, zero
 
-    plus = device(plus)
+    add = device(add)
 
-    def four(
+    def add_four(
         total: Number | Vector, x: Array, begin: int, stride: int, a: int, b: int, c: int, d: int
     ) -> Any:
-        first, second = fetch(x, begin + a * stride), fetch(x, begin + b * stride)
-        third, fourth = fetch(x, begin + c * stride), fetch(x, begin + d * stride)
-        return plus(plus(plus(plus(total, first), second), third), fourth)
+        slice_a, slice_b = load_slice(x, begin + a * stride), load_slice(x, begin + b * stride)
+        slice_c, slice_d = load_slice(x, begin + c * stride), load_slice(x, begin + d * stride)
+        return add(add(add(add(total, slice_a), slice_b), slice_c), slice_d)
 
-    return fetch, put, plus, device(four), device(nothing)
+    return load_slice, store_slice, add, device(add_four), device(zeros)
 
 
 def partials(dtype: str, lanes: str, size: str) -> Any:
     """``out[o, p]``: the sum of piece p, if all its ``unit`` sorted positions have one index.
 
     A piece sums ``PIECE`` slices: those of x at ``positions``, or, with ``has_more``, results of
-    the level below, which this kernel computed before. x has ``below`` slices for each o, from
+    the level below, which this kernel computed before. x has ``n_below`` slices for each o, from
     ``start`` on. Results are stored from ``begin`` on.
     """
-    _, put, _, four, nothing = _adding(dtype, lanes)
+    _, store_slice, _, add_four, zeros = _element_functions(dtype, lanes)
     number, quotient = index_functions(size)
 
     def kernel(
@@ -245,10 +245,10 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
         inner: int,
         inner_factor: int,
         shift: int,
-        by_pieces: int,
+        pieces_factor: int,
         pieces_shift: int,
         unit: int,
-        below: int,
+        n_below: int,
         has_more: int,
         start: int,
         begin: int,
@@ -262,20 +262,20 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
         while t < n:
             row = quotient(t, inner, inner_factor, shift)
             j = number(t - row * inner)
-            o = quotient(row, pieces, by_pieces, pieces_shift)
+            o = quotient(row, pieces, pieces_factor, pieces_shift)
             p = number(row - o * pieces)
             index = INTEGER(keys[p * unit])
             if index < size and keys[(p + 1) * unit - 1] == index:
-                total = nothing()
-                from_o = start + o * below * inner + j
+                total = zeros()
+                from_o = start + o * n_below * inner + j
                 for k in range(INTEGER(p) * PIECE, (INTEGER(p) + 1) * PIECE, 4):
                     if has_more:
                         a, b, c, d = k, k + 1, k + 2, k + 3
                     else:
                         a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
                         c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
-                    total = four(total, x, from_o, inner, a, b, c, d)
-                put(out, begin + t, total)
+                    total = add_four(total, x, from_o, inner, a, b, c, d)
+                store_slice(out, begin + t, total)
             t += cuda.gridsize(1)
 
     return kernel
@@ -286,7 +286,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
 
     ``levels`` is the number of levels of pieces, which are stored one after the other.
     """
-    fetch, put, plus, four, nothing = _adding(dtype, lanes)
+    load_slice, store_slice, add, add_four, zeros = _element_functions(dtype, lanes)
     number, quotient = index_functions(size)
 
     def kernel(
@@ -296,7 +296,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
         inner: int,
         inner_factor: int,
         shift: int,
-        by_size: int,
+        size_factor: int,
         size_shift: int,
         levels: int,
         outer: int,
@@ -310,10 +310,10 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
         while t < n:
             row = quotient(t, inner, inner_factor, shift)
             j = number(t - row * inner)
-            o = quotient(row, size, by_size, size_shift)
+            o = quotient(row, size, size_factor, size_shift)
             r = number(row - o * size)
             k, end = INTEGER(borders[2 * r]), INTEGER(borders[2 * r + 1])
-            total = nothing()
+            total = zeros()
             level = 0
             while k < end:
                 # Find the largest piece that begins here and ends inside the row.
@@ -328,19 +328,19 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
                 if level == 0 and not k & 3 and k + 3 < end:  # no piece begins among four
                     a, b = INTEGER(positions[k]), INTEGER(positions[k + 1])
                     c, d = INTEGER(positions[k + 2]), INTEGER(positions[k + 3])
-                    total = four(total, x, o * count * inner + j, inner, a, b, c, d)
+                    total = add_four(total, x, o * count * inner + j, inner, a, b, c, d)
                     k += 3
                 elif level == 0:
                     at = INTEGER(positions[k])
-                    total = plus(total, fetch(x, (o * count + at) * inner + j))
+                    total = add(total, load_slice(x, (o * count + at) * inner + j))
                 else:
                     at = INTEGER(0)
-                    for lower in range(1, level):
-                        at += outer * (count >> lower * PIECE_BITS)
+                    for lower_level in range(1, level):
+                        at += outer * (count >> lower_level * PIECE_BITS)
                     at += o * (count >> level * PIECE_BITS) + (k >> level * PIECE_BITS)
-                    total = plus(total, fetch(partials, at * inner + j))
+                    total = add(total, load_slice(partials, at * inner + j))
                 k += 1 << level * PIECE_BITS
-            put(out, t, total)
+            store_slice(out, t, total)
             t += cuda.gridsize(1)
 
     return kernel
@@ -351,14 +351,14 @@ def atomic(lanes: str, size: str) -> Any:
     number, quotient = index_functions(size)
     if lanes == "1":
 
-        def move(out: Array, to: int, x: Array, t: int) -> None:
-            add_at(out, to, x[t])
+        def add_slice(out: Array, target: int, x: Array, t: int) -> None:
+            add_at(out, target, x[t])
     else:
 
-        def move(out: Array, to: int, x: Array, t: int) -> None:
-            add_four_at(out, to, load(x, t))
+        def add_slice(out: Array, target: int, x: Array, t: int) -> None:
+            add_four_at(out, target, load(x, t))
 
-    move = device(move)
+    add_slice = device(add_slice)
 
     def kernel(
         n: int,
@@ -377,9 +377,9 @@ def atomic(lanes: str, size: str) -> Any:
         while t < n:
             row = quotient(t, inner, inner_factor, shift)
             o = quotient(row, count, count_factor, count_shift)
-            to = key(y, number(row - number(o * count)), size)
-            if to < size:
-                move(out, (o * size + to) * inner + number(t - row * inner), x, t)
+            target = sort_key(y, number(row - number(o * count)), size)
+            if target < size:
+                add_slice(out, (o * size + target) * inner + number(t - row * inner), x, t)
             t += cuda.gridsize(1)
 
     return kernel

@@ -59,18 +59,28 @@ class SimulatedThread:
       received: The return value of that call.
     """
 
-    __slots__ = ("index", "lane", "left", "lock", "number", "received", "rounds", "waits", "warp")
+    __slots__ = (
+        "has_ended",
+        "index",
+        "lane",
+        "lock",
+        "number",
+        "received",
+        "rounds",
+        "waits",
+        "warp",
+    )
 
     def __init__(self, number: int) -> None:
         self.number, self.index = number, Dim(number)
         self.warp, self.lane = divmod(number, WARP)
-        self.rounds, self.left = 0, False
+        self.rounds, self.has_ended = 0, False
         self.waits: tuple[Any, ...] | None = None
         self.received: Any = None
         self.lock: Any = None  # suspends it; set when it first waits
 
     def __str__(self) -> str:
-        if self.left:
+        if self.has_ended:
             return f"thread {self.number} left"
         if self.waits is None:
             return f"thread {self.number} runs"
@@ -123,7 +133,7 @@ class SimulatedBlock:
                 pass
             except BaseException as error:
                 self._fail(error)
-            thread.left = True
+            thread.has_ended = True
             thread = self._next()
             if thread is not None and thread.lock is not None:
                 thread.lock.release()
@@ -143,8 +153,10 @@ class SimulatedBlock:
                 self._fail(error)
         if not self._runnable:
             return None
-        draw = _orders[-1]
-        return self._runnable.pop(-1 if draw is None else draw.randrange(len(self._runnable)))
+        generator = _orders[-1]
+        return self._runnable.pop(
+            -1 if generator is None else generator.randrange(len(self._runnable))
+        )
 
     def _fail(self, error: BaseException) -> None:
         """Record an error: waiting threads resume and end, others do not start."""
@@ -155,39 +167,39 @@ class SimulatedBlock:
 
     def wait(self, name: str, mask: int, argument: object = None) -> Any:
         """Suspend the thread until all threads that it waits for have arrived."""
-        here = self.current
+        current_thread = self.current
         if self._error is not None:
             raise _Stopped
-        here.waits = name, mask, argument, self._places()
-        if mask and not mask >> here.lane & 1:
-            raise SimulatedKernelError(f"{here}, but is not in the mask {mask:#x}")
-        self._waiting.append(here)
-        if here.lock is None:
-            here.lock = threading.Lock()
-            here.lock.acquire()
-        following = self._next()
-        if following is not here:
-            assert following is not None
-            if following.lock is None:
-                _runners(os.getpid()).submit(self._run, following)
+        current_thread.waits = name, mask, argument, self._places()
+        if mask and not mask >> current_thread.lane & 1:
+            raise SimulatedKernelError(f"{current_thread}, but is not in the mask {mask:#x}")
+        self._waiting.append(current_thread)
+        if current_thread.lock is None:
+            current_thread.lock = threading.Lock()
+            current_thread.lock.acquire()
+        next_thread = self._next()
+        if next_thread is not current_thread:
+            assert next_thread is not None
+            if next_thread.lock is None:
+                _runners(os.getpid()).submit(self._run, next_thread)
             else:
-                following.lock.release()
-            here.lock.acquire()
-        self._enter(here)
+                next_thread.lock.release()
+            current_thread.lock.acquire()
+        self._enter(current_thread)
         if self._error is not None:
             raise _Stopped
-        here.waits = None
-        return here.received
+        current_thread.waits = None
+        return current_thread.received
 
     def _places(self) -> tuple[Any, ...]:
         """The call stack of the thread in the kernel: code, instruction and line of each frame."""
-        frame, lines = sys._getframe(2), []
+        frame, frames = sys._getframe(2), []
         while frame.f_code.co_filename == __file__:
             frame = frame.f_back  # type: ignore[assignment]
         while frame is not None and frame.f_code is not SimulatedBlock._run.__code__:
-            lines.append((frame.f_code, frame.f_lasti, frame.f_lineno))
+            frames.append((frame.f_code, frame.f_lasti, frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
-        return tuple(lines)
+        return tuple(frames)
 
     def _release(self) -> None:
         """Resume the threads whose barrier is complete.
@@ -195,28 +207,29 @@ class SimulatedBlock:
         Raises:
           SimulatedKernelError: If no thread can be resumed.
         """
-        rest, count = self._waiting, len(self._waiting)
-        first = rest[0].waits
+        waiting_threads, count = self._waiting, len(self._waiting)
+        first_call = waiting_threads[0].waits
         if (
-            first is not None
-            and first[0] == "syncthreads"
+            first_call is not None
+            and first_call[0] == "syncthreads"
             and count == len(self.threads)
-            and all(thread.waits == first for thread in rest)
+            and all(thread.waits == first_call for thread in waiting_threads)
         ):
             self.rounds += 1
-            self._waiting, self._runnable = [], sorted(rest, key=lambda thread: -thread.number)
+            self._runnable = sorted(waiting_threads, key=lambda thread: -thread.number)
+            self._waiting = []
             return
         still_waiting: list[SimulatedThread] = []
         for begin in range(0, len(self.threads), WARP):
             warp = self.threads[begin : begin + WARP]
-            waiting = [thread for thread in warp if thread.waits and not thread.left]
+            waiting = [thread for thread in warp if thread.waits and not thread.has_ended]
             if not self._complete(waiting, len(warp)):
                 still_waiting += waiting
         if len(still_waiting) == count:
             threads = ", ".join(map(str, self.threads))
             raise SimulatedKernelError(f"threads wait for others that never arrive: {threads}")
         self._waiting = still_waiting
-        self._runnable = [thread for thread in rest if thread not in still_waiting]
+        self._runnable = [thread for thread in waiting_threads if thread not in still_waiting]
         self._runnable.sort(key=lambda thread: -thread.number)
 
     def _complete(self, warp: list[SimulatedThread], size: int) -> bool:

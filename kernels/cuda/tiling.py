@@ -104,14 +104,14 @@ def make_store(tiling: Tiling) -> Any:
             if i < n:
                 out[at + i] = values[piece]
 
-    def keep_vectors(values: Array, out: Array, at: int, n: int, lane: int) -> None:
+    def store_vectors(values: Array, out: Array, at: int, n: int, lane: int) -> None:
         for piece in range(pieces):
             i, k = lane + threads * piece, WIDTH * piece
             if WIDTH * i < n:
                 vector = values[k], values[k + 1], values[k + 2], values[k + 3]
                 store(out, at // WIDTH + i, vector)
 
-    return device(store_values if width == 1 else keep_vectors)
+    return device(store_values if width == 1 else store_vectors)
 
 
 def reduce_row(name: str, dtype: str, tiling: Tiling) -> Any:

@@ -49,7 +49,7 @@ _at = POINTERS["int64"]
 
 
 @jit
-def _as_before(actual: int, expected: int, bits: int, floats: int) -> bool:
+def _is_unchanged(actual: int, expected: int, bits: int, floats: int) -> bool:
     """Whether an object is the expected one, or a float with the same bits."""
     if actual == expected:
         return True
@@ -66,8 +66,8 @@ def first_changed(table: int, begin: int) -> int:
     the address of the table of functions, that of a list that is empty while all objects live, and
     three words of scratch.
     """
-    head = _at(table)
-    count, api, deleted = head[0], _at(head[1]), _at(head[2] + SIZE)
+    header = _at(table)
+    count, api, deleted = header[0], _at(header[1]), _at(header[2] + SIZE)
     scratch = table + 24
     for k in range(begin, count):
         if deleted[0] != 0:
@@ -75,15 +75,15 @@ def first_changed(table: int, begin: int) -> int:
         row = _at(table + 8 * (HEADER + COLUMNS * k))
         kind, holder, key, expected = row[KIND], row[HOLDER], row[KEY], row[EXPECTED]
         if kind == WORD:
-            good = _as_before(_at(holder + key)[0], expected, row[BITS], api[FLOAT_TYPE])
+            is_unchanged = _is_unchanged(_at(holder + key)[0], expected, row[BITS], api[FLOAT_TYPE])
         elif kind == HALF:  # four bytes
-            good = _at(holder + key)[0] & 0xFFFFFFFF == expected
+            is_unchanged = _at(holder + key)[0] & 0xFFFFFFFF == expected
         elif kind == ENTRY:
             actual = call2(api[GET_ENTRY], holder, key)
-            good = _as_before(actual, expected, row[BITS], api[FLOAT_TYPE])
+            is_unchanged = _is_unchanged(actual, expected, row[BITS], api[FLOAT_TYPE])
         elif kind == ATTRIBUTE or kind == ITEM:
             actual = call2(api[GET_ATTRIBUTE if kind == ATTRIBUTE else GET_ITEM], holder, key)
-            good = _as_before(actual, expected, row[BITS], api[FLOAT_TYPE])
+            is_unchanged = _is_unchanged(actual, expected, row[BITS], api[FLOAT_TYPE])
             if actual == 0:
                 call1(api[CLEAR_ERROR], 0)
             else:
@@ -92,9 +92,9 @@ def first_changed(table: int, begin: int) -> int:
             actual = call2(api[GET_ATTRIBUTE], holder, key)
             if actual == 0:
                 call1(api[CLEAR_ERROR], 0)
-                good = False
+                is_unchanged = False
             else:
-                good = (
+                is_unchanged = (
                     _at(actual + TYPE)[0] == api[METHOD_TYPE]
                     and _at(actual + METHOD_FUNCTION)[0] == expected
                     and _at(actual + METHOD_SELF)[0] == holder
@@ -109,39 +109,41 @@ def first_changed(table: int, begin: int) -> int:
                 actual = actual << 32 >> 32  # a C int
             if actual < 0:
                 call1(api[CLEAR_ERROR], 0)
-            good = actual == expected
+            is_unchanged = actual == expected
         elif kind == ITEMS:
             size, items, expected_items = (
                 _at(holder + SIZE)[0],
                 _at(holder + LIST_ITEMS)[0],
                 _at(expected),
             )
-            good = size == key
-            if good and size > 0:
-                have = _at(items)
+            is_unchanged = size == key
+            if is_unchanged and size > 0:
+                actual_items = _at(items)
                 for j in range(size):
-                    if have[j] != expected_items[j]:
-                        good = False
+                    if actual_items[j] != expected_items[j]:
+                        is_unchanged = False
                         break
         elif kind == KEYS or kind == ENTRIES:
             expected_items = _at(expected)
-            good = call1(api[DICT_SIZE], holder) == key
-            where = _at(scratch)
-            where[0] = 0
+            is_unchanged = call1(api[DICT_SIZE], holder) == key
+            position = _at(scratch)
+            position[0] = 0
             j = 0
             while (
-                good
+                is_unchanged
                 and call4(api[NEXT_ENTRY], holder, scratch, scratch + 8, scratch + 16) << 32 != 0
             ):
                 if kind == KEYS:
-                    good = where[1] == expected_items[j]
+                    is_unchanged = position[1] == expected_items[j]
                     j += 1
                 else:
-                    good = where[1] == expected_items[j] and where[2] == expected_items[j + 1]
+                    is_unchanged = (
+                        position[1] == expected_items[j] and position[2] == expected_items[j + 1]
+                    )
                     j += 2
         else:  # ANSWER: only Python can compare the result
-            good = False
-        if not good:
+            is_unchanged = False
+        if not is_unchanged:
             return k
     return count
 

@@ -23,8 +23,8 @@ from .tables import I32, U8, Codes, LogColumns, PlannerScratch, PlanTables, Spec
 
 
 @inline
-def _use(x: int, g: int, until: int, retain: int, work: PlannerScratch) -> None:
-    """Record that group ``g`` reads ``x`` while groups up to ``until`` run.
+def _record_use(x: int, g: int, last_group: int, retain: int, work: PlannerScratch) -> None:
+    """Record that group ``g`` reads ``x`` while groups up to ``last_group`` run.
 
     A value of another group must therefore be stored outside of that group's slots.
     """
@@ -32,9 +32,9 @@ def _use(x: int, g: int, until: int, retain: int, work: PlannerScratch) -> None:
         return
     if work.group[x] != g and work.escape[x] == IN_SLOT:
         work.escape[x] = KEPT if retain else TEMPORARY
-    r = work.root[x]
-    if r >= 0:
-        work.last[r] = max(work.last[r], until)
+    root_row = work.root[x]
+    if root_row >= 0:
+        work.last[root_row] = max(work.last[root_row], last_group)
 
 
 @jit
@@ -57,7 +57,7 @@ def place_values(
     for g in range(n_groups):
         kind = groups[GROUP * g + G_KIND]
         # A group that follows directly may begin while this one still reads.
-        until = g + groups[GROUP * g + G_BLOCKS]
+        last_group = g + groups[GROUP * g + G_BLOCKS]
         for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
             row = out.order[k]
             root[row] = row
@@ -77,54 +77,54 @@ def place_values(
                     escape[root[row]] = KEPT
             if codes.arity[log.code[row]] == VARIADIC:
                 for j in range(log.a[row], log.a[row] + log.b[row]):
-                    _use(work.many[j], g, until, retain, work)
+                    _record_use(work.many[j], g, last_group, retain, work)
             else:
                 for j in range(3):
-                    _use(work.operands[3 * row + j], g, until, retain, work)
+                    _record_use(work.operands[3 * row + j], g, last_group, retain, work)
 
 
 @inline
-def _take(size: int, free: I32, capacity: int, stretches: int) -> int:
+def _allocate(size: int, free: I32, capacity: int, n_ranges: int) -> int:
     """Take ``size`` lines from the first free range that is large enough; -1 if no range is."""
-    for f in range(stretches):
+    for f in range(n_ranges):
         if free[capacity + f] >= size:
-            place = free[f]
+            start = free[f]
             free[f] += size
             free[capacity + f] -= size
-            return place
+            return start
     return -1
 
 
 @inline
-def _give(begin: int, size: int, free: I32, capacity: int, stretches: int) -> int:
+def _free_range(begin: int, size: int, free: I32, capacity: int, n_ranges: int) -> int:
     """Free lines of the arena. Returns the new number of free ranges."""
-    for f in range(stretches):
+    for f in range(n_ranges):
         if free[f] + free[capacity + f] == begin:
             free[capacity + f] += size
-            return stretches
+            return n_ranges
         if begin + size == free[f]:
             free[f] = begin
             free[capacity + f] += size
-            return stretches
-    free[stretches] = begin
-    free[capacity + stretches] = size
-    return stretches + 1
+            return n_ranges
+    free[n_ranges] = begin
+    free[capacity + n_ranges] = size
+    return n_ranges + 1
 
 
 @inline
-def _lines(row: int, log: LogColumns, specs: Specs) -> int:
+def _line_count(row: int, log: LogColumns, specs: Specs) -> int:
     return (specs.bytes[log.spec[row]] + LINE - 1) // LINE
 
 
 @inline
-def _read_by(k: int, x: int, g: int, work: PlannerScratch) -> None:
+def _record_read(k: int, x: int, g: int, work: PlannerScratch) -> None:
     """Record that the row at position ``k`` of group ``g`` reads ``x``."""
     if x >= 0 and work.group[x] == g:
         work.until[x] = k
 
 
 @inline
-def _let_go(
+def _free_after_last_use(
     k: int,
     x: int,
     g: int,
@@ -132,13 +132,13 @@ def _let_go(
     specs: Specs,
     work: PlannerScratch,
     free: I32,
-    nexts: I32,
+    next_rows: I32,
 ) -> None:
     """Free the memory of ``x`` for other rows of group ``g`` if position ``k`` reads it last."""
     if x >= 0 and work.group[x] == g and work.until[x] == k and work.escape[x] == IN_SLOT:
         work.until[x] = -1
-        lines = _lines(x, log, specs)
-        nexts[x] = free[lines]
+        lines = _line_count(x, log, specs)
+        next_rows[x] = free[lines]
         free[lines] = x
 
 
@@ -160,36 +160,38 @@ def place_small(
     begin = out.groups[GROUP * g + G_ROWS]
     end = out.groups[GROUP * g + G_ROWS_END]
     # `place_temporaries` also has lists in ``work.rows``, of rows that leave a group.
-    where, nexts = work.slot, work.rows
+    start_lines, next_rows = work.slot, work.rows
     for k in range(begin, end):
         row = out.order[k]
         work.until[row] = k
         if codes.arity[log.code[row]] == VARIADIC:
             for j in range(log.a[row], log.a[row] + log.b[row]):
-                _read_by(k, work.many[j], g, work)
+                _record_read(k, work.many[j], g, work)
         else:
             for j in range(3):
-                _read_by(k, work.operands[3 * row + j], g, work)
+                _record_read(k, work.operands[3 * row + j], g, work)
     for lines in range(SMALL_ROW_BYTES // LINE + 1):
         free[lines] = -1
     total = 0
     for k in range(begin, end):
         row = out.order[k]
         if work.escape[row] == IN_SLOT:
-            lines = _lines(row, log, specs)
-            before = free[lines]
-            if before >= 0:
-                free[lines] = nexts[before]
-                where[row] = where[before]
+            lines = _line_count(row, log, specs)
+            reused_row = free[lines]
+            if reused_row >= 0:
+                free[lines] = next_rows[reused_row]
+                start_lines[row] = start_lines[reused_row]
             else:
-                where[row] = total
+                start_lines[row] = total
                 total += lines
         if codes.arity[log.code[row]] == VARIADIC:
             for j in range(log.a[row], log.a[row] + log.b[row]):
-                _let_go(k, work.many[j], g, log, specs, work, free, nexts)
+                _free_after_last_use(k, work.many[j], g, log, specs, work, free, next_rows)
         else:
             for j in range(3):
-                _let_go(k, work.operands[3 * row + j], g, log, specs, work, free, nexts)
+                _free_after_last_use(
+                    k, work.operands[3 * row + j], g, log, specs, work, free, next_rows
+                )
     return total
 
 
@@ -210,30 +212,31 @@ def place_temporaries(
     Returns their number, and the arena's size in bytes. There are ``capacity`` rows.
     """
     groups = out.groups
-    where = work.slot  # lane groups get their slots later
-    heads, nexts, free = work.phase, work.rows, work.tables  # their contents are no longer needed
+    start_lines = work.slot  # lane groups get their slots later
+    # The contents of these columns are no longer needed.
+    first_rows, next_rows, free = work.phase, work.rows, work.tables
     allocated = 0
     arena = 0
-    stretches = 0
+    n_ranges = 0
     for g in range(n_groups):
-        heads[g] = -1
+        first_rows[g] = -1
     for g in range(n_groups):
         kind = groups[GROUP * g + G_KIND]
         region = 0
-        place = -1
+        start = -1
         if kind == SMALL:
             region = place_small(g, log, codes, specs, work, out, work.free_places)
-            place = _take(region, free, capacity, stretches) if region else 0
-            if place < 0:
-                place = arena
+            start = _allocate(region, free, capacity, n_ranges) if region else 0
+            if start < 0:
+                start = arena
                 arena += region
-        within = place
+        region_start = start
         for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
             row = out.order[k]
             if kind == SMALL and work.escape[row] == IN_SLOT:
                 work.escape[row] = TEMPORARY
                 out.storage[k] = TEMPORARY
-                out.offset[k] = LINE * (within + where[row])
+                out.offset[k] = LINE * (region_start + start_lines[row])
                 continue
             out.storage[k] = work.escape[row]
             if kind == SHARED or work.escape[row] == IN_SLOT or specs.size[log.spec[row]] == 1:
@@ -242,19 +245,21 @@ def place_temporaries(
                 work.alloc[allocated] = row
                 allocated += 1
                 continue
-            size = _lines(row, log, specs)
-            place = _take(size, free, capacity, stretches)
-            if place < 0:
-                place = arena
+            size = _line_count(row, log, specs)
+            start = _allocate(size, free, capacity, n_ranges)
+            if start < 0:
+                start = arena
                 arena += size
-            where[row] = place
-            out.offset[k] = LINE * place
-            nexts[row] = heads[work.last[row]]
-            heads[work.last[row]] = row
+            start_lines[row] = start
+            out.offset[k] = LINE * start
+            next_rows[row] = first_rows[work.last[row]]
+            first_rows[work.last[row]] = row
         if region:
-            stretches = _give(within, region, free, capacity, stretches)
-        row = heads[g]
+            n_ranges = _free_range(region_start, region, free, capacity, n_ranges)
+        row = first_rows[g]
         while row >= 0:
-            stretches = _give(where[row], _lines(row, log, specs), free, capacity, stretches)
-            row = nexts[row]
+            n_ranges = _free_range(
+                start_lines[row], _line_count(row, log, specs), free, capacity, n_ranges
+            )
+            row = next_rows[row]
     return allocated, LINE * arena

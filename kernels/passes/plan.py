@@ -78,19 +78,19 @@ def mark_needed(
             arity = codes.arity[log.code[row]]
             if arity == VARIADIC:
                 for k in range(log.a[row], log.a[row] + log.b[row]):
-                    pending += _need(log.extra[k], log, work)
+                    pending += _mark_row(log.extra[k], log, work)
             if arity > 0:
-                pending += _need(log.a[row], log, work)
+                pending += _mark_row(log.a[row], log, work)
             if arity > 1:
-                pending += _need(log.b[row], log, work)
+                pending += _mark_row(log.b[row], log, work)
             if arity > 2:
-                pending += _need(log.c[row], log, work)
+                pending += _mark_row(log.c[row], log, work)
         row -= 1
     return count
 
 
 @inline
-def _need(row: int, log: LogColumns, work: PlannerScratch) -> int:
+def _mark_row(row: int, log: LogColumns, work: PlannerScratch) -> int:
     if log.state[row] == VALUE or work.mark[row]:
         return 0
     work.mark[row] = 1
@@ -119,19 +119,19 @@ def merge_equal(
     """
     rows, operands, table = work.rows, work.operands, work.tables
     for k in range(count // 2):
-        other = rows[count - 1 - k]
+        swapped = rows[count - 1 - k]
         rows[count - 1 - k] = rows[k]
-        rows[k] = other
+        rows[k] = swapped
     mask = size - 1
     for k in range(size):
         table[k] = -1
-    left = 0
-    merged = 0
-    used = 0
+    n_remaining = 0
+    n_merged = 0
+    n_entries = 0
     for k in range(count):
         row = rows[k]
-        this = log.code[row]
-        arity = codes.arity[this]
+        row_code = log.code[row]
+        arity = codes.arity[row_code]
         work.canon[row] = row
         x = NO_OPERAND
         y = NO_OPERAND
@@ -148,115 +148,117 @@ def merge_equal(
         if arity == VARIADIC:
             for j in range(log.a[row], log.a[row] + log.b[row]):
                 work.many[j] = _canonical(log.extra[j], work)
-        elif codes.kind[this] != READ:
-            h = np.uint64(this) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(x - NO_OPERAND)
-            h = h * np.uint64(0xBF58476D1CE4E5B9) ^ np.uint64(y - NO_OPERAND)
-            h = h * np.uint64(0x94D049BB133111EB) ^ np.uint64(z - NO_OPERAND)
-            h = h * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(log.spec[row])
-            slot = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(mask))
+        elif codes.kind[row_code] != READ:
+            hash_ = np.uint64(row_code) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(x - NO_OPERAND)
+            hash_ = hash_ * np.uint64(0xBF58476D1CE4E5B9) ^ np.uint64(y - NO_OPERAND)
+            hash_ = hash_ * np.uint64(0x94D049BB133111EB) ^ np.uint64(z - NO_OPERAND)
+            hash_ = hash_ * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(log.spec[row])
+            slot = np.int64((hash_ ^ (hash_ >> np.uint64(32))) & np.uint64(mask))
             equal = -1
             while table[slot] >= 0:
-                q = table[slot]
+                candidate = table[slot]
                 if (
-                    operands[3 * q] == x
-                    and operands[3 * q + 1] == y
-                    and operands[3 * q + 2] == z
-                    and log.code[q] == this
-                    and log.spec[q] == log.spec[row]
+                    operands[3 * candidate] == x
+                    and operands[3 * candidate + 1] == y
+                    and operands[3 * candidate + 2] == z
+                    and log.code[candidate] == row_code
+                    and log.spec[candidate] == log.spec[row]
                 ):
-                    equal = q
+                    equal = candidate
                     break
                 slot = (slot + 1) & mask
             if equal >= 0:
                 work.canon[row] = equal
-                work.aliases[merged] = row
-                merged += 1
+                work.aliases[n_merged] = row
+                n_merged += 1
                 if want[row] == WANTED or (want[row] and want[equal] != WANTED):
                     want[equal] = want[row]
                 continue
             table[slot] = row
-            used += 1
-            if 2 * used >= size:
-                used = 0
+            n_entries += 1
+            if 2 * n_entries >= size:
+                n_entries = 0
                 for j in range(size):
                     table[j] = -1
-        rows[left] = row
-        left += 1
-    return left, merged
+        rows[n_remaining] = row
+        n_remaining += 1
+    return n_remaining, n_merged
 
 
 @inline
-def _after(
-    x: int, lane: int, log: LogColumns, specs: Specs, work: PlannerScratch, classes: int
+def _earliest_phase(
+    x: int, row_class: int, log: LogColumns, specs: Specs, work: PlannerScratch, classes: int
 ) -> int:
-    """The first phase in which a row of class ``lane`` may read operand ``x``."""
+    """The first phase in which a row of class ``row_class`` may read operand ``x``."""
     if x < 0:
         return 0
-    joins = lane >= -1 and work.tables[classes + work.group[x]] == lane
+    can_join = row_class >= -1 and work.tables[classes + work.group[x]] == row_class
     # The reductions of a lane group are complete when the group has run.
-    if joins and (lane == -1 or specs.shape[log.spec[x]] == lane):
+    if can_join and (row_class == -1 or specs.shape[log.spec[x]] == row_class):
         return work.phase[x]
     return work.phase[x] + 1
 
 
 @inline
-def _few(spec: int, specs: Specs, few: int) -> bool:
-    """Whether a value is small: 1 to ``few`` elements, of a dtype that kernels support."""
-    return 1 <= specs.size[spec] <= few and specs.dtype[spec] < WIDE
+def _is_small_value(spec: int, specs: Specs, max_size: int) -> bool:
+    """Whether a value is small: 1 to ``max_size`` elements, of a dtype that kernels support."""
+    return 1 <= specs.size[spec] <= max_size and specs.dtype[spec] < WIDE
 
 
 @inline
-def _call(row: int, log: LogColumns, codes: Codes, work: PlannerScratch, calls: CallTable) -> int:
+def _find_call(
+    row: int, log: LogColumns, codes: Codes, work: PlannerScratch, calls: CallTable
+) -> int:
     """The entry of the kernel that computes a row; -1 if it is not in the table yet."""
-    this = log.code[row]
-    many = codes.arity[this] == VARIADIC  # the code determines the specs of the operands
-    entry = calls.first[this] - 1
+    row_code = log.code[row]
+    is_variadic = codes.arity[row_code] == VARIADIC  # the code determines the specs of the operands
+    entry = calls.first[row_code] - 1
     while entry >= 0:
         at = ENTRY * entry
-        same = calls.entries[at + 1] == log.spec[row]
-        if not many:
+        is_same = calls.entries[at + 1] == log.spec[row]
+        if not is_variadic:
             for j in range(3):
                 x = work.operands[3 * row + j]
-                of = np.int64(-1) if x == NO_OPERAND else np.int64(log.spec[row_of(x)])
-                same = same and calls.entries[at + 2 + j] == of
-        if same:
+                operand_spec = np.int64(-1) if x == NO_OPERAND else np.int64(log.spec[row_of(x)])
+                is_same = is_same and calls.entries[at + 2 + j] == operand_spec
+        if is_same:
             return entry
         entry = calls.entries[at]
     return -1
 
 
 @jit
-def _small(
+def _small_row_state(
     row: int,
     log: LogColumns,
     codes: Codes,
     specs: Specs,
     work: PlannerScratch,
     calls: CallTable,
-    few: int,
+    max_size: int,
 ) -> int:
     """Whether a row that is not elementwise is a small row: 1 or 0.
 
     -1 if Python must first enter its kernel in the table of calls. ``work.call`` is set to the
     entry of the kernel, -1 for a view.
     """
-    this = log.code[row]
-    if few <= 1 or not _few(log.spec[row], specs, few):
+    row_code = log.code[row]
+    if max_size <= 1 or not _is_small_value(log.spec[row], specs, max_size):
         return 0
-    if codes.arity[this] == VARIADIC:
-        if log.b[row] > few:
+    if codes.arity[row_code] == VARIADIC:
+        if log.b[row] > max_size:
             return 0
         for j in range(log.a[row], log.a[row] + log.b[row]):
-            if not _few(log.spec[row_of(work.many[j])], specs, few):
+            if not _is_small_value(log.spec[row_of(work.many[j])], specs, max_size):
                 return 0
     else:
         for j in range(3):
             x = work.operands[3 * row + j]
-            if x != NO_OPERAND and not _few(log.spec[row_of(x)], specs, few):
+            if x != NO_OPERAND and not _is_small_value(log.spec[row_of(x)], specs, max_size):
                 return 0
-    if codes.kind[this] == VIEW:
+    if codes.kind[row_code] == VIEW:
         return 1
-    entry = _call(row, log, codes, work, calls)
+    entry = _find_call(row, log, codes, work, calls)
     if entry < 0:
         return -1
     work.call[row] = entry
@@ -272,7 +274,7 @@ def group_rows(
     work: PlannerScratch,
     count: int,
     size: int,
-    few: int,
+    max_size: int,
     out: PlanTables,
 ) -> int:
     """Assign a phase and a group to each row; fill ``out.order`` with the rows, group by group.
@@ -281,7 +283,7 @@ def group_rows(
     the next one. ``out.groups`` gets the kind and row range of each group, by phase; on return
     ``work.group[row]`` is the index there. A row can join groups of its class: -1 for small rows,
     the number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
-    never join. The hash table has ``size`` entries. Small rows have at most ``few`` elements.
+    never join. The hash table has ``size`` entries. Small rows have at most ``max_size`` elements.
     Returns the number of groups, or ``~row`` of a row that has no entry in the table of calls.
     """
     table, groups = work.tables, out.groups
@@ -295,65 +297,78 @@ def group_rows(
     index = size + 3 * count
     n_groups = 0
     last_phase = 0
-    recent = -1  # the group of the previous row: usually this row's as well
+    previous_group = -1  # the group of the previous row: usually this row's as well
     for k in range(count):
         row = work.rows[k]
-        this = log.code[row]
-        kind = codes.kind[this]
-        lane = -3 if kind == ARRAY else -2
+        row_code = log.code[row]
+        kind = codes.kind[row_code]
+        row_class = -3 if kind == ARRAY else -2
         work.call[row] = -1
         if kind == ELEMENTWISE or kind == REDUCTION:
-            s = log.spec[row]
-            if specs.dtype[s] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
-                lane = -3  # it has no lane kernel
+            shape_spec = log.spec[row]
+            if specs.dtype[shape_spec] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
+                row_class = -3  # it has no lane kernel
             elif kind == REDUCTION:
-                if specs.size[s] == 1:
-                    s = log.spec[log.a[row]]
+                if specs.size[shape_spec] == 1:
+                    shape_spec = log.spec[log.a[row]]
                 else:
-                    lane = -3
-            if lane != -3:
-                lane = -1 if 1 <= specs.size[s] <= few else specs.shape[s]
-        if lane == -3 or kind == VIEW:
-            small = _small(row, log, codes, specs, work, calls, few)
-            if small < 0:
+                    row_class = -3
+            if row_class != -3:
+                row_class = (
+                    -1 if 1 <= specs.size[shape_spec] <= max_size else specs.shape[shape_spec]
+                )
+        if row_class == -3 or kind == VIEW:
+            small_state = _small_row_state(row, log, codes, specs, work, calls, max_size)
+            if small_state < 0:
                 return ~row
-            if small:
-                lane = -1
-        at = 0
-        if codes.arity[this] == VARIADIC:
+            if small_state:
+                row_class = -1
+        row_phase = 0
+        if codes.arity[row_code] == VARIADIC:
             for j in range(log.a[row], log.a[row] + log.b[row]):
-                at = max(at, _after(work.many[j], lane, log, specs, work, classes))
+                row_phase = max(
+                    row_phase, _earliest_phase(work.many[j], row_class, log, specs, work, classes)
+                )
         else:
             for j in range(3):
                 x = work.operands[3 * row + j]
-                at = max(at, _after(x, lane, log, specs, work, classes))
-        work.phase[row] = at
-        last_phase = max(last_phase, at)
+                row_phase = max(row_phase, _earliest_phase(x, row_class, log, specs, work, classes))
+        work.phase[row] = row_phase
+        last_phase = max(last_phase, row_phase)
         g = -1
-        if lane >= -1:
-            if recent >= 0 and table[phases + recent] == at and table[classes + recent] == lane:
-                g = recent
+        if row_class >= -1:
+            if (
+                previous_group >= 0
+                and table[phases + previous_group] == row_phase
+                and table[classes + previous_group] == row_class
+            ):
+                g = previous_group
             else:
-                h = np.uint64(at) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(lane + 1)
-                h = h * np.uint64(0xBF58476D1CE4E5B9)
-                slot = np.int64((h ^ (h >> np.uint64(32))) & np.uint64(mask))
+                hash_ = np.uint64(row_phase) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(
+                    row_class + 1
+                )
+                hash_ = hash_ * np.uint64(0xBF58476D1CE4E5B9)
+                slot = np.int64((hash_ ^ (hash_ >> np.uint64(32))) & np.uint64(mask))
                 while table[slot] >= 0:
-                    q = table[slot]
-                    if table[phases + q] == at and table[classes + q] == lane:
-                        g = q
+                    candidate = table[slot]
+                    if (
+                        table[phases + candidate] == row_phase
+                        and table[classes + candidate] == row_class
+                    ):
+                        g = candidate
                         break
                     slot = (slot + 1) & mask
                 if g < 0:
                     table[slot] = n_groups
         if g < 0:
             g = n_groups
-            table[phases + g] = at
-            table[classes + g] = lane
+            table[phases + g] = row_phase
+            table[classes + g] = row_class
             table[sizes + g] = 0
             n_groups += 1
         table[sizes + g] += 1
         work.group[row] = g
-        recent = g
+        previous_group = g
     # Counting sort of the groups by phase (stable), then of the rows by group. The hash table is
     # no longer needed; its memory has an entry for each phase and one more.
     for p in range(last_phase + 2):
@@ -367,15 +382,15 @@ def group_rows(
         table[index + g] = table[p]
         table[p] += 1
     for g in range(n_groups):
-        at = GROUP * table[index + g]
-        lane = table[classes + g]
-        if lane >= 0:
-            groups[at + G_KIND] = LANES
-        elif lane == -1:
-            groups[at + G_KIND] = SMALL
+        group_start = GROUP * table[index + g]
+        row_class = table[classes + g]
+        if row_class >= 0:
+            groups[group_start + G_KIND] = LANES
+        elif row_class == -1:
+            groups[group_start + G_KIND] = SMALL
         else:
-            groups[at + G_KIND] = WHOLE if lane == -3 else SHARED
-        groups[at + G_ROWS_END] = table[sizes + g]
+            groups[group_start + G_KIND] = WHOLE if row_class == -3 else SHARED
+        groups[group_start + G_ROWS_END] = table[sizes + g]
     total = 0
     for g in range(n_groups):
         members = groups[GROUP * g + G_ROWS_END]
@@ -417,20 +432,22 @@ def plan(
     size = 4
     while size < 2 * count:
         size *= 2
-    left, merged = merge_equal(log, codes, want, work, count, min(size, MAX_EQUAL_ROWS))
-    n_groups = group_rows(log, codes, specs, calls, work, left, size, asked.few, out)
+    n_remaining, n_merged = merge_equal(log, codes, want, work, count, min(size, MAX_EQUAL_ROWS))
+    n_groups = group_rows(
+        log, codes, specs, calls, work, n_remaining, size, asked.max_small_size, out
+    )
     if n_groups < 0:  # Python adds the kernel and calls again
-        for k in range(left):
+        for k in range(n_remaining):
             work.mark[work.rows[k]] = 0
-        for k in range(merged):
+        for k in range(n_merged):
             work.mark[work.aliases[k]] = 0
         cursor[C_ROW] = ~n_groups
         return NO_CALL
     bring_near(log, codes, specs, work, out, n_groups, asked.follow)
     place_values(log, codes, specs, want, asked.retain, work, out, n_groups)
-    allocated, arena = place_temporaries(log, codes, specs, work, out, n_groups, left)
+    allocated, arena = place_temporaries(log, codes, specs, work, out, n_groups, n_remaining)
     low = asked.top
-    for k in range(left):
+    for k in range(n_remaining):
         row = out.order[k]
         work.mark[row] = 0
         work.stamp[row] = -1
@@ -443,19 +460,19 @@ def plan(
         if codes.arity[log.code[row]] == VARIADIC:
             for j in range(log.a[row], log.a[row] + log.b[row]):
                 low = min(low, row_of(work.many[j]))
-    for k in range(merged):
+    for k in range(n_merged):
         work.mark[work.aliases[k]] = 0
         low = min(low, work.aliases[k])
     status = write_program(
         log, codes, specs, lanes, calls, work, out, n_groups, asked.widest, cursor
     )
     if status == OK:  # else Python adds the kernel and calls again
-        for k in range(left):
+        for k in range(n_remaining):
             want[out.order[k]] = 0
     cursor[C_LOW] = low
-    cursor[C_ROWS] = left
+    cursor[C_ROWS] = n_remaining
     cursor[C_GROUPS] = n_groups
     cursor[C_ALLOC] = allocated
-    cursor[C_ALIASES] = merged
+    cursor[C_ALIASES] = n_merged
     cursor[C_ARENA] = arena
     return status

@@ -84,24 +84,28 @@ def write_lanes(
     loaded, free = work.phase, work.tables  # their contents are no longer needed
     begin = groups[GROUP * g + G_ROWS]
     end = groups[GROUP * g + G_ROWS_END]
-    like = lane_spec(order[begin], log, codes, work)
-    shape = specs.shape[like]
+    iterated_spec = lane_spec(order[begin], log, codes, work)
+    shape = specs.shape[iterated_spec]
     partials = 0
     slots = 0
-    item = 1
+    item_bytes = 1
     # Find each value's last use inside the group. Single elements from outside are splatted once,
     # before the first block.
     for k in range(begin, end):
         row = order[k]
         last[row] = k
-        item = max(item, specs.bytes[log.spec[row]] // max(specs.size[log.spec[row]], 1))
+        item_bytes = max(
+            item_bytes, specs.bytes[log.spec[row]] // max(specs.size[log.spec[row]], 1)
+        )
         for j in range(3):
             x = operands[3 * row + j]
             if x >= 0 and work.group[x] == g:
                 last[x] = k
             elif x != NO_OPERAND:
                 v = row_of(x)
-                item = max(item, specs.bytes[log.spec[v]] // max(specs.size[log.spec[v]], 1))
+                item_bytes = max(
+                    item_bytes, specs.bytes[log.spec[v]] // max(specs.size[log.spec[v]], 1)
+                )
                 if specs.size[log.spec[v]] == 1 and stamp[v] != g:
                     stamp[v] = g
                     loaded[v] = slots
@@ -111,7 +115,7 @@ def write_lanes(
                     slots += 1
                     at += 1
     groups[GROUP * g + G_BODY] = at
-    unused = 0
+    n_free = 0
     for k in range(begin, end):
         row = order[k]
         # Loads of broadcast operands come before the instruction.
@@ -140,12 +144,12 @@ def write_lanes(
         program[STEP * at] = work.kernel[row]
         if codes.kind[log.code[row]] == REDUCTION:
             program[STEP * at + 1] = PARTIALS + partials
-            partials += 8 * ((specs.size[like] + RUN - 1) // RUN + 1)
+            partials += 8 * ((specs.size[iterated_spec] + RUN - 1) // RUN + 1)
         elif work.escape[row] != IN_SLOT:
             program[STEP * at + 1] = ~row
-        elif unused > 0:
-            unused -= 1
-            slot[row] = free[unused]
+        elif n_free > 0:
+            n_free -= 1
+            slot[row] = free[n_free]
             program[STEP * at + 1] = slot[row]
         else:
             slot[row] = slots
@@ -157,23 +161,23 @@ def write_lanes(
         for j in range(3):
             x = operands[3 * row + j]
             if x >= 0 and work.group[x] == g and work.escape[x] == IN_SLOT and last[x] == k:
-                free[unused] = slot[x]
-                unused += 1
+                free[n_free] = slot[x]
+                n_free += 1
                 last[x] = -1
         if work.escape[row] == IN_SLOT and last[row] == k:
-            free[unused] = slot[row]
-            unused += 1
-    return at, slots, item, partials
+            free[n_free] = slot[row]
+            n_free += 1
+    return at, slots, item_bytes, partials
 
 
 @inline
-def _place(row: int, log: LogColumns, specs: Specs) -> int:
+def _value_ref(row: int, log: LogColumns, specs: Specs) -> int:
     """The reference of a value of a group of small rows: its cell, or its buffer."""
     return row if specs.size[log.spec[row]] == 1 else ~row
 
 
 @inline
-def _write(
+def _write_instruction(
     out: PlanTables, at: int, kernel: int, first: int, second: int, third: int, fourth: int
 ) -> int:
     program = out.program
@@ -186,7 +190,7 @@ def _write(
 
 
 @inline
-def _operand(
+def _write_operand(
     j: int,
     row: int,
     n: int,
@@ -206,9 +210,10 @@ def _operand(
         return np.int64(0), at
     v = row_of(x)
     if n == 1 or specs.shape[log.spec[v]] == specs.shape[log.spec[row]]:
-        return _place(v, log, specs), at
+        return _value_ref(v, log, specs), at
     kind = SPLAT if specs.size[log.spec[v]] == 1 else BROADCAST
-    return PARTIALS + SMALL_ROW_BYTES * j, _write(out, at, kind, SMALL_ROW_BYTES * j, v, row, n)
+    at = _write_instruction(out, at, kind, SMALL_ROW_BYTES * j, v, row, n)
+    return PARTIALS + SMALL_ROW_BYTES * j, at
 
 
 @jit
@@ -226,41 +231,47 @@ def write_small(
     operands, program = work.operands, out.program
     for k in range(out.groups[GROUP * g + G_ROWS], out.groups[GROUP * g + G_ROWS_END]):
         row = out.order[k]
-        this = log.code[row]
-        kind = codes.kind[this]
-        to = _place(row, log, specs)
+        row_code = log.code[row]
+        kind = codes.kind[row_code]
+        target = _value_ref(row, log, specs)
         if kind == VIEW:
-            source = _place(row_of(operands[3 * row]), log, specs)
-            at = _write(out, at, COPY_BYTES, to, source, specs.bytes[log.spec[row]], 0)
+            source = _value_ref(row_of(operands[3 * row]), log, specs)
+            at = _write_instruction(
+                out, at, COPY_BYTES, target, source, specs.bytes[log.spec[row]], 0
+            )
         elif work.call[row] >= 0:
             entry = ENTRY * work.call[row]
-            many = codes.arity[this] == VARIADIC
-            count = log.b[row] if many else 3
-            at = _write(
+            is_variadic = codes.arity[row_code] == VARIADIC
+            count = log.b[row] if is_variadic else 3
+            at = _write_instruction(
                 out,
                 at,
-                CALL_VARIADIC if many else CALL_FIXED,
+                CALL_VARIADIC if is_variadic else CALL_FIXED,
                 calls.entries[entry + 5],
                 calls.entries[entry + 6],
-                count if many else calls.entries[entry + 7],
-                to,
+                count if is_variadic else calls.entries[entry + 7],
+                target,
             )
             for j in range(count):
                 if j % 4 == 0:
-                    at = _write(out, at, PLACES, 0, 0, 0, 0)
-                x = work.many[log.a[row] + j] if many else operands[3 * row + j]
+                    at = _write_instruction(out, at, PLACES, 0, 0, 0, 0)
+                x = work.many[log.a[row] + j] if is_variadic else operands[3 * row + j]
                 if x != NO_OPERAND:
-                    program[STEP * at - 4 + j % 4] = _place(row_of(x), log, specs)
+                    program[STEP * at - 4 + j % 4] = _value_ref(row_of(x), log, specs)
         elif kind == REDUCTION:
             x = row_of(operands[3 * row])
             n = specs.size[log.spec[x]]
-            at = _write(out, at, work.kernel[row] + COUNT * n, to, _place(x, log, specs), 0, 0)
+            at = _write_instruction(
+                out, at, work.kernel[row] + COUNT * n, target, _value_ref(x, log, specs), 0, 0
+            )
         else:
             n = specs.size[log.spec[row]]
-            first, at = _operand(0, row, n, at, log, specs, work, out)
-            second, at = _operand(1, row, n, at, log, specs, work, out)
-            third, at = _operand(2, row, n, at, log, specs, work, out)
-            at = _write(out, at, work.kernel[row] + COUNT * n, to, first, second, third)
+            first, at = _write_operand(0, row, n, at, log, specs, work, out)
+            second, at = _write_operand(1, row, n, at, log, specs, work, out)
+            third, at = _write_operand(2, row, n, at, log, specs, work, out)
+            at = _write_instruction(
+                out, at, work.kernel[row] + COUNT * n, target, first, second, third
+            )
     return at
 
 
@@ -288,21 +299,21 @@ def write_program(
     elements = 0
     scratch = 0
     partials = 0
-    longest = 0
+    max_body = 0
     for g in range(n_groups):
-        this_group = GROUP * g
-        kind = groups[this_group + G_KIND]
-        begin = groups[this_group + G_ROWS]
-        end = groups[this_group + G_ROWS_END]
-        groups[this_group + G_CODE] = at
-        groups[this_group + G_BODY] = at
-        groups[this_group + G_SIZE] = 0
-        groups[this_group + G_PARAMETERS] = 0
+        group_start = GROUP * g
+        kind = groups[group_start + G_KIND]
+        begin = groups[group_start + G_ROWS]
+        end = groups[group_start + G_ROWS_END]
+        groups[group_start + G_CODE] = at
+        groups[group_start + G_BODY] = at
+        groups[group_start + G_SIZE] = 0
+        groups[group_start + G_PARAMETERS] = 0
         if kind == WHOLE or kind == SHARED:
             row = out.order[begin]
-            groups[this_group + G_STRIDE] = 0
+            groups[group_start + G_STRIDE] = 0
             if codes.arity[log.code[row]] == VARIADIC:
-                groups[this_group + G_STRIDE] = 1
+                groups[group_start + G_STRIDE] = 1
                 scratch = max(scratch, 8 * (log.b[row] + 1))
                 for j in range(log.a[row], log.a[row] + log.b[row]):
                     program[STEP * at] = 0
@@ -313,17 +324,18 @@ def write_program(
                     program[STEP * at] = 0
                     program[STEP * at + 1] = row_of(work.operands[3 * row + j])
                     at += 1
-            groups[this_group + G_CODE_END] = at
+            groups[group_start + G_CODE_END] = at
             continue
         for k in range(begin, end):
             row = out.order[k]
-            this = log.code[row]
-            if kind == SMALL and (codes.kind[this] == VIEW or work.call[row] >= 0):
+            row_code = log.code[row]
+            if kind == SMALL and (codes.kind[row_code] == VIEW or work.call[row] >= 0):
                 continue
             # The operands' dtype is that of the last one: a select's first is the condition.
-            of = row_of(work.operands[3 * row + codes.arity[this] - 1])
+            operand = row_of(work.operands[3 * row + codes.arity[row_code] - 1])
             kernel[row] = lanes.kernels[
-                (codes.lane[this] * lanes.dtypes + specs.dtype[log.spec[of]]) * lanes.dtypes
+                (codes.lane[row_code] * lanes.dtypes + specs.dtype[log.spec[operand]])
+                * lanes.dtypes
                 + specs.dtype[log.spec[row]]
             ]
             if kernel[row] == 0:
@@ -331,24 +343,24 @@ def write_program(
                 return NO_KERNEL
         size = specs.size[lane_spec(out.order[begin], log, codes, work)]
         elements += (end - begin) * (size + CALL_COST)
-        groups[this_group + G_SIZE] = size
+        groups[group_start + G_SIZE] = size
         if kind == SMALL:
             at = write_small(g, at, log, codes, specs, calls, work, out)
             scratch = max(scratch, 3 * SMALL_ROW_BYTES)
         else:
-            at, slots, item, bytes_ = write_lanes(g, at, log, codes, specs, work, out)
-            width = SCRATCH_BYTES // (item * max(slots, 1)) // RUN * RUN
+            at, slots, item_bytes, partial_bytes = write_lanes(g, at, log, codes, specs, work, out)
+            width = SCRATCH_BYTES // (item_bytes * max(slots, 1)) // RUN * RUN
             width = max(RUN, min(widest, width))
             width = min(width, (size + 7) // 8 * 8)
-            groups[this_group + G_WIDTH] = width
-            groups[this_group + G_STRIDE] = (item * width + 63) // 64 * 64
-            scratch = max(scratch, slots * groups[this_group + G_STRIDE])
-            partials = max(partials, bytes_)
-            longest = max(longest, at - groups[this_group + G_BODY])
-        groups[this_group + G_CODE_END] = at
+            groups[group_start + G_WIDTH] = width
+            groups[group_start + G_STRIDE] = (item_bytes * width + 63) // 64 * 64
+            scratch = max(scratch, slots * groups[group_start + G_STRIDE])
+            partials = max(partials, partial_bytes)
+            max_body = max(max_body, at - groups[group_start + G_BODY])
+        groups[group_start + G_CODE_END] = at
     cursor[C_INSTRUCTIONS] = at
     cursor[C_SCRATCH] = scratch
     cursor[C_PARTIALS] = partials
-    cursor[C_BODY] = longest
+    cursor[C_BODY] = max_body
     cursor[C_WORK] = elements
     return OK

@@ -116,7 +116,7 @@ _one, _two, _four = POINTERS["uint8"], POINTERS["uint16"], POINTERS["uint32"]  #
 
 
 @jit
-def _thread(process: int, training: int) -> int:
+def _is_thread_idle(process: int, training: int) -> int:
     """Whether the thread's log is a plain log without tapes, with the same training mode.
 
     The thread must not be within a call that may have to be undone, either.
@@ -125,7 +125,7 @@ def _thread(process: int, training: int) -> int:
       1 or 0; -1 if an exception is set.
     """
     p = _at(process)
-    good = 0
+    is_idle = 0
     if p[AT_NAMES] < 0:  # unknown layout of thread-locals: ask Python
         log = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
         if log == 0:
@@ -142,8 +142,8 @@ def _thread(process: int, training: int) -> int:
         call1(p[DECREF], journal)
         call1(p[DECREF], training_now)
     else:
-        here = call0(p[THREAD_DICT])
-        state = call2(p[GET_ENTRY], here, p[LOCAL_KEY]) if here != 0 else 0
+        thread_dict = call0(p[THREAD_DICT])
+        state = call2(p[GET_ENTRY], thread_dict, p[LOCAL_KEY]) if thread_dict != 0 else 0
         if state == 0:
             return 0
         names = _at(state + p[AT_NAMES])[0]
@@ -157,10 +157,10 @@ def _thread(process: int, training: int) -> int:
         if log == 0:
             return 0
     if _at(log + TYPE)[0] == p[LOG] and training_now == training and journal == p[NONE]:
-        good = _at(_at(log + p[AT_TAPES])[0] + SIZE)[0] == 0
+        is_idle = _at(_at(log + p[AT_TAPES])[0] + SIZE)[0] == 0
     if p[AT_NAMES] < 0:
         call1(p[DECREF], log)
-    return good
+    return is_idle
 
 
 @jit
@@ -207,7 +207,7 @@ def _make_result(process: int, address: int) -> int:
 
 
 @jit
-def _room(process: int, address: int) -> int:
+def _make_new_objects(process: int, address: int) -> int:
     """A list of the call's new objects besides its result, or None; 0 if memory is exhausted.
 
     These are arrays for values, new tensors for variables, and None for the variables' reads.
@@ -218,25 +218,25 @@ def _room(process: int, address: int) -> int:
     if count == 0:
         call1(p[INCREF], p[NONE])
         return p[NONE]
-    room = _make_list(process, count, 0)
-    if room == 0:
+    new_objects = _make_list(process, count, 0)
+    if new_objects == 0:
         return 0
-    items = _at(_at(room + LIST_ITEMS)[0])
+    items = _at(_at(new_objects + LIST_ITEMS)[0])
     for k in range(buffers + assigned):
         if k < buffers:
             item = call4(p[VECTORCALL], p[EMPTY], call[BUFFER_KINDS] + 16 * k, 2, 0)
         else:
             item = call2(p[MAKE], p[TENSOR], 0)
         if item == 0:
-            call1(p[DECREF], room)
+            call1(p[DECREF], new_objects)
             return 0
         items[k] = item
         call1(p[DECREF], p[NONE])
-    return room
+    return new_objects
 
 
 @jit
-def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
+def _store_value(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
     """Write a tensor's value to the cell of a row: ``size`` bytes, or for 0 an address.
 
     False if the value is unknown, or neither in a cell nor in an array.
@@ -266,13 +266,13 @@ def _put(process: int, cells: int, row: int, tensor: int, size: int) -> bool:
 
 
 @jit
-def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
+def _sweep(process: int, address: int, inputs: int, new_objects: int) -> bool:
     """Fill the cells and run the plan. Returns whether all guards hold."""
     call = _at(address)
     cells = call[CELL]
     rows, sizes = _at(call[ROWS]), _at(call[SIZES])
     for k in range(call[ARGUMENTS]):
-        if not _put(process, cells, rows[k], _at(inputs)[k + 1], sizes[k]):
+        if not _store_value(process, cells, rows[k], _at(inputs)[k + 1], sizes[k]):
             return False
     variables = _at(call[VARIABLES])
     rows, sizes = _at(call[VARIABLE_ROWS]), _at(call[VARIABLE_SIZES])
@@ -280,11 +280,11 @@ def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
     k = 0
     while variables[k] != 0:
         value = _at(variables[k] + value_at)[0]
-        if value == 0 or not _put(process, cells, rows[k], value, sizes[k]):
+        if value == 0 or not _store_value(process, cells, rows[k], value, sizes[k]):
             return False
         k += 1
     if call[BUFFERS] > 0:
-        arrays, rows = _at(_at(room + LIST_ITEMS)[0]), _at(call[BUFFER_ROWS])
+        arrays, rows = _at(_at(new_objects + LIST_ITEMS)[0]), _at(call[BUFFER_ROWS])
         for j in range(call[BUFFERS]):
             _at(cells)[rows[j]] = _at(arrays[j] + _at(process)[AT_DATA])[0]
     if call[SWEEP] != 0:
@@ -303,7 +303,7 @@ def _sweep(process: int, address: int, inputs: int, room: int) -> bool:
 
 
 @jit
-def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
+def _fill_tensor(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
     """Set the value of a new tensor; False if memory is exhausted."""
     p = _at(process)
     word = call1(p[FROM_INT], bits)
@@ -318,31 +318,31 @@ def _fill(process: int, tensor: int, bits: int, spec: int, home: int) -> bool:
 
 
 @jit
-def _fill_values(process: int, address: int, result: int, room: int) -> bool:
+def _fill_values(process: int, address: int, result: int, new_objects: int) -> bool:
     """Set the values of all new tensors; False if memory is exhausted."""
     p, call = _at(process), _at(address)
     cells, constants = _at(call[CELL]), _at(call[CONSTANTS])
-    items = _at(_at(room + LIST_ITEMS)[0]) if call[BUFFERS] + call[ASSIGNED] > 0 else cells
+    items = _at(_at(new_objects + LIST_ITEMS)[0]) if call[BUFFERS] + call[ASSIGNED] > 0 else cells
     places, buffers, specs = _at(call[OUT_PLACES]), _at(call[OUT_BUFFERS]), _at(call[OUT_SPECS])
     for k in range(call[OUTPUTS]):
         if constants[k] == 0:
             tensor = result if call[KIND] == ONE else _at(_at(result + LIST_ITEMS)[0])[k]
             home = p[CELLS] if buffers[k] < 0 else items[buffers[k]]
-            if not _fill(process, tensor, cells[places[k]], specs[k], home):
+            if not _fill_tensor(process, tensor, cells[places[k]], specs[k], home):
                 return False
     places, buffers, specs = _at(call[NEW_PLACES]), _at(call[NEW_BUFFERS]), _at(call[NEW_SPECS])
     for k in range(call[ASSIGNED]):
         home = p[CELLS] if buffers[k] < 0 else items[buffers[k]]
-        if not _fill(process, items[call[BUFFERS] + k], cells[places[k]], specs[k], home):
+        if not _fill_tensor(process, items[call[BUFFERS] + k], cells[places[k]], specs[k], home):
             return False
     return True
 
 
 @jit
-def _assign(process: int, address: int, room: int) -> int:
-    """Exchange the variables' values with those in ``room``, which is dropped later."""
+def _assign(process: int, address: int, new_objects: int) -> int:
+    """Exchange the variables' values with those in ``new_objects``, which is dropped later."""
     p, call = _at(process), _at(address)
-    variables, items = _at(call[ASSIGNED_VARIABLES]), _at(_at(room + LIST_ITEMS)[0])
+    variables, items = _at(call[ASSIGNED_VARIABLES]), _at(_at(new_objects + LIST_ITEMS)[0])
     count, at = call[ASSIGNED], call[BUFFERS]
     for k in range(count):
         value, read = _at(variables[k] + p[AT_VALUE]), _at(variables[k] + p[AT_READ])
@@ -404,20 +404,20 @@ def _replay(process: int, address: int, inputs: int) -> int:
         call1(p[DECREF], answer)
     start = _time(process) if timed else 0
     result = _make_result(process, address)
-    room = _room(process, address) if result != 0 else 0
-    if room == 0:
+    new_objects = _make_new_objects(process, address) if result != 0 else 0
+    if new_objects == 0:
         call1(p[CLEAR_ERROR], 0)
         if result != 0:
             call1(p[DECREF], result)
         return DECLINED
-    good = 0
+    is_idle = 0
     if call[NAMES] == 0 or first_changed(call[NAMES], 0) == call[NAME_COUNT]:
         if first_changed(call[OWN], 0) == call[OWN_COUNT]:
-            good = _thread(process, call[TRAINING])
-    locked = good > 0 and call[ASSIGNED] > 0 and _try_lock(process, address)
-    if good > 0 and (call[ASSIGNED] > 0) == locked:
-        done = _sweep(process, address, inputs, room) and _fill_values(
-            process, address, result, room
+            is_idle = _is_thread_idle(process, call[TRAINING])
+    locked = is_idle > 0 and call[ASSIGNED] > 0 and _try_lock(process, address)
+    if is_idle > 0 and (call[ASSIGNED] > 0) == locked:
+        done = _sweep(process, address, inputs, new_objects) and _fill_values(
+            process, address, result, new_objects
         )
     else:
         done = False
@@ -433,8 +433,8 @@ def _replay(process: int, address: int, inputs: int) -> int:
         if answer == 0:
             answer = FAILED
         elif locked:
-            _assign(process, address, room)
-    elif good < 0:
+            _assign(process, address, new_objects)
+    elif is_idle < 0:
         answer = FAILED
     else:
         call1(p[CLEAR_ERROR], 0)
@@ -442,7 +442,7 @@ def _replay(process: int, address: int, inputs: int) -> int:
         call1(p[DECREF], result)
     if locked:
         _unlock(process, address)
-    call1(p[DECREF], room)
+    call1(p[DECREF], new_objects)
     return answer
 
 

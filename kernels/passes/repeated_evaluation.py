@@ -153,13 +153,13 @@ def _is_idle_and_current(process: int, log: int) -> bool:
     if p[AT_NAMES] < 0:  # unknown layout of thread-locals: ask Python
         current = call2(p[GET_ATTRIBUTE], p[LOCAL], p[LOG_NAME])
         evaluating = call2(p[GET_ATTRIBUTE], p[LOCAL], p[EVALUATING_NAME])
-        good = current == log and evaluating != 0 and _at(evaluating + SIZE)[0] == 0
+        is_idle = current == log and evaluating != 0 and _at(evaluating + SIZE)[0] == 0
         if current != 0:
             call1(p[DECREF], current)
         if evaluating != 0:
             call1(p[DECREF], evaluating)
         call1(p[CLEAR_ERROR], 0)
-        return good
+        return is_idle
     thread_dict = call0(p[THREAD_DICT])
     state = call2(p[GET_ENTRY], thread_dict, p[LOCAL_KEY]) if thread_dict != 0 else 0
     if state == 0:
@@ -204,7 +204,7 @@ def _make_objects(process: int, entry: int, log: int) -> int:
 
 
 @jit
-def _state_as_expected(process: int, entry: int, log: int) -> bool:
+def _is_state_expected(process: int, entry: int, log: int) -> bool:
     """Whether state and log are as expected, and no tape holds the rows."""
     p, e = _at(process), _at(entry)
     words, entries = _at(e[WORDS]), _at(e[ENTRIES])
@@ -292,7 +292,7 @@ def _mark_wanted(process: int, entry: int, log: int, tensor: int) -> bool:
 
 
 @jit
-def _rows_as_recorded(process: int, entry: int, log: int, tensor: int, rows: LogColumns) -> bool:
+def _are_rows_unchanged(process: int, entry: int, log: int, tensor: int, rows: LogColumns) -> bool:
     """Whether rows and their wants are as recorded; clears the wants."""
     e = _at(entry)
     low, count, want = e[FIRST_ROW], e[COUNT], _u8(e[WANT])
@@ -312,12 +312,12 @@ def _rows_as_recorded(process: int, entry: int, log: int, tensor: int, rows: Log
         )
         == 1
     ):
-        good = True
+        is_unchanged = True
     else:
-        good = False
+        is_unchanged = False
     for k in range(low, low + count):  # also after a failure: Python marks them again
         want[k] = 0
-    return good
+    return is_unchanged
 
 
 @jit
@@ -444,9 +444,9 @@ def _execute(process: int, entry: int, log: int, tensor: int) -> int:
     if (
         _at(tensor + p[AT_HOME])[0] == log
         and _is_idle_and_current(process, log)
-        and _state_as_expected(process, entry, log)
+        and _is_state_expected(process, entry, log)
     ):
-        if _rows_as_recorded(process, entry, log, tensor, rows) and _run_plan(
+        if _are_rows_unchanged(process, entry, log, tensor, rows) and _run_plan(
             process, entry, new_objects
         ):
             e[HITS] += 1

@@ -156,7 +156,7 @@ def _has_events(process: int, list_address: int, numbers: int, count: int) -> bo
 
 
 @jit
-def _tape_as_before(process: int, entry: int, log: int, tape: int) -> bool:
+def _is_tape_unchanged(process: int, entry: int, log: int, tape: int) -> bool:
     """Whether a tape of this log follows the recorded rows."""
     p, e = _at(process), _at(entry)
     if _at(tape + p[AT_TAPE_LOG])[0] != log or _at(tape + p[AT_SPENT])[0] != p[FALSE]:
@@ -171,7 +171,7 @@ def _tape_as_before(process: int, entry: int, log: int, tape: int) -> bool:
 
 
 @jit
-def _variables_as_before(process: int, entry: int, log: int) -> bool:
+def _are_variables_unchanged(process: int, entry: int, log: int) -> bool:
     """Whether the number of variables is unchanged, and which of them are trainable."""
     p, e = _at(process), _at(entry)
     variables, expected = _at(log + p[AT_VARIABLES])[0], _at(e[TRAINABLE])
@@ -187,7 +187,7 @@ def _variables_as_before(process: int, entry: int, log: int) -> bool:
 
 
 @jit
-def _source_as_before(process: int, expected: int, log: int, source: int) -> bool:
+def _is_source_unchanged(process: int, expected: int, log: int, source: int) -> bool:
     """Whether a source is the same row, or the same variable of the log."""
     p, s = _at(process), _at(expected)
     if s[1] >= 0:
@@ -208,7 +208,7 @@ def _source_as_before(process: int, expected: int, log: int, source: int) -> boo
 
 
 @jit
-def _request_as_before(process: int, entry: int, log: int, target: int, sources: int) -> bool:
+def _is_request_unchanged(process: int, entry: int, log: int, target: int, sources: int) -> bool:
     """Whether target, sources and seed are as recorded."""
     p, e = _at(process), _at(entry)
     if _at(target + TYPE)[0] != p[TENSOR] or _at(target + p[AT_SPEC])[0] != e[TARGET_SPEC]:
@@ -218,14 +218,14 @@ def _request_as_before(process: int, entry: int, log: int, target: int, sources:
     if call1(p[TO_INT], _at(target + p[AT_ROW])[0]) != e[TARGET]:
         return False
     if e[SINGLE] != 0:
-        if not _source_as_before(process, e[SOURCES], log, sources):
+        if not _is_source_unchanged(process, e[SOURCES], log, sources):
             return False
     else:
         if _at(sources + TYPE)[0] != p[LIST] or _at(sources + SIZE)[0] != e[SOURCE_COUNT]:
             return False
         items = _at(_at(sources + LIST_ITEMS)[0])
         for k in range(e[SOURCE_COUNT]):
-            if not _source_as_before(process, e[SOURCES] + 8 * SOURCE_FIELDS * k, log, items[k]):
+            if not _is_source_unchanged(process, e[SOURCES] + 8 * SOURCE_FIELDS * k, log, items[k]):
                 return False
     seed = call2(p[GET_ENTRY], _at(log + p[AT_CONST_ROWS])[0], e[KEY])
     if e[SEED] != 0:  # the seed was a new row
@@ -234,7 +234,7 @@ def _request_as_before(process: int, entry: int, log: int, target: int, sources:
 
 
 @jit
-def _log_as_before(process: int, entry: int, log: int) -> bool:
+def _is_log_unchanged(process: int, entry: int, log: int) -> bool:
     """Whether the log is idle, the thread's current one, and has the same number of rows."""
     p, e = _at(process), _at(entry)
     if _at(e[GENERATION])[0] != e[EXPECTED_GENERATION]:
@@ -369,18 +369,18 @@ def _publish(process: int, entry: int, log: int, tape: int, results: int, tape_s
 
 
 @jit
-def _state_as_before(
+def _is_state_unchanged(
     process: int, entry: int, log: int, tape: int, target: int, sources: int
 ) -> bool:
     """Whether all state is as recorded; then the rows are appended, but not published."""
     e = _at(entry)
-    if not _log_as_before(process, entry, log):
+    if not _is_log_unchanged(process, entry, log):
         return False
-    if not _tape_as_before(process, entry, log, tape):
+    if not _is_tape_unchanged(process, entry, log, tape):
         return False
-    if not _variables_as_before(process, entry, log):
+    if not _are_variables_unchanged(process, entry, log):
         return False
-    if not _request_as_before(process, entry, log, target, sources):
+    if not _is_request_unchanged(process, entry, log, target, sources):
         return False
     rows = LogColumns(
         _i32(e[CODE]),
@@ -425,7 +425,7 @@ def _try_entry(process: int, entry: int, tape: int, target: int, sources: int, l
         return DECLINED
     # Start of the atomic part: no Python code runs.
     succeeded = False
-    if _state_as_before(process, entry, log, tape, target, sources):
+    if _is_state_unchanged(process, entry, log, tape, target, sources):
         if _enter_results(process, entry, log, results):
             succeeded = True
             _publish(process, entry, log, tape, results, tape_state)

@@ -39,49 +39,49 @@ def bring_near(
         table[follows + g] = 0
     if follow == 0:
         return
-    moved = 0
+    n_moved = 0
     for g in range(n_groups):
         if groups[GROUP * g + G_KIND] != LANES:
             continue
         begin, end = groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]
-        last = -1
+        last_read = -1
         for k in range(begin, end):
             for j in range(3):
                 x = work.operands[3 * order[k] + j]
                 if x >= 0 and work.group[x] != g:
-                    last = max(last, work.group[x])
-        if last < 0 or groups[GROUP * last + G_KIND] != WHOLE or table[last] >= 0:
+                    last_read = max(last_read, work.group[x])
+        if last_read < 0 or groups[GROUP * last_read + G_KIND] != WHOLE or table[last_read] >= 0:
             continue
-        size = specs.size[log.spec[order[groups[GROUP * last + G_ROWS]]]]
+        size = specs.size[log.spec[order[groups[GROUP * last_read + G_ROWS]]]]
         if size == specs.size[lane_spec(order[begin], log, codes, work)]:
-            table[last] = g
+            table[last_read] = g
             table[follows + g] = 1
-            moved += 1
-    if moved == 0:
+            n_moved += 1
+    if n_moved == 0:
         return
-    place = 0
-    total = 0
-    for first in range(n_groups):
-        g = first
+    new_index = 0
+    n_rows = 0
+    for old_index in range(n_groups):
+        g = old_index
         if table[follows + g]:
             g = -1
         while g >= 0:
-            table[places + place] = g
-            table[kinds + place] = groups[GROUP * g + G_KIND]
-            table[begins + place] = total
+            table[places + new_index] = g
+            table[kinds + new_index] = groups[GROUP * g + G_KIND]
+            table[begins + new_index] = n_rows
             for k in range(groups[GROUP * g + G_ROWS], groups[GROUP * g + G_ROWS_END]):
-                work.rows[total] = order[k]
-                work.group[order[k]] = place
-                total += 1
-            place += 1
+                work.rows[n_rows] = order[k]
+                work.group[order[k]] = new_index
+                n_rows += 1
+            new_index += 1
             g = table[g]
-    for k in range(total):
+    for k in range(n_rows):
         order[k] = work.rows[k]
     for k in range(n_groups):
-        last = total
+        rows_end = n_rows
         if k + 1 < n_groups:
-            last = table[begins + k + 1]
+            rows_end = table[begins + k + 1]
         groups[GROUP * k + G_KIND] = table[kinds + k]
         groups[GROUP * k + G_ROWS] = table[begins + k]
-        groups[GROUP * k + G_ROWS_END] = last
+        groups[GROUP * k + G_ROWS_END] = rows_end
         groups[GROUP * k + G_BLOCKS] = 1 if table[table[places + k]] >= 0 else 0

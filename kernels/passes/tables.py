@@ -113,7 +113,7 @@ class Asked(NamedTuple):
     top: int
     retain: int  # whether to keep values that a tape may need
     widest: int  # elements of a block at most, a multiple of RUN
-    few: int  # elements of a small row at most
+    max_small_size: int  # elements of a small row at most
     follow: int  # whether groups move behind their operands, see passes/schedule.py
 
 

@@ -21,7 +21,7 @@ FORWARD, REVERSE = calls.T_FORWARD, calls.T_REVERSE
 def test_numbers_are_those_of_the_kernels():
     own = {"INDEX", "LINES", "NO_ROOM", "MOST_WAITING", "FEW"}  # not shared with the kernels
     shared = [k for k, value in vars(arenas).items() if type(value) is int and k not in own]
-    assert {"T_PILES", "MOST_WORDS", "P_HIGH", "CONVERTED", "STALE", "GIVEN", "DOUBLE"} <= {*shared}
+    assert {"T_PILES", "MAX_WORDS", "P_HIGH", "CONVERTED", "STALE", "GIVEN", "DOUBLE"} <= {*shared}
     for name in shared:
         assert getattr(arenas, name) == getattr(calls, name), name
 
@@ -235,12 +235,12 @@ def test_replays_compute_what_calls_do(case):
 def test_what_waited_too_long_is_done_again():
     both = tf.function(lambda x: chain(x, 3))
     tapes = []
-    for k in range(calls.MOST + 3):
+    for k in range(calls.MAX_ENTRIES + 3):
         x = tf.constant(X + 0.001 * k)
         with tf.GradientTape() as tape:
             tape.watch(x)
             tapes.append((tape, both(x), x))
-    for k in (1, calls.MOST + 1):
+    for k in (1, calls.MAX_ENTRIES + 1):
         tape, y, x = tapes[k]
         np.testing.assert_allclose(tape.gradient(y, x), tf.grad(chain)(x.numpy(), 3), rtol=1e-13)
 
@@ -287,7 +287,7 @@ def test_pages_that_are_not_needed_go():
         both(x, tf.constant(2000))
     high = [arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas]
     assert max(high) > 10 << 20
-    for _ in range(2 * calls.PATIENCE):
+    for _ in range(2 * calls.CALLS_BEFORE_TRIM):
         both(x, tf.constant(3))
     high = [arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas]
     assert max(high) < 10 << 20
@@ -371,7 +371,7 @@ def test_memory_of_replays_whose_gradients_nobody_takes():
                 tape.watch(x)
                 both(x)
 
-    run(calls.MOST)
+    run(calls.MAX_ENTRIES)
     high = max(arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas)
-    run(3 * calls.MOST)
+    run(3 * calls.MAX_ENTRIES)
     assert max(arenas._header(arena)[calls.P_HIGH] for arena in arenas._arenas) <= 1.1 * high

@@ -351,7 +351,7 @@ class Planner:
             block.set[slots["asked.top"]] = top
             block.set[slots["asked.retain"]] = retain
             block.set[slots["asked.widest"]] = MAX_BLOCK
-            block.set[slots["asked.few"]] = few
+            block.set[slots["asked.max_small_size"]] = few
             block.set[slots["asked.follow"]] = self.follow
             self.parameters = CALLS.referenced_arrays()
             status = block.call()

@@ -320,7 +320,7 @@ class Deferred:
         ]
 
 
-T_PILES, MOST_PILES, MOST_WORDS, STALE = 4, 16, 120, 2
+T_PILES, MAX_PILES, MAX_WORDS, STALE = 4, 16, 120, 2
 P_CALLS, P_RECENT, P_HIGH = 2, 3, 4
 AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
 NUMBER, LOCAL, GIVEN = range(3)
@@ -340,7 +340,7 @@ _DTYPES = {
     "uint64": BITS64,
 }
 
-TABLE = reserve_zeros((T_PILES + 2 * MOST_PILES,), np.int64)
+TABLE = reserve_zeros((T_PILES + 2 * MAX_PILES,), np.int64)
 _view = view(TABLE)
 _arenas: list[stack.Arena] = []
 _lock = threading.Lock()
@@ -364,7 +364,7 @@ def tend() -> None:
             if _view[T_PILES + 2 * k] == STALE:  # free, and due for trimming
                 _trim(arena)
                 _view[T_PILES + 2 * k] = 1
-        if len(_arenas) < MOST_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
+        if len(_arenas) < MAX_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
             _add_pile(stack.Arena(stack.SIZE))
 
 
@@ -413,7 +413,7 @@ def native(
     """
     program, arguments = sweeps.program, specs[first_argument:]
     outputs: list[Out] = [] if program.result else program.outputs  # on the stack or in arguments
-    has_too_many_words = len(program.parameters) + len(outputs) > MOST_WORDS
+    has_too_many_words = len(program.parameters) + len(outputs) > MAX_WORDS
     if (
         has_too_many_words
         or any(not spec.size for spec in (out, *specs))
