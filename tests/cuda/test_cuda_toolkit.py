@@ -326,4 +326,4 @@ print(*(name for name, module in sys.modules.items()
         "text: str,",
         "program: FusedProgram)",
     ):  # code that combines a text with these functions
-        assert re.search(rf"def function\(\s*{re.escape(made)}", text)
+        assert re.search(rf"def (function|compile_kernel)\(\s*{re.escape(made)}", text)

@@ -95,7 +95,7 @@ STATE = {
                 "local.log",
                 "log.busy",
                 "log.eager",
-                "recalled_tape.recording",
+                "recalled.recording",
                 "self._tape",
                 "self._watched",
                 "tape.recalled_adjoints",

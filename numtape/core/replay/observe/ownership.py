@@ -15,6 +15,7 @@ import threading
 import types
 from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,26 @@ _PROGRAM_LIKE_FILES = tuple(
 )
 # Libraries that numtape calls, by file: a module of any name can shadow another one.
 _STANDARD = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
+_INSTALL_FOLDER = os.path.join(Path(np.__file__).parents[1], "")
+
+
+def _folder_of(package: str) -> str:
+    """Return the folder of a package that numtape calls.
+
+    A namespace package, such as ``cuda``, may have folders of the program as well, so only the one
+    beside NumPy counts.
+    """
+    try:
+        spec = importlib.util.find_spec(package)
+    except ValueError:  # a module in `sys.modules` that no file defines
+        spec = None
+    if spec is not None and spec.origin:
+        return os.path.join(os.path.dirname(spec.origin), "")
+    return _INSTALL_FOLDER + package + os.sep
+
+
 _CALLED_LIBRARIES = tuple(
-    os.path.join(folder, "")
-    for name in ("numpy", "scipy", "numba", "numba_cuda", "llvmlite", "optree", "cuda")
-    if (spec := importlib.util.find_spec(name)) is not None
-    for folder in spec.submodule_search_locations or ()
+    map(_folder_of, ("numpy", "scipy", "numba", "numba_cuda", "llvmlite", "optree", "cuda"))
 )
 _SITE_PACKAGES = ("site-packages" + os.sep, "dist-packages" + os.sep)
 
