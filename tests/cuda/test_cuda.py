@@ -188,7 +188,7 @@ import numpy as np
 
 sys.path[:0] = ["tests", "tests/support"]
 import numtape as tf
-from conftest import later_rows
+from conftest import rows_checked_with_slow
 from numtape.core.cuda import launches
 from numtape.core.log.op import CODES
 from op_cases import CASES
@@ -222,7 +222,7 @@ def differentiated(case, tensors, options):
         tf.convert_to_tensor(x).numpy()
 
 for case in CASES:
-    if not everything and id(case) in later_rows():
+    if not everything and id(case) in rows_checked_with_slow():
         continue
     for dtype in case.dtypes if everything else case.dtypes[:1]:
         tried = variants(case)

@@ -184,8 +184,16 @@ def kernel_modules():
     )
     later = {f"cpu/{name}.py" for name in later} | {
         f"passes/{name}.py"
-        for name in ("repeated_call", "repeated_gradient", "repeated_evaluation")
+        for name in (
+            "repeated_call",
+            "repeated_gradient",
+            "repeated_evaluation",
+            "call_words",
+            "evaluation_words",
+            "gradient_words",
+        )
     }
+    later.add("annotations.py")  # for type checkers only
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later
     ]
