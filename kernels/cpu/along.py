@@ -28,12 +28,10 @@ def cumsum(dtype: str) -> Any:
     totals, memory = POINTERS[wide], stack(8 * PANEL)
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        n, inner, exclusive, reverse = (
-            number(parameters)[0],
-            number(parameters)[1],
-            number(parameters)[2],
-            number(parameters)[3],
-        )
+        n = number(parameters)[0]
+        inner = number(parameters)[1]
+        exclusive = number(parameters)[2]
+        reverse = number(parameters)[3]
         step = -inner * size if reverse else inner * size
         total = totals(memory())
         panels = (inner + PANEL - 1) // PANEL

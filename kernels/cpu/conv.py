@@ -99,12 +99,10 @@ def _product_kernel(dtype: str, by_input: bool) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
-        lattice_, taps_, panel, rows = (
-            lattice_memory(),
-            taps_memory(),
-            panel_memory(),
-            filter_memory(),
-        )
+        lattice_ = lattice_memory()
+        taps_ = taps_memory()
+        panel = panel_memory()
+        rows = filter_memory()
         offsets_, tile_ = offsets_memory(), tile_memory()
         lattice = number(lattice_)
         features = p[2] if by_input else p[3]
@@ -199,21 +197,17 @@ def by_filter(dtype: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p = number(parameters)
-        lattice_, taps_, panel, gradients, sums = (
-            lattice_memory(),
-            taps_memory(),
-            panel_memory(),
-            filter_memory(),
-            sums_memory(),
-        )
+        lattice_ = lattice_memory()
+        taps_ = taps_memory()
+        panel = panel_memory()
+        gradients = filter_memory()
+        sums = sums_memory()
         lattice = number(lattice_)
         fill_forward_lattice(parameters, lattice_, taps_)
         group_channels, features = p[2], p[3]
         filter_length = lattice[10] * group_channels
-        row_blocks, column_blocks = (
-            (filter_length + ROWS - 1) // ROWS,
-            (features + COLUMNS - 1) // COLUMNS,
-        )
+        row_blocks = (filter_length + ROWS - 1) // ROWS
+        column_blocks = (features + COLUMNS - 1) // COLUMNS
         pixels = p[0] * p[7] * p[8] * p[9]
         row_bytes = p[1] * features * item
         for unit in range(begin, end):
@@ -328,11 +322,9 @@ def _depthwise_kernel(dtype: str, by_input: bool) -> Any:
                 clear_bytes(out, row_bytes)
                 for t in range(lattice[10]):
                     tap = number(taps_ + 8 * TAP_WORDS * t)
-                    u, v, w = (
-                        a * lattice[3] + tap[0],
-                        b * lattice[4] + tap[1],
-                        c * lattice[5] + tap[2],
-                    )
+                    u = a * lattice[3] + tap[0]
+                    v = b * lattice[4] + tap[1]
+                    w = c * lattice[5] + tap[2]
                     if 0 <= u < lattice[6] and 0 <= v < lattice[7] and 0 <= w < lattice[8]:
                         x = (
                             x_

@@ -259,13 +259,11 @@ def svd(dtype: str) -> Any:
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         p, q, info = number(parameters), parameters, _scratch()
-        m, n, k, u_columns, v_columns = (
-            p[HEADER + 4],
-            p[HEADER + 5],
-            p[HEADER + 6],
-            p[HEADER + 7],
-            p[HEADER + 8],
-        )
+        m = p[HEADER + 4]
+        n = p[HEADER + 5]
+        k = p[HEADER + 6]
+        u_columns = p[HEADER + 7]
+        v_columns = p[HEADER + 8]
         rows, columns, inner = q + 8 * (HEADER + 4), q + 8 * (HEADER + 5), q + 8 * (HEADER + 9)
         job, one = q + p[HEADER + 3], info + 16
         number(info)[1] = -1

@@ -85,11 +85,9 @@ def transpose_into(dtype: str) -> Any:
 
     The source has ``n`` rows of ``k`` elements.
     """
-    at, transpose_block, size = (
-        POINTERS[dtype],
-        block_transposer(dtype),
-        4 if dtype == "float32" else 8,
-    )
+    at = POINTERS[dtype]
+    transpose_block = block_transposer(dtype)
+    size = 4 if dtype == "float32" else 8
     lanes = BYTES // size
 
     @jit

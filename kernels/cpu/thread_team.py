@@ -132,10 +132,8 @@ def assist(
         if round_number % 2 == 1 and round_number != last_round:
             fetch_add(team + INSIDE, 1)
             if load_now(team + ROUND) == round_number:
-                group, with_next_group = (
-                    numbers(team + GROUP_WORDS)[0],
-                    numbers(team + GROUP_WORDS)[1],
-                )
+                group = numbers(team + GROUP_WORDS)[0]
+                with_next_group = numbers(team + GROUP_WORDS)[1]
                 threads = numbers(team + HIRED)[0] + 1
                 _share_group(log, cells, specs, plan, group, with_next_group, memory, threads)
                 last_round = round_number

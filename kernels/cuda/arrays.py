@@ -24,11 +24,9 @@ def _sum_functions(dtype: str) -> tuple[Any, Any, Any]:
 
 def _row_max(dtype: str) -> Any:
     """A function that returns the largest element of a row to all threads of a block."""
-    combine, block, start = (
-        COMBINE[f"max_{dtype}"],
-        reduce_block("max", dtype),
-        identity("max", dtype),
-    )
+    combine = COMBINE[f"max_{dtype}"]
+    block = reduce_block("max", dtype)
+    start = identity("max", dtype)
 
     def row_max(x: Array, begin: int, n: int) -> Any:
         best = start

@@ -94,11 +94,9 @@ def reduce_block(name: str, dtype: str) -> Any:
 
 def finish(name: str, dtype: str) -> Any:
     """Compute ``out[0]`` from the partial results of ``count`` blocks, in one block."""
-    combine, reduce_total, initial = (
-        COMBINE[f"{name}_{dtype}"],
-        reduce_block(name, dtype),
-        identity(name, dtype),
-    )
+    combine = COMBINE[f"{name}_{dtype}"]
+    reduce_total = reduce_block(name, dtype)
+    initial = identity(name, dtype)
 
     def kernel(count: int, partials: Array, out: Array) -> None:
         total = initial

@@ -59,9 +59,8 @@ TABLE = {
     "acos": _same_for_both(circular.acos, "arccos", "acos"),
     "atan": _same_for_both(circular.atan, "arctan", "atan"),
     "atan2": _same_for_both(circular.atan2, "arctan2", "atan2", 2),
-    "beyond": _same_for_both(
-        circular.beyond, "", ""
-    ),  # whether an argument is too large for `LIMITED`
+    # Whether an argument is too large for `LIMITED`.
+    "beyond": _same_for_both(circular.beyond, "", ""),
     "sqrt": FunctionRow(None, None, "sqrt", "sqrt"),
     "floor": FunctionRow(None, None, "floor", "floor"),
     "ceil": FunctionRow(None, None, "ceil", "ceil"),

@@ -111,11 +111,9 @@ def first_changed(table: int, begin: int) -> int:
                 call1(api[CLEAR_ERROR], 0)
             is_unchanged = actual == expected
         elif kind == ITEMS:
-            size, items, expected_items = (
-                _at(holder + SIZE)[0],
-                _at(holder + LIST_ITEMS)[0],
-                _at(expected),
-            )
+            size = _at(holder + SIZE)[0]
+            items = _at(holder + LIST_ITEMS)[0]
+            expected_items = _at(expected)
             is_unchanged = size == key
             if is_unchanged and size > 0:
                 actual_items = _at(items)

@@ -172,9 +172,8 @@ class _Derivative(_KernelDerivative):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         last_gradient = self._last_gradient
         if last_gradient is not None and not kwargs and len(args) == self._argument_count:
-            result = last_gradient.quick(
-                args
-            )  # most calls have arguments of the same kinds as the last
+            # Most calls have arguments of the same kinds as the last.
+            result = last_gradient.quick(args)
             if result is not None:
                 return result if self._with_value else result[1]
         args = self._kernel._bind_arguments(args, kwargs)

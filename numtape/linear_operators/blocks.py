@@ -99,10 +99,8 @@ class LinearOperatorKronecker(LinearOperator):
 
 def _swap_indices(x: Tensor, first_size: int, second_size: int) -> Tensor:
     """Swap the two indices of rows, from (..., first, second * k) to (..., second, first * k)."""
-    batch_shape, k = (
-        tuple(x.shape[:-2]),
-        int(x._spec.size // max(1, _size(x.shape[:-2]) * first_size * second_size)),
-    )
+    batch_shape = tuple(x.shape[:-2])
+    k = int(x._spec.size // max(1, _size(x.shape[:-2]) * first_size * second_size))
     x = reshape(x, (*batch_shape, first_size, second_size, k))
     n = len(batch_shape)
     return reshape(

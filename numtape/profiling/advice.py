@@ -126,10 +126,8 @@ def _host(measurements: Measurements) -> Iterator[str]:
 
 
 def _floats(measurements: Measurements) -> Iterator[str]:
-    float32_elements, float64_elements = (
-        measurements.float_elements["float32"],
-        measurements.float_elements["float64"],
-    )
+    float32_elements = measurements.float_elements["float32"]
+    float64_elements = measurements.float_elements["float64"]
     if measurements.casts:
         line, count = measurements.casts.most_common(1)[0]
         yield (

@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from ..core.values.tensor import Tensor
 
 # Kinds of work besides the kinds of kernels.
-RECORDING, GRADIENTS, PLANNING, COMPILING, LOOKING, REPLAYING, GUARDS = (
-    "recording functions",
-    "gradients",
-    "planning",
-    "compiling",
-    "looking",
-    "replaying",
-    "guards",
-)
+RECORDING = "recording functions"
+GRADIENTS = "gradients"
+PLANNING = "planning"
+COMPILING = "compiling"
+LOOKING = "looking"
+REPLAYING = "replaying"
+GUARDS = "guards"
 
 # Functions to time: owner, attribute, kind of work.
 TIMED: tuple[tuple[Any, str, str], ...] = (

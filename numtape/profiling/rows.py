@@ -25,13 +25,11 @@ from ..kernels.passes.layout import CALL_COST
 if TYPE_CHECKING:
     from ..core.log.log import Log
 
-LOOP, LANES, ARRAY, HOST, COPY = (
-    "fused loop",
-    "lane kernel",
-    "array kernel",
-    "NumPy",
-    "no work",
-)
+LOOP = "fused loop"
+LANES = "lane kernel"
+ARRAY = "array kernel"
+HOST = "NumPy"
+COPY = "no work"
 
 
 class Row(NamedTuple):

@@ -1,5 +1,7 @@
 """The objects behind `x.shape` and `x.dtype`."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -102,7 +104,7 @@ def test_dtype_limits(tf):
 def test_python_types_as_dtypes(tf):
     assert tf.as_dtype(float) is tf.float32
     assert tf.as_dtype(bool) is tf.bool
-    for unknown in (int, "no dtype", None):
+    for unknown in (int, "no dtype", None, types.SimpleNamespace(__name__=[])):
         with pytest.raises(TypeError, match="Cannot convert"):
             tf.as_dtype(unknown)
 

@@ -101,6 +101,16 @@ def shifted_rule(g, y, x, by, k):
     return 2.0 * x * g, None, None
 
 
+@tf.kernel
+def total(t, x):
+    return t * t * np.sum(x * x)
+
+
+@total.vjp
+def total_rule(g, y, t, x):
+    return 2.0 * g * y / t, 2.0 * g * t * t * x
+
+
 def of_none(x, by):
     return np.sum(shifted(x, by, np.arange(2)) * by)
 
@@ -195,6 +205,27 @@ def test_jacobians_of_arrays():
     inverse = np.linalg.inv(A)
     np.testing.assert_allclose(gb, inverse, rtol=1e-12)
     np.testing.assert_allclose(ga, -np.einsum("ij,k->ijk", inverse, inverse @ X), rtol=1e-12)
+
+
+def test_jacobians_whose_argument_and_result_differ_in_rank():
+    """A call's result is an array and its last argument a number, and the other way round."""
+
+    def scaled(x, t):
+        return soft(x, t) * t
+
+    def totalled(t, x):
+        y = total(t, x)
+        return np.array([y, y * y * t])
+
+    def slopes(function, x, step=1e-6):
+        return [(function(x + e) - function(x - e)) / (2 * step) for e in step * np.eye(np.size(x))]
+
+    gx, gt = tf.jacobian(scaled, (0, 1))(X, 0.7)
+    close(gx.T, slopes(lambda x: scaled(x, 0.7), X))
+    close([gt], slopes(lambda t: scaled(X, t[0]), np.array([0.7])))
+    gt, gx = tf.jacobian(totalled, (0, 1))(0.7, X)
+    close([gt], slopes(lambda t: totalled(t[0], X), np.array([0.7])))
+    close(gx.T, slopes(lambda x: totalled(0.7, x), X))
 
 
 @pytest.mark.parametrize("recorded", [False, True])

@@ -3,9 +3,14 @@
 Each case is compared with plain Python; see `state_cases`.
 """
 
+import contextlib
 import copy
+import gc
+import sys
+import time
 import weakref
 
+import numpy as np
 import pytest
 from state_cases import Cases, ignore_fallback, name_of, steps
 
@@ -103,3 +108,30 @@ def weak_reference_to_an_argument_of_the_program(decorate):
 @pytest.mark.parametrize("make", case, ids=name_of)
 def test_objects_are_released_as_in_python(make):
     assert make(tf.function) == make(lambda f: f)
+
+
+@ignore_fallback
+@pytest.mark.parametrize("ending", ["time", "error"])
+def test_arrays_are_released_without_a_collection(ending):
+    """A call that runs as Python leaves no reference cycle, so `ndarray.resize` works after it."""
+
+    state = {"a": np.arange(3, dtype="float32")}
+
+    @tf.function
+    def f(x):
+        y = tf.reduce_sum(x * state["a"])
+        if ending == "error":
+            raise ValueError
+        return y * time.time()
+
+    counts = [sys.getrefcount(state["a"])]
+    gc.disable()
+    try:
+        for size in (4, 5, 6):
+            with contextlib.suppress(ValueError):
+                f(tf.constant(1.0))
+            counts.append(sys.getrefcount(state["a"]))
+            state["a"].resize(size)
+    finally:
+        gc.enable()
+    assert len(set(counts)) == 1

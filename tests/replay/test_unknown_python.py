@@ -53,6 +53,33 @@ def test_functions_in_an_unknown_python_version():
     assert " passed" in child.stdout
 
 
+@pytest.mark.records
+@pytest.mark.parametrize("name", ["cuda.py", "cuda/__init__.py", "numba_cuda.py"])
+def test_modules_of_the_program_that_are_named_like_libraries(name, tmp_path):
+    """They are observed like the rest of the program, and so is the script beside them."""
+    module = tmp_path / name
+    module.parent.mkdir(exist_ok=True)
+    module.write_text("scale = 2.0\n\ndef scaled(x):\n    return x * scale\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import numtape as nt, {Path(name).parts[0].removesuffix('.py')} as own\n"
+        "shift = 0.0\n"
+        "f = nt.function(lambda x: own.scaled(x) + shift)\n"
+        "for _ in range(4):\n"
+        "    print(float(f(nt.constant(1.0))))\n"
+        "    own.scale, shift = own.scale + 1.0, shift + 10.0\n"
+    )
+    child = subprocess.run(
+        [sys.executable, str(script)],
+        env=environment(),
+        cwd=tmp_path,
+        timeout=120,
+        capture_output=True,
+        text=True,
+    )
+    assert child.stdout.split() == ["2.0", "13.0", "24.0", "35.0"], child.stderr
+
+
 class Ends:
     """An object whose deletion is observable."""
 

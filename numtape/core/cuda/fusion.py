@@ -145,11 +145,9 @@ def _row_op_line(program: FusedProgram, number: int) -> str:
             signature = other.op, other.operands, other.epsilon
             if signature == ("normalize", part.operands[:1], part.epsilon):
                 (normalized_value,) = other.results
-                name, operands, last_argument = (
-                    "normalized_grad",
-                    (normalized_value, operands[1]),
-                    f"scale{normalized_value}",
-                )
+                name = "normalized_grad"
+                operands = (normalized_value, operands[1])
+                last_argument = f"scale{normalized_value}"
     arguments = ", ".join(f"h{value}" for value in (*part.results, *operands))
     assignment = f"scale{part.results[0]} = " if name == "normalize" else ""
     return f"{assignment}{name}({arguments}, count, n, lane, {last_argument})"

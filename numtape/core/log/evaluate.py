@@ -125,12 +125,10 @@ def _evaluate_row(log: Log, tensor: Tensor) -> Any:
     row = tensor._row
     if log.columns.state_view[row] == VALUE:
         return log.stored_value(row, tensor._spec)
-    is_held, live_tensors, tensors, scanned = (
-        log.is_held(),
-        liveness.live_tensors,
-        log.tensors,
-        log.scanned,
-    )
+    is_held = log.is_held()
+    live_tensors = liveness.live_tensors
+    tensors = log.tensors
+    scanned = log.scanned
     log.scanned = end = len(tensors)  # first: tensors before this index keep their places
     live = live_tensors(tensors[scanned:end], 1) if scanned else live_tensors(tensors, 0)
     required, lazy = _split_eager(log, live)

@@ -209,9 +209,8 @@ class _Writer(Writer):
         count = self.need(self.field(spare, "list.size"), allocate)
         last_index = b.sub(count, WORD(1))
         tensor = self.load_element(spare, last_index)
-        self.set_field(
-            last_index, spare, "list.size"
-        )  # the list's reference now belongs to the caller
+        # The list's reference now belongs to the caller.
+        self.set_field(last_index, spare, "list.size")
         self.call("PyObject_GC_Track", tensor)
         b.ret(tensor)
         b.position_at_end(allocate)
@@ -263,11 +262,9 @@ class _Writer(Writer):
         self.branch_if(
             b.icmp_signed(">=", self.to_int(length), self.to_small_int(limit, undo)), undo
         )
-        variable, tensor, not_variable = (
-            self.create_block(),
-            self.create_block(),
-            self.create_block(),
-        )
+        variable = self.create_block()
+        tensor = self.create_block()
+        not_variable = self.create_block()
         b.cbranch(is_type["Variable"], variable, not_variable)
         b.position_at_end(not_variable)
         number = self.create_block()
@@ -315,11 +312,9 @@ class _Writer(Writer):
         value = self.need(self.field(variable, "variable._value"), undo)
         self.need_type(value, "Tensor", undo)
         home, spec = (self.field(value, f"tensor.{name}") for name in ("_home", "_spec"))
-        check_array, append_row, append_entry = (
-            self.create_block(),
-            self.create_block(),
-            self.create_block(),
-        )
+        check_array = self.create_block()
+        append_row = self.create_block()
+        append_entry = self.create_block()
         is_of_log = b.icmp_unsigned("==", home, log)
         b.cbranch(is_of_log, append_entry, check_array)
         b.position_at_end(check_array)
@@ -357,22 +352,19 @@ class _Writer(Writer):
         row, n = self._publish(log, spec, new_length, code)
         self.write_column(log, "log.b", n, number)
         previous_read = self.field(variable, "variable._read")
-        self.fill_tuple(
-            pair, log, row
-        )  # it takes over our reference to the log, and the log's to `n`
+        # The tuple takes over our reference to the log, and the log's reference to `n`.
+        self.fill_tuple(pair, log, row)
         self.set_field(pair, variable, "variable._read")
         self.call("Py_DecRef", previous_read)  # last: this may free other objects
         self.builder.ret(WORD(ENTERED))
 
     def _number_variable(self, log: ir.Value, variable: ir.Value, undo: ir.Block) -> Any:
         """Return a variable's number in the log, added if there is none, as by `Log.number`."""
-        b, has_number, add_number, join = (
-            self.builder,
-            self.create_block(),
-            self.create_block(),
-            self.create_block(),
-        )
-        key = self.need(self.call("PyLong_FromSsize_t", variable), undo)  # what `id` gives
+        b = self.builder
+        has_number = self.create_block()
+        add_number = self.create_block()
+        join = self.create_block()
+        key = self.need(self.call("PyLong_FromSsize_t", variable), undo)  # the value of `id`
         index, variables = self.field(log, "log.variable_index"), self.field(log, "log.variables")
         entry = self.call("PyDict_GetItemWithError", index, key)
         b.cbranch(self.is_not(entry, WORD(0)), has_number, add_number)
@@ -401,7 +393,7 @@ class _Writer(Writer):
         home, spec = (self.field(tensor, f"tensor.{name}") for name in ("_home", "_spec"))
         self.branch_if(self.builder.icmp_unsigned("==", home, log), has_row)
         self.need_type(home, "ndarray", undo)
-        key = self.need(self.call("PyLong_FromSsize_t", tensor), undo)  # what `id` gives
+        key = self.need(self.call("PyLong_FromSsize_t", tensor), undo)  # the value of `id`
         drop_owned = self._drop_block(key, undo)
         table = self.field(log, "log._leaf_rows")
         entry = self.call("PyDict_GetItemWithError", table, key)
@@ -559,7 +551,7 @@ class _Writer(Writer):
             log = self.call(
                 "PyObject_GetAttr", self.known_object("local"), self.known_object("log")
             )
-            self.need(log, failed)  # an interrupt, where `ByCaller` finds the log
+            self.need(log, failed)  # an interrupt in `LogByCaller` makes it fail
         else:
             thread_dict = self.need(self.call("PyThreadState_GetDict"), missed)
             local_state = self.call(
@@ -594,10 +586,10 @@ class _Writer(Writer):
 
     def _store_array(self, log: ir.Value, array: ir.Value, spec: ir.Value, undo: ir.Block) -> None:
         """Store an array as the value of the next row. No later step may fail."""
-        b, store_element, store_buffer, join = (
-            self.builder,
-            *(self.create_block() for _ in range(3)),
-        )
+        b = self.builder
+        store_element = self.create_block()
+        store_buffer = self.create_block()
+        join = self.create_block()
         spec_id = self.to_int(self.field(spec, "spec.id"))
         data, incoming = self.field(array, "array.data"), []
         b.cbranch(
@@ -679,7 +671,7 @@ class _Writer(Writer):
         self.return_row(self.field(value, "tensor._spec"), row, address)
 
         b.position_at_end(other_home)
-        key = self.need(self.call("PyLong_FromSsize_t", value), no_row)  # what `id` gives
+        key = self.need(self.call("PyLong_FromSsize_t", value), no_row)  # the value of `id`
         table = self.field(log, "log._leaf_rows")
         entry = self.call("PyDict_GetItemWithError", table, key)
         self.call("Py_DecRef", key)
@@ -943,10 +935,8 @@ class _Writer(Writer):
         b.store(b.trunc(new_length, HALF), digit)
         b.branch(join)
         b.position_at_end(allocate)
-        allocated_length, allocate_end = (
-            self.need(self.call("PyLong_FromSsize_t", new_length), missed),
-            b.block,
-        )
+        allocated_length = self.need(self.call("PyLong_FromSsize_t", new_length), missed)
+        allocate_end = b.block
         b.branch(join)
         b.position_at_end(join)
         length = self.phi(WORD, (old_row, overwrite), (allocated_length, allocate_end))

@@ -151,12 +151,10 @@ class Writer:
 
     def drop_reference(self, address: ir.Value) -> None:
         """Decrement the reference count of an object of numtape."""
-        b, free, decrement, done = (
-            self.builder,
-            self.create_block(),
-            self.create_block(),
-            self.create_block(),
-        )
+        b = self.builder
+        free = self.create_block()
+        decrement = self.create_block()
+        done = self.create_block()
         count = self.field(address, "references")
         b.cbranch(b.icmp_unsigned(">", count, WORD(1)), decrement, free)
         b.position_at_end(decrement)
@@ -178,10 +176,8 @@ class Writer:
         The key is built in a tuple that is reserved for lookups. No other code can see it
         meanwhile, because comparing numbers and specs runs no Python code.
         """
-        scratch, none = (
-            self.known_object({2: "pair", 3: "triple"}[len(key)]),
-            self.known_object("None"),
-        )
+        scratch = self.known_object({2: "pair", 3: "triple"}[len(key)])
+        none = self.known_object("None")
         self.fill_tuple(scratch, *key)
         result = self.call("PyDict_GetItemWithError", table, scratch)
         self.fill_tuple(scratch, *[none] * len(key))

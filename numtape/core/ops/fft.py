@@ -181,10 +181,8 @@ def _make_complex_transform(axes: int, op: Op, inverse: bool) -> Callable[..., T
     def transform(input: TensorLike, name: str | None = None) -> Tensor:
         return record(op, (_as_complex_tensor(input),), axes=axes)
 
-    example_input, example_output = (
-        "[" * axes + "1, 0" + "]" * axes,
-        "[" * axes + ("0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes,
-    )
+    example_input = "[" * axes + "1, 0" + "]" * axes
+    example_output = "[" * axes + ("0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes
     return _set_name_and_docstring(
         transform,
         name,
@@ -237,10 +235,8 @@ def _make_rfft(axes: int) -> Callable[..., Tensor]:
             x = _fit_lengths(x, _parse_fft_length("RFFT", fft_length, axes))
         return record(_RFFT, (x,), axes=axes)
 
-    example_input, example_output = (
-        "[" * axes + "1, 0" + "]" * axes,
-        "[" * axes + "1.+0.j, 1.+0.j" + "]" * axes,
-    )
+    example_input = "[" * axes + "1, 0" + "]" * axes
+    example_output = "[" * axes + "1.+0.j, 1.+0.j" + "]" * axes
     return _set_name_and_docstring(
         transform,
         name,
@@ -294,10 +290,8 @@ def _make_irfft(axes: int) -> Callable[..., Tensor]:
         x = _fit_lengths(x, (*lengths[:-1], lengths[-1] // 2 + 1))
         return record(_IRFFT, (x,), axes=axes, n=lengths[-1])
 
-    example_input, example_output = (
-        "[" * axes + "1, 1" + "]" * axes,
-        "[" * axes + "1., 0." + "]" * axes,
-    )
+    example_input = "[" * axes + "1, 1" + "]" * axes
+    example_output = "[" * axes + "1., 0." + "]" * axes
     return _set_name_and_docstring(
         transform,
         name,

@@ -104,9 +104,8 @@ def replace_slice(x: Variable, key: Key, value: Tensor) -> Tensor:
 def _parse_key(x_shape: TensorShape, key: Key) -> tuple[Ranges, tuple[int, ...]]:
     """Return the range of each axis that a key selects, as range() arguments, and the shape."""
     rank = len(x_shape)
-    keys = (
-        list(key) if isinstance(key, tuple | list) else [key]
-    )  # as in TensorFlow, a list counts as a tuple
+    # As in TensorFlow, a list counts as a tuple.
+    keys = list(key) if isinstance(key, tuple | list) else [key]
     indexed_axes = sum(k is not None and k is not Ellipsis for k in keys)
     ellipses = sum(k is Ellipsis for k in keys)
     require(ellipses <= 1, SLICE, "Multiple ellipses in slice not allowed")

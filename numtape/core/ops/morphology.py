@@ -104,10 +104,8 @@ def _dilate(
         f"Value for attr 'padding' of {padding!r} is not in the list of allowed values: "
         f'"SAME", "VALID"',
     )
-    steps, rates = (
-        _parse_spatial_pair(strides, "strides", op),
-        _parse_spatial_pair(dilations, "dilations", op),
-    )
+    steps = _parse_spatial_pair(strides, "strides", op)
+    rates = _parse_spatial_pair(dilations, "dilations", op)
     kernel = (int(f.shape[0]), int(f.shape[1]))
     image_size = (int(x.shape[1]), int(x.shape[2]))
     windows = make_geometry(image_size, kernel, steps, rates, padding, None, 1, op)

@@ -371,10 +371,8 @@ def _tail_distance(is_below: Array, a: Array, x: Array) -> Array:
 
     The equation is convex, so Newton steps that start beyond the root stay beyond it.
     """
-    below, above = (
-        np.sqrt(2 * _TAIL_EXPONENT / a) + _TAIL_EXPONENT / a + 1,
-        np.sqrt(2 * _TAIL_EXPONENT / x),
-    )
+    below = np.sqrt(2 * _TAIL_EXPONENT / a) + _TAIL_EXPONENT / a + 1
+    above = np.sqrt(2 * _TAIL_EXPONENT / x)
     u = np.where(is_below, below, np.minimum(above, np.log1p(_TAIL_EXPONENT / x) + 2))
     for _ in range(6):
         value = (

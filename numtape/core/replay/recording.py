@@ -78,9 +78,8 @@ class PreparedRecording:
         rows = [buffer_row[row] for row in recording.output_rows]
         self._output_specs = recording._output_specs
         feed_index = {row: k for k, row in enumerate(recording._fed_rows)}
-        device_rows = (
-            set() if program.feed is None else set(feed_index)
-        )  # their cells may be unknown here
+        # The cells of these rows may be unknown here.
+        device_rows = set() if program.feed is None else set(feed_index)
         self.buffer_rows = [
             -1 if spec.single and place not in device_rows and not program.late(place) else place
             for place, spec in zip(rows, self._output_specs, strict=True)
@@ -272,11 +271,9 @@ class Recording:
         read_rows = np.flatnonzero(code == READ_CODE).tolist()
         self.variables = [(row, trace.variables[b[row]]) for row in read_rows]
         self.inputs = [(row, array) for row, array in trace.inputs if row < trace.n]
-        self.draws, self.draw_count, self.element_reads = (
-            trace.draw_rows,
-            trace.position,
-            list(trace.element_reads),
-        )
+        self.draws = trace.draw_rows
+        self.draw_count = trace.position
+        self.element_reads = list(trace.element_reads)
         self.guards: list[ValueGuard] = list(trace.guards.values())
         self.outputs, self.assigned, self.compiled = outputs, assigned, compiled
         fed_rows = {*trace.arguments, *read_rows, *(row for row, *_ in trace.draw_rows)}

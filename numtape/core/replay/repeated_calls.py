@@ -289,10 +289,8 @@ class RepeatedCall(KeepAlive):
                 recording.output_rows, prepared.buffer_rows, recording._output_specs, strict=True
             )
         ]
-        assigned_places, remaining = (
-            results[len(results) - len(recording.assigned) :],
-            iter(results),
-        )
+        assigned_places = results[len(results) - len(recording.assigned) :]
+        remaining = iter(results)
         output_places = [next(remaining) if out.row >= 0 else (0, -1, None) for out in outputs]
         constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
         buffer_kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]

@@ -183,10 +183,8 @@ def assign_from_handlers(
     trace: Trace, assignments: list[tuple[Variable, int]], leaves: Sequence[Tensor]
 ) -> None:
     """Assign what signal handlers assigned during a call that comes to nothing."""
-    changed_variables, rows = (
-        [variable for variable, _ in assignments],
-        [row for _, row in assignments],
-    )
+    changed_variables = [variable for variable, _ in assignments]
+    rows = [row for _, row in assignments]
     executor().compute(trace, rows, [], True)
     values = [of_array(trace.stored_value(row, v._spec), v._spec) for v, row in assignments]
     expected = [trace.values[id(v)] for v in changed_variables if id(v) in trace.values]

@@ -315,8 +315,9 @@ def as_dtype(value: object) -> DType:
         dtype = None
     if dtype is None and isinstance(value, np.dtype):
         dtype = _of_numpy(value)
-    if dtype is None and getattr(value, "__name__", "") in _ML_DTYPES:
-        lazy = _BY_NAME[getattr(value, "__name__", "")]
+    name = getattr(value, "__name__", "")
+    if dtype is None and isinstance(name, str) and name in _ML_DTYPES:
+        lazy = _BY_NAME[name]
         dtype = lazy if value is lazy.as_numpy_dtype else None
     if dtype is None:
         raise TypeError(

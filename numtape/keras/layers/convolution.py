@@ -562,9 +562,8 @@ class TransposedConvolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        shape: Any = self.compute_output_shape(
-            inputs.shape
-        )  # without None, because the inputs have values
+        # The shape is without None, because the inputs have values.
+        shape: Any = self.compute_output_shape(inputs.shape)
         result = conv_transpose(
             self._nt_floats(inputs),
             original(self.kernel),

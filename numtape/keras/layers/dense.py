@@ -136,7 +136,7 @@ def _infer_shapes(
       equation: The einsum equation.
       bias_axes: The letters of the bias, or None.
       inputs: The shape of the inputs.
-      provided: The argument ``output_shape``.
+      declared_shape: The argument ``output_shape``.
 
     Raises:
       ValueError: If the equation has an unsupported form or does not fit the shapes.

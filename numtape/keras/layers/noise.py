@@ -293,9 +293,8 @@ class AlphaDropout(_Noise):
     def _nt_add_noise(self, inputs: Tensor) -> Tensor:
         if self.rate == 1:
             raise ValueError("`AlphaDropout` with a rate of 1 leaves nothing to scale.")
-        selu_limit = (
-            -1.6732632423543772 * 1.0507009873554805
-        )  # the limit of `selu` at minus infinity
+        # The limit of `selu` at minus infinity.
+        selu_limit = -1.6732632423543772 * 1.0507009873554805
         scale = ((1 - self.rate) * (1 + self.rate * selu_limit**2)) ** -0.5
         draws = self.seed_generator.uniform(_noise_shape(self.noise_shape, inputs), inputs.dtype)
         keep_mask = cast(draws >= self.rate, inputs.dtype)

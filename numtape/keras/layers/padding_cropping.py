@@ -279,9 +279,8 @@ class _UpSampling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs with each element repeated, or interpolated."""
         if self.interpolation != "nearest":
-            shape: Any = self.compute_output_shape(
-                inputs.shape
-            )  # without None, because the inputs have values
+            # The shape is without None, because the inputs have values.
+            shape: Any = self.compute_output_shape(inputs.shape)
             return self._nt_resize(inputs, shape)
         for axis, factor in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
             if factor > 1:

@@ -38,9 +38,8 @@ class Flatten(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return a matrix with a row for each example, in which channels vary fastest."""
         rank = inputs.ndim
-        shape: Any = self.compute_output_shape(
-            inputs.shape
-        )  # without None, because the inputs have values
+        # The shape is without None, because the inputs have values.
+        shape: Any = self.compute_output_shape(inputs.shape)
         if self.data_format == "channels_first" and rank > 2:
             inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
         return movement.reshape(inputs, shape)
@@ -74,9 +73,8 @@ class Reshape(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs in the new shape."""
-        shape: Any = self.compute_output_shape(
-            inputs.shape
-        )  # without None, because the inputs have values
+        # The shape is without None, because the inputs have values.
+        shape: Any = self.compute_output_shape(inputs.shape)
         return movement.reshape(inputs, shape)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -156,9 +154,8 @@ class RepeatVector(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs, repeated along a new axis."""
-        shape: Any = self.compute_output_shape(
-            inputs.shape
-        )  # without None, because the inputs have values
+        # The shape is without None, because the inputs have values.
+        shape: Any = self.compute_output_shape(inputs.shape)
         return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:

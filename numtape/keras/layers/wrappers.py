@@ -201,10 +201,10 @@ class Bidirectional(Layer):
             else backward_layer
         )
         self._nt_check_layers()
-        one: Any
-        for one in (self.forward_layer, self.backward_layer):
-            if getattr(one, "zero_output_for_mask", None) is not None:
-                one.zero_output_for_mask = one.return_sequences
+        layer_copy: Any
+        for layer_copy in (self.forward_layer, self.backward_layer):
+            if getattr(layer_copy, "zero_output_for_mask", None) is not None:
+                layer_copy.zero_output_for_mask = layer_copy.return_sequences
         self.merge_mode = merge_mode
         self._nt_given = list(weights) if weights else None
         self.stateful = self.forward_layer.stateful

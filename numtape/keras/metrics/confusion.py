@@ -290,10 +290,8 @@ class _Ratio(Metric):
         Returns:
           A scalar, or a vector with an element for each threshold.
         """
-        true_positives, other_count = (
-            self.true_positives.read_value(),
-            getattr(self, self._nt_other[1]),
-        )
+        true_positives = self.true_positives.read_value()
+        other_count = getattr(self, self._nt_other[1])
         return unwrap_single(divide_no_nan(true_positives, true_positives + other_count))
 
     def get_config(self) -> dict[str, Any]:

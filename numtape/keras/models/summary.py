@@ -43,10 +43,8 @@ def summary(
         default_length, column_ends = 108, positions or [0.3, 0.56, 0.74, 1.0]
         names.append("Connected to")
     if show_trainable:
-        default_length, column_ends = (
-            default_length + 12,
-            [*(0.9 * end for end in column_ends), 1.0],
-        )
+        default_length += 12
+        column_ends = [*(0.9 * end for end in column_ends), 1.0]
         names.append("Trainable")
     if len(column_ends) != len(names):
         raise ValueError(f"positions={positions} must have {len(names)} elements, for {names}.")

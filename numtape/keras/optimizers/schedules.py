@@ -352,10 +352,8 @@ class CosineDecay(LearningRateSchedule):
         warmup_steps: NumberLike = 0
         step = cast(step, initial_rate.dtype)
         if self.warmup_target is not None:
-            peak_rate, warmup_steps = (
-                cast(self.warmup_target, initial_rate.dtype),
-                self.warmup_steps,
-            )
+            peak_rate = cast(self.warmup_target, initial_rate.dtype)
+            warmup_steps = self.warmup_steps
         step = minimum(step, float(self.decay_steps + warmup_steps))
         cosine = 0.5 * (1.0 + cos(math.pi * ((step - float(warmup_steps)) / self.decay_steps)))
         decayed_rate = peak_rate * ((1 - self.alpha) * cosine + self.alpha)

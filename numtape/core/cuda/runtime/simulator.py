@@ -83,9 +83,8 @@ class Simulator:
             raise DeviceError("The simulator is not switched on: set NUMBA_ENABLE_CUDASIM=1.")
         self._lock = threading.RLock()
         self._spans: list[tuple[int, int]] = []  # allocated memory, sorted: address, size
-        self._freed: FinalizationQueue[tuple[int, int]] = (
-            FinalizationQueue()
-        )  # spans of garbage-collected memory
+        # Spans of garbage-collected memory.
+        self._freed: FinalizationQueue[tuple[int, int]] = FinalizationQueue()
         self._peak = 0
         self.launches = 0
 

@@ -66,8 +66,8 @@ def back(
     A ``called`` function returns where its stack begins, or minus a status.
     """
     lines: list[str] = []
-    array = body.arrays.get(call.array)
-    if array is None:
+    result_array = body.arrays.get(call.array)
+    if result_array is None:
         dtype = body.names[call.out]
         value = f"np.float32(d_{call.out})" if dtype == "float32" else f"d_{call.out}"
         lines += [f"{frame.read(dtype, frame.seed)} = {value}", f"d_{call.out} = 0.0"]
@@ -105,11 +105,11 @@ def back(
             lines.append(f"d_{name} += {frame.read('float64', frame.out)}")
         else:
             lines.append(f"d_{name} += {_read(results[place], k)}[0]")
-    if array is not None and recomputes:
+    if result_array is not None and recomputes:
         size = " * ".join(frame.read("int64", cell) for cell in frame.axes)
         lines += [
             f"for K{k} in range({size}):",
-            f"    {array.dtype}_at({frame.read('int64', frame.seed)})[K{k}] = 0",
+            f"    {result_array.dtype}_at({frame.read('int64', frame.seed)})[K{k}] = 0",
         ]
     return lines
 

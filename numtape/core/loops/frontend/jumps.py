@@ -282,10 +282,8 @@ class JumpElimination:
                 else:
                     moves_following = False
                 self._depth += moves_following
-                rewritten.body, rewritten.orelse = (
-                    self._rewrite_block(body, loop),
-                    self._rewrite_block(else_body, loop),
-                )
+                rewritten.body = self._rewrite_block(body, loop)
+                rewritten.orelse = self._rewrite_block(else_body, loop)
                 self._depth -= moves_following
                 statements.append(rewritten)
                 if moves_following:

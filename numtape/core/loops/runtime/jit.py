@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
     from ....kernel.kernel import Kernel
 
-_ERROR_STATUS = re.compile(
-    r"return (\d+)$", re.MULTILINE
-)  # the error statuses that a program's code returns
+# The error statuses that a program's code returns.
+_ERROR_STATUS = re.compile(r"return (\d+)$", re.MULTILINE)
 HEADER_SIZE = 16  # bytes at the start of a stack, which hold its end address
 _FREE_STACKS = np.zeros(stack.MAX_WAITING, np.int64)  # addresses of free stacks; 0 for none
 _arenas: dict[int, stack.Arena] = {}

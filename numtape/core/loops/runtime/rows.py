@@ -76,12 +76,10 @@ class Specialization:
         self, kernel: Any, kinds: Kinds, argnums: tuple[int, ...], keeps_stack: bool
     ) -> None:
         check_kinds(kinds)
-        self._kernel, self._kinds, self._argnums, self._keeps_stack = (
-            kernel,
-            kinds,
-            argnums,
-            keeps_stack,
-        )
+        self._kernel = kernel
+        self._kinds = kinds
+        self._argnums = argnums
+        self._keeps_stack = keeps_stack
         self._lock = threading.RLock()
         self._program: LoopProgram | KernelError | None = None
         self._deferred: Deferred | None = None

@@ -71,10 +71,8 @@ def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
     for x in instructions:
         first_offset = x.offset if first_offset is None else first_offset
         if x.opname != "EXTENDED_ARG":
-            reported_offsets[x.offset], first_offset = (
-                first_offset if sys.version_info < (3, 12) else x.offset,
-                None,
-            )
+            reported_offsets[x.offset] = first_offset if sys.version_info < (3, 12) else x.offset
+            first_offset = None
     discarded = [x.opname == "POP_TOP" for x in instructions[1:]] + [False]
     return {
         reported_offsets.get(x.offset, x.offset): Instruction(

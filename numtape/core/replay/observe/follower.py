@@ -151,22 +151,18 @@ class Follower:
                 self.effects.refuse(f"the instruction {instruction.name} is not known", frame)
                 return
             if handler is not None:
-                self.ran_python, self.called_class, self.called_code, self.instruction = (
-                    False,
-                    None,
-                    None,
-                    instruction,
-                )
+                self.ran_python = False
+                self.called_class = None
+                self.called_code = None
+                self.instruction = instruction
                 handler(self, frame, instruction)
         elif event == "return":
             if self.called_by_c:
                 self.reads.note_result_for_c(arg, frame)
             observer.note_conversion(arg, self, frame)
             if self.suspended_printing is not None:
-                self.effects.library_printing, self.suspended_printing = (
-                    self.suspended_printing,
-                    None,
-                )
+                self.effects.library_printing = self.suspended_printing
+                self.suspended_printing = None
         elif event == "exception" and pending is not None:
             self.on_result = None
             pending(self, frame, None)

@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import types
+import weakref
 from typing import Any
 
 from . import c_arguments, reads
@@ -72,7 +73,7 @@ class Observer:
     """
 
     def __init__(self, instructions: InstructionHandlers, frozen: bool = False) -> None:
-        self.effects = CallEffects(self, frozen)
+        self.effects = CallEffects(weakref.proxy(self), frozen)
         self.reads = ReadSet(self.effects)
         self.writes = WriteSet(self.effects, self.reads)
         self.executed_code: set[types.CodeType] = set()
@@ -243,10 +244,8 @@ class Observer:
             self.effects.refuse("it enters a debugger", frame)
             while caller_frame is not None:
                 if type(caller_frame.f_trace) is Follower:
-                    caller_frame.f_trace_opcodes, caller_frame.f_trace = (
-                        False,
-                        caller_frame.f_trace.other_tracer,
-                    )
+                    caller_frame.f_trace_opcodes = False
+                    caller_frame.f_trace = caller_frame.f_trace.other_tracer
                 caller_frame = caller_frame.f_back
             return None
         if is_below_numtape and (is_library_file(code.co_filename) or is_generated_code(frame)):
@@ -288,10 +287,8 @@ class Observer:
         follower = Follower(self, code, instructions, slots_address(frame))
         self._suspend_printing(follower, frame)
         if code.co_flags & _GENERATOR_FLAGS:
-            self.effects.generators[id(frame)] = (
-                frame,
-                follower,
-            )  # kept, so that its id is not reused
+            # The frame is part of the entry so that its id is not reused.
+            self.effects.generators[id(frame)] = (frame, follower)
         follower.called_by_c = _is_called_by_c(code, caller_frame)
         function = function_of(frame)
         if type(function) is types.FunctionType and not self.effects.is_own(function):
@@ -312,10 +309,8 @@ class Observer:
     def _suspend_printing(self, follower: Follower, frame: types.FrameType) -> None:
         """Observe frames of the program as usual while a library prints or logs."""
         if self.effects.library_printing is not None and not is_foreign_library(frame):
-            follower.suspended_printing, self.effects.library_printing = (
-                self.effects.library_printing,
-                None,
-            )
+            follower.suspended_printing = self.effects.library_printing
+            self.effects.library_printing = None
 
     def _follow_import(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Follow an import by numtape, or a callback of the collector, until it returns."""

@@ -71,15 +71,18 @@ _INSTALL_FOLDER = os.path.join(Path(np.__file__).parents[1], "")
 def _folder_of(package: str) -> str:
     """Return the folder of a package that numtape calls.
 
-    A namespace package, such as ``cuda``, may have folders of the program as well, so only the one
-    beside NumPy counts.
+    A module of the program may have the same name, such as ``cuda.py`` beside a script. So the
+    folder that Python imports from counts only if an installer recorded the package there;
+    otherwise it is the one beside NumPy.
     """
     try:
         spec = importlib.util.find_spec(package)
     except ValueError:  # a module in `sys.modules` that no file defines
         spec = None
-    if spec is not None and spec.origin:
-        return os.path.join(os.path.dirname(spec.origin), "")
+    if spec is not None and spec.origin and spec.submodule_search_locations:
+        folder = Path(spec.origin).parent
+        if any(folder.parent.glob(f"{package}-*.dist-info")):
+            return os.path.join(folder, "")
     return _INSTALL_FOLDER + package + os.sep
 
 
