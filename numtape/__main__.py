@@ -1,4 +1,4 @@
-"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``cache clear``."""
+"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``launch``, ``cache clear``."""
 
 from __future__ import annotations
 
@@ -137,6 +137,21 @@ def _profile(options: argparse.Namespace) -> int:
     return int(exit_error is not None)
 
 
+def _launch(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Run a program in several processes. Returns the exit status of the job."""
+    from .distribute.launch import launch
+    from .errors import DistributedError
+
+    if not options.program:
+        parser.error("name a program")
+    if options.program[0] != "-m" and not os.path.exists(options.program[0]):
+        parser.error(f"the program {options.program[0]!r} does not exist")
+    try:
+        return launch(options.n, options.program, options.mpi_option)
+    except (ValueError, DistributedError) as error:
+        parser.error(str(error))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m numtape", description="numtape's commands")
@@ -153,7 +168,15 @@ def main(arguments: list[str] | None = None) -> int:
     profile.add_argument("--json", metavar="FILE", help="write all numbers")
     profile.add_argument("script", help="the program")
     profile.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    launch_parser = commands.add_parser("launch", help="run a program in several processes, by MPI")
+    launch_parser.add_argument("-n", type=int, required=True, help="how many processes")
+    launch_parser.add_argument(
+        "--mpi-option", action="append", default=[], metavar="OPTION", help="an option of mpirun"
+    )
+    launch_parser.add_argument("program", nargs=argparse.REMAINDER, help="a script, or -m module")
     options = parser.parse_args(arguments)
+    if options.command == "launch":
+        return _launch(launch_parser, options)
     if options.command == "demo":
         from .demo import main as demo
 

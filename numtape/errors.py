@@ -1,4 +1,4 @@
-"""Exceptions, with TensorFlow's names, and one of numtape's own."""
+"""Exceptions, with TensorFlow's names, and numtape's own."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "DeviceError",
+    "DistributedError",
+    "DistributedTimeoutError",
     "DtypeError",
     "FAILED_PRECONDITION",
     "FailedPreconditionError",
@@ -109,6 +111,14 @@ class ResourceExhaustedError(OpError):
 
 class DeviceError(RuntimeError):
     """The device of ``NUMTAPE_DEVICE`` is not available, or a value is on another device."""
+
+
+class DistributedError(RuntimeError):
+    """The processes of a job do not agree, or one of them has ended. See `numtape.distribute`."""
+
+
+class DistributedTimeoutError(DistributedError, TimeoutError):
+    """A collective was not complete within ``NUMTAPE_DISTRIBUTED_TIMEOUT``."""
 
 
 class KernelError(TypeError):

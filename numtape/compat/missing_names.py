@@ -29,7 +29,7 @@ INSTEAD = {
     "audio*": _FILES,
     "autograph*": "numtape runs Python as it is: there is nothing to convert",
     "compat*": "numtape has TensorFlow 2's names only",
-    "distribute*": "numtape trains in one process: average the gradients of several yourself",
+    "distribute*": "use `numtape.distribute`, whose names are Horovod's",
     "dtensor*": _TPU,
     "experimental.dtensor*": _TPU,
     "experimental.numpy*": _NUMPY,
@@ -706,7 +706,7 @@ METHODS: dict[str, dict[str, str]] = {
     },
     "keras.Model": {
         "compiled_loss compiled_metrics": "use `model.compute_loss` and `model.metrics`",
-        "distribute_reduction_method distribute_strategy": "numtape trains in one process",
+        "distribute_reduction_method distribute_strategy": "use `numtape.distribute`",
         "export": "numtape does not export graphs: use `model.save`",
         "get_quantization_layer_structure": _QUANTIZED,
         "get_state_tree set_state_tree": "use `get_weights` and `set_weights`",

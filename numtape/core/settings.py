@@ -6,6 +6,8 @@ ValueError at first use; an unknown ``NUMTAPE_*`` variable is a warning when num
 ==========================  ============================================================
 ``NUMTAPE_DEVICE``          ``cpu`` (default), ``cuda``, ``auto`` (``cuda`` if there is a GPU that
                             can be used, else ``cpu``) or ``reference``
+``NUMTAPE_DISTRIBUTED_TIMEOUT``  how long a collective of `distribute` may wait, in seconds
+                            (default: 300)
 ``NUMTAPE_CACHE_DIR``       folder of compiled kernels (default: in the user's cache folder)
 ``NUMTAPE_CACHE_LIMIT``     the size limit of that folder: bytes, ``500 MB``, ``2 GiB``; ``none``:
                             no limit (default: ``1 GiB``). Least recently used files go first
@@ -76,6 +78,7 @@ VARIABLES = (
     "NUMTAPE_CHECK_REPLAY",
     "NUMTAPE_CPU",
     "NUMTAPE_DEVICE",
+    "NUMTAPE_DISTRIBUTED_TIMEOUT",
     "NUMTAPE_NUM_THREADS",
     "NUMTAPE_QUIET",
     "NUMTAPE_RECORD",
@@ -306,6 +309,22 @@ def check_replay() -> int:
             raise ValueError(f"NUMTAPE_CHECK_REPLAY={chosen!r} is not a positive integer.")
         _check_replay = int(chosen)
     return _check_replay
+
+
+def distributed_timeout() -> float:
+    """How long a collective may wait, in seconds: ``NUMTAPE_DISTRIBUTED_TIMEOUT``.
+
+    Raises:
+      ValueError: If the variable is not a positive number.
+    """
+    chosen = os.environ.get("NUMTAPE_DISTRIBUTED_TIMEOUT") or "300"
+    try:
+        seconds = float(chosen)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0.0:
+        raise ValueError(f"NUMTAPE_DISTRIBUTED_TIMEOUT={chosen!r} is not a positive number.")
+    return seconds
 
 
 def numerics() -> tuple[bool, ...]:

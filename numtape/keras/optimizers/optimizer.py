@@ -740,6 +740,8 @@ class Optimizer:
 
     # Steps: validated gradients are applied to variables.
 
+    # Reduces gradients over several processes: a `numtape.distribute.gradients.GradientReducer`.
+    _nt_reducer: Any = None
     weight_decay: float | None
     clipnorm: float | None
     clipvalue: float | None
@@ -1026,6 +1028,8 @@ class Optimizer:
                 "The list of gradients does not match the list of variables: "
                 f"{len(grads)} and {len(trained)}."
             )
+        if self._nt_reducer is not None:
+            grads = self._nt_reducer.reduce(grads, trained)
         pairs, missing = list(zip(grads, trained, strict=True)), []
         if type(None) in kinds:
             untrained = [v for g, v in zip(grads, provided, strict=True) if g is None]

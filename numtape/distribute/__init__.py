@@ -1,0 +1,64 @@
+"""Data-parallel training on several processes, over MPI. The names are Horovod's.
+
+Start a program with ``python -m numtape launch -n 4 program.py``. Each process computes gradients
+of its share of every batch; `DistributedGradientTape` or `DistributedOptimizer` averages them.
+Needs ``pip install "numtape[mpi]"``.
+
+Collectives run in the same order on all ranks. They check that all ranks ask for the same, and
+raise an error that names the ranks that do not join, end, or fail.
+"""
+
+from __future__ import annotations
+
+from .callback import Callback
+from .collectives import (
+    Average,
+    Compression,
+    Max,
+    Min,
+    Product,
+    Sum,
+    allgather,
+    allreduce,
+    barrier,
+    broadcast,
+    grouped_allreduce,
+    reducescatter,
+)
+from .gradients import (
+    DistributedGradientTape,
+    broadcast_variables,
+    distribute_optimizer as DistributedOptimizer,
+)
+from .process_group import init, is_initialized, local_rank, local_size, rank, size
+from .sharding import shard
+
+__all__ = [
+    "Average",
+    "Callback",
+    "Compression",
+    "DistributedGradientTape",
+    "DistributedOptimizer",
+    "Max",
+    "Min",
+    "Product",
+    "Sum",
+    "allgather",
+    "allreduce",
+    "barrier",
+    "broadcast",
+    "broadcast_variables",
+    "grouped_allreduce",
+    "init",
+    "is_initialized",
+    "local_rank",
+    "local_size",
+    "rank",
+    "reducescatter",
+    "shard",
+    "size",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,715 @@
+"""The MPI engine: collectives in a fixed order, with time limits and named errors.
+
+`Engine.start` takes the arrays of a collective and returns at once; `Engine.finish` waits for the
+result. Between the two calls a thread of the engine moves the data. Each collective is a `Transfer`
+with these states:
+
+1. AGREEING: every rank sends a *header* to all others: a digest of what it asks for, and the data
+   itself if it is small. Ranks that ask for different collectives find out here, before any data
+   is combined.
+2. MOVING: MPI combines the data, if they did not fit in the header.
+3. DONE, or FAILED.
+
+All ranks post their requests in the order of the collectives' numbers. A number that is started
+again, because a replay of a recorded function failed a guard, gets the result of the first time,
+if the data are the same; otherwise the engine fails. A failed engine raises the same error in every
+later collective, because the ranks have lost their common order.
+
+A rank that waits for long asks the others what they are doing, over a second communicator. Their
+engine threads answer even if their programs sleep. Start reading with `Engine.start`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import pickle
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..core.values.dtypes import as_dtype
+from ..errors import DistributedError, DistributedTimeoutError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+AGREEING, MOVING, DESCRIBING, DONE, FAILED = range(5)
+# A header: digest, number of rows, number of payload bytes, whether a value is not finite.
+HEADER = struct.Struct("<8sqq?")
+HEADER_SIZE = 32
+# Data of up to so many bytes travel in the header, if the headers of all ranks stay small.
+INLINE_BYTES = 4096
+MAX_HEADERS_BYTES = 1 << 16
+DESCRIPTION_BYTES = 1 << 15
+
+QUERY, REPLY = 1, 2  # tags of messages
+QUERY_SECONDS = 2.0  # after so long a waiting rank asks the others, then after twice as long
+REPLY_SECONDS = 2.0
+IDLE_SECONDS = 0.01  # the engine thread's pause while nothing is moving
+ACTIVE_SECONDS = 1e-4
+SPIN_SECONDS = 2e-3  # a waiting rank yields its core for so long before it sleeps
+GRACE_SECONDS = 1.0  # other ranks may report the same failure before the job is aborted
+
+ALLREDUCE, ALLGATHER, BROADCAST, REDUCE_SCATTER, BARRIER = (
+    "allreduce",
+    "allgather",
+    "broadcast",
+    "reducescatter",
+    "barrier",
+)
+SUM, MIN, MAX, PRODUCT = "Sum", "Min", "Max", "Product"
+_COMBINE = {SUM: np.add, MIN: np.minimum, MAX: np.maximum, PRODUCT: np.multiply}
+_MPI_OPS = {SUM: "SUM", MIN: "MIN", MAX: "MAX", PRODUCT: "PROD"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a rank asks for. Ranks must ask for the same, apart from the rows of an allgather.
+
+    Attributes:
+      kind: The kind of collective.
+      names: A name for each array, for error messages.
+      shapes: The shape of each array; for an allgather without the first dimension.
+      dtype: The name of the arrays' dtype.
+      wire_dtype: The name of the dtype in which data travel.
+      op: How elements are combined.
+      root: The rank that broadcasts.
+      counts: For a reducescatter, the number of rows of each rank.
+      check_finite: Whether values that are not finite are errors.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: str
+    wire_dtype: str
+    op: str = SUM
+    root: int = 0
+    counts: tuple[int, ...] = ()
+    check_finite: bool = False
+
+    def describe(self) -> list[str]:
+        """Return lines that say what is asked for."""
+        how = {BROADCAST: f" from rank {self.root}", ALLREDUCE: f" ({self.op})"}.get(self.kind, "")
+        wire = f" as {self.wire_dtype}" if self.wire_dtype != self.dtype else ""
+        counts = f", rows by rank {self.counts}" if self.counts else ""
+        arrays = "1 array" if len(self.names) == 1 else f"{len(self.names)} arrays"
+        lines = [f"{self.kind}{how} of {arrays}{wire}{counts}"]
+        lines += [
+            f"{name!r} of shape {shape} and dtype {self.dtype}"
+            for name, shape in zip(self.names, self.shapes, strict=True)
+        ]
+        return lines
+
+    def __str__(self) -> str:
+        names = ", ".join(map(repr, self.names[:3])) + (", ..." if len(self.names) > 3 else "")
+        return f"{self.kind} of {names}" if names else self.kind
+
+
+@dataclass(eq=False)
+class Transfer:
+    """A collective that has been started.
+
+    Attributes:
+      number: Its number, the same on all ranks.
+      request: What the ranks ask for.
+      digest: The request's digest.
+      sent: The data of this rank, one axis, in the wire dtype.
+      result: The result, one axis.
+      rows: For an allgather, the number of rows of each rank.
+      state: AGREEING, MOVING, DESCRIBING, DONE or FAILED.
+      headers: The headers of all ranks.
+      pending: MPI's request.
+      error: The error of a failed transfer.
+      times: When it was started, agreed on, and done, in seconds of `time.perf_counter`.
+    """
+
+    number: int
+    request: Request
+    digest: bytes
+    sent: NDArray[Any]
+    headers: NDArray[np.uint8]
+    pending: Any
+    result: NDArray[Any] | None = None
+    rows: list[int] = field(default_factory=list)
+    state: int = AGREEING
+    error: str = ""
+    descriptions: NDArray[np.uint8] | None = None
+    times: list[float] = field(default_factory=list)
+
+
+class Engine:
+    """The collectives of one process.
+
+    Args:
+      timeout: How long a collective may wait, in seconds.
+
+    Attributes:
+      rank, size: The number of this process, and of all.
+      local_rank, local_size: The same among the processes of this machine.
+      started: The number of collectives that were started.
+      log: The finished transfers' numbers, names, bytes and times, if `keep_times` is set.
+
+    Raises:
+      DistributedError: If mpi4py is not installed.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        try:
+            from mpi4py import MPI
+        except ImportError as error:
+            raise DistributedError(
+                "numtape.distribute needs mpi4py and an MPI library: pip install 'numtape[mpi]'."
+            ) from error
+        self.mpi = MPI
+        self.timeout = timeout
+        self.world = MPI.COMM_WORLD
+        self.rank, self.size = self.world.rank, self.world.size
+        machine = self.world.Split_type(MPI.COMM_TYPE_SHARED)
+        self.local_rank, self.local_size = machine.rank, machine.size
+        machine.Free()
+        self.started = 0
+        self.keep_times = False
+        self.log: list[tuple[int, str, int, list[float]]] = []
+        self._transfers: OrderedDict[int, Transfer] = OrderedDict()
+        self._failure: tuple[type[DistributedError], str] | None = None
+        self._ended = self._stopped = False
+        self._free_buffers: dict[int, list[NDArray[np.uint8]]] = {}
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._replies: dict[int, dict[str, Any]] = {}
+        self._sends: list[Any] = []
+        self._half_ops: dict[tuple[str, str], Any] = {}
+        self._main_thread = threading.main_thread().ident
+        self._thread: threading.Thread | None = None
+        room = MAX_HEADERS_BYTES // self.size - HEADER_SIZE
+        self._inline_bytes = min(INLINE_BYTES, room) if room >= 64 else 0
+        if self.size > 1:
+            # Separate communicators: their messages cannot be taken for one another.
+            self._headers = self.world.Dup()
+            self._data = self.world.Dup()
+            self._control = self.world.Dup()
+            self._thread = threading.Thread(
+                target=self._run, name="numtape-distribute", daemon=True
+            )
+            self._thread.start()
+            atexit.register(self.shutdown)
+            self._previous_hook = sys.excepthook
+            sys.excepthook = self._abort_on_error
+
+    # Collectives.
+
+    def start(self, number: int, request: Request, arrays: Sequence[NDArray[Any]]) -> None:
+        """Start collective ``number``, or do nothing if it was started before with the same data.
+
+        Args:
+          number: The collective's number: that of the collective before it, plus 1.
+          request: What is asked for.
+          arrays: The data, of the request's shapes.
+
+        Raises:
+          DistributedError: If the engine has failed, or the collective was started with other data.
+        """
+        self._raise_failure()
+        sent = self._pack(request, arrays)
+        with self._lock:
+            earlier = self._transfers.get(number)
+            if number < self.started:
+                self._check_same(number, earlier, request, sent)
+                return
+            if number > self.started:
+                self._fail(
+                    f"collective {number} ({request}) was called before collective {self.started}: "
+                    f"an earlier call of a collective was interrupted"
+                )
+            digest = _digest(number, request)
+            finite = not request.check_finite or bool(np.isfinite(sent).all())
+            headers = np.zeros((self.size, HEADER_SIZE + self._inline_bytes), np.uint8)
+            own = np.zeros(HEADER_SIZE + self._inline_bytes, np.uint8)
+            rows = len(arrays[0]) if request.kind == ALLGATHER else 0
+            own[: HEADER.size] = np.frombuffer(
+                HEADER.pack(digest, rows, sent.nbytes, not finite), np.uint8
+            )
+            if sent.nbytes <= self._inline_bytes:
+                own[HEADER_SIZE : HEADER_SIZE + sent.nbytes] = sent.view(np.uint8)
+            pending = self._headers.Iallgather(own, headers)
+            transfer = Transfer(number, request, digest, sent, headers, pending)
+            transfer.times.append(time.perf_counter())
+            self._transfers[number] = transfer
+            self.started += 1
+            self._advance()
+        self._wake.set()
+
+    def finish(self, number: int) -> Transfer:
+        """Wait for the result of collective ``number``.
+
+        Raises:
+          DistributedTimeoutError: If the time limit has passed. The message names the ranks that
+            have not joined.
+          DistributedError: If the ranks do not ask for the same, a value is not finite, a rank has
+            ended, or the engine failed before.
+        """
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            self._raise_failure()
+            raise DistributedError(f"The result of collective {number} is not available any more.")
+        begin = time.monotonic()
+        next_query = begin + min(QUERY_SECONDS, self.timeout / 2)
+        while True:
+            with self._lock:
+                self._advance()
+            if transfer.state == DONE:
+                return transfer
+            self._raise_failure()
+            now = time.monotonic()
+            if now > begin + self.timeout:
+                self._fail_by_timeout(transfer, now - begin)
+            if now > next_query:
+                next_query = now + (now - begin)
+                self._check_ended(transfer)
+            if now - begin < SPIN_SECONDS:
+                _yield_core()
+            else:
+                time.sleep(ACTIVE_SECONDS)
+
+    def release_before(self, number: int) -> None:
+        """Free the transfers before a number: no call will ask for them again."""
+        while self._transfers:
+            oldest = next(iter(self._transfers))
+            if oldest >= number:
+                return
+            transfer = self.finish(oldest)
+            with self._lock:
+                del self._transfers[oldest]
+                for array in (transfer.sent, transfer.result):
+                    if array is not None and array.base is not None:
+                        self._release_buffer(array)
+
+    def _check_same(
+        self, number: int, earlier: Transfer | None, request: Request, sent: NDArray[Any]
+    ) -> None:
+        """Check that a collective that is started again has the same data."""
+        is_same = (
+            earlier is not None
+            and earlier.request == request
+            and np.array_equal(earlier.sent.view(np.uint8), sent.view(np.uint8))
+        )
+        if sent.base is not None:
+            self._release_buffer(sent)
+        if not is_same:
+            self._fail(
+                f"collective {number} ({request}) was called again with other data, after other "
+                f"ranks got the data of the first call: a call of a function was abandoned and "
+                f"started again, or a call of a collective was interrupted"
+            )
+
+    def _pack(self, request: Request, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Return the arrays joined to one axis, in the wire dtype, in memory of the engine."""
+        dtype = _numpy_dtype(request.wire_dtype)
+        sent = self._buffer(sum(x.size for x in arrays), dtype)
+        start = 0
+        for x in arrays:
+            sent[start : start + x.size].reshape(x.shape)[...] = x
+            start += x.size
+        return sent
+
+    # Memory.
+
+    def _buffer(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return memory for elements; the memory of an earlier transfer if its size fits."""
+        n = size * dtype.itemsize
+        with self._lock:
+            free = self._free_buffers.get(n)
+            memory = free.pop() if free else np.empty(n, np.uint8)
+        return memory.view(dtype)
+
+    def _release_buffer(self, array: NDArray[Any]) -> None:
+        """Keep memory for later transfers, at most four pieces of a size, 16 sizes."""
+        memory: Any = array.base
+        free = self._free_buffers.setdefault(memory.nbytes, [])
+        if len(free) < 4:
+            free.append(memory)
+        while len(self._free_buffers) > 16:
+            del self._free_buffers[next(iter(self._free_buffers))]
+
+    # Progress. The lock is held.
+
+    def _advance(self) -> None:
+        """Move all transfers as far as possible, in the order of their numbers."""
+        for transfer in list(self._transfers.values()):
+            if transfer.state == AGREEING:
+                if not transfer.pending.Test():
+                    return  # later ones must not be posted before this one
+                self._agree(transfer)
+            if transfer.state == MOVING and transfer.pending.Test():
+                self._done(transfer)
+            if transfer.state == DESCRIBING and transfer.pending.Test():
+                self._report_mismatch(transfer)
+            if transfer.state in (DESCRIBING, FAILED):
+                return
+
+    def _agree(self, transfer: Transfer) -> None:
+        """Compare the headers. Post the transfer of the data, or combine those in the headers."""
+        request = transfer.request
+        heads = [HEADER.unpack(bytes(row[: HEADER.size])) for row in transfer.headers]
+        if any(digest != transfer.digest for digest, *_ in heads):
+            own = np.zeros(DESCRIPTION_BYTES, np.uint8)
+            text = "\n".join(transfer.request.describe()).encode()[:DESCRIPTION_BYTES]
+            own[: len(text)] = np.frombuffer(text, np.uint8)
+            transfer.descriptions = np.zeros((self.size, DESCRIPTION_BYTES), np.uint8)
+            transfer.pending = self._headers.Iallgather(own, transfer.descriptions)
+            transfer.state = DESCRIBING
+            return
+        bad_ranks = [rank for rank, head in enumerate(heads) if head[3]]
+        if bad_ranks:
+            self._fail_transfer(transfer, self._not_finite(transfer, bad_ranks))
+            return
+        transfer.rows = [rows for _, rows, *_ in heads]
+        transfer.times.append(time.perf_counter())
+        sizes = [nbytes for _, _, nbytes, _ in heads]
+        if max(sizes) <= self._inline_bytes:
+            dtype = _numpy_dtype(request.wire_dtype)
+            parts = [
+                row[HEADER_SIZE : HEADER_SIZE + nbytes].view(dtype)
+                for row, nbytes in zip(transfer.headers, sizes, strict=True)
+            ]
+            transfer.result = self._combine(request, parts)
+            self._done(transfer)
+        else:
+            self._post(transfer, sizes)
+            transfer.state = MOVING
+
+    def _combine(self, request: Request, parts: list[NDArray[Any]]) -> NDArray[Any]:
+        """Compute the result of small data, in the order of the ranks."""
+        if request.kind == BROADCAST:
+            return parts[request.root].copy()
+        if request.kind == ALLGATHER:
+            return np.concatenate(parts)
+        dtype = parts[0].dtype
+        total = parts[0].astype(np.float32) if _is_half(dtype) else parts[0].copy()
+        with np.errstate(all="ignore"):
+            for part in parts[1:]:
+                total = _COMBINE[request.op](total, part, dtype=total.dtype)
+        if request.kind == REDUCE_SCATTER:
+            begin, end = self._own_range(request, total.size)
+            return total[begin:end]
+        return total
+
+    def _own_range(self, request: Request, size: int) -> tuple[int, int]:
+        """Return the range of this rank's elements in the result of a reducescatter."""
+        width = size // max(sum(request.counts), 1)
+        begin = sum(request.counts[: self.rank]) * width
+        return begin, begin + request.counts[self.rank] * width
+
+    def _post(self, transfer: Transfer, sizes: list[int]) -> None:
+        """Post the MPI request for the data of a transfer."""
+        request, sent = transfer.request, transfer.sent
+        dtype = sent.dtype
+        itemsize = dtype.itemsize
+        data: Any = self._data
+        if request.kind == BROADCAST:
+            transfer.result = self._buffer(sent.size, dtype)
+            if self.rank == request.root:
+                transfer.result[...] = sent
+            transfer.pending = data.Ibcast(transfer.result.view(np.uint8), request.root)
+        elif request.kind == ALLGATHER:
+            transfer.result = self._buffer(sum(sizes) // itemsize, dtype)
+            pieces = [transfer.result.view(np.uint8), sizes]
+            transfer.pending = data.Iallgatherv(sent.view(np.uint8), pieces)
+        else:
+            op, kind = self._mpi_op(request.op, dtype)
+            if request.kind == REDUCE_SCATTER:
+                begin, end = self._own_range(request, sent.size)
+                transfer.result = self._buffer(end - begin, dtype)
+                width = sent.size // max(sum(request.counts), 1)
+                counts = [count * width for count in request.counts]
+                transfer.pending = data.Ireduce_scatter(
+                    [_bits(sent), kind], [_bits(transfer.result), kind], counts, op
+                )
+            else:
+                transfer.result = self._buffer(sent.size, dtype)
+                transfer.pending = data.Iallreduce(
+                    [_bits(sent), kind], [_bits(transfer.result), kind], op
+                )
+
+    def _mpi_op(self, op: str, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+        """Return MPI's op and datatype. MPI has no half precision: NumPy combines such data."""
+        if not _is_half(dtype):
+            return getattr(self.mpi, _MPI_OPS[op]), self.mpi.Datatype.fromcode(dtype.char)
+        key = op, dtype.name
+        if key not in self._half_ops:
+            combine = _COMBINE[op]
+
+            def reduce(source: Any, target: Any, datatype: Any) -> None:
+                x, y = np.frombuffer(source, dtype), np.frombuffer(target, dtype)
+                y[...] = combine(x.astype(np.float32), y.astype(np.float32))
+
+            self._half_ops[key] = self.mpi.Op.Create(reduce, commute=True)
+        return self._half_ops[key], self.mpi.UINT16_T
+
+    def _done(self, transfer: Transfer) -> None:
+        transfer.state, transfer.pending = DONE, None
+        transfer.times.append(time.perf_counter())
+        if self.keep_times:
+            entry = transfer.number, str(transfer.request), transfer.sent.nbytes, transfer.times
+            self.log.append(entry)
+
+    # Failures.
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            error_class, message = self._failure
+            raise error_class(message)
+
+    def _fail(
+        self, message: str, error_class: type[DistributedError] = DistributedError
+    ) -> NoReturn:
+        """Raise an error now and in every later collective."""
+        if self._failure is None:
+            self._failure = error_class, f"Rank {self.rank} of {self.size}: {message}."
+        self._raise_failure()
+        raise AssertionError
+
+    def failure(self, message: str) -> DistributedError:
+        """Note that the engine has failed, and return the error to raise."""
+        try:
+            self._fail(message)
+        except DistributedError as error:
+            return error
+
+    def _fail_transfer(self, transfer: Transfer, message: str) -> None:
+        """Fail without an exception, which the thread of the engine could not deliver."""
+        transfer.state = FAILED
+        if self._failure is None:
+            self._failure = DistributedError, f"Rank {self.rank} of {self.size}: {message}."
+
+    def _not_finite(self, transfer: Transfer, ranks: list[int]) -> str:
+        message = (
+            f"collective {transfer.number} ({transfer.request}): values of "
+            f"{_rank_list(ranks)} are not finite"
+        )
+        if self.rank in ranks:
+            start, names = 0, []
+            request = transfer.request
+            for name, shape in zip(request.names, request.shapes, strict=True):
+                size = int(np.prod(shape))
+                if not np.isfinite(transfer.sent[start : start + size]).all():
+                    names.append(repr(name))
+                start += size
+            message += f"; here {', '.join(names[:5])}"
+        return message
+
+    def _report_mismatch(self, transfer: Transfer) -> None:
+        """Fail with the first difference between what the ranks ask for."""
+        assert transfer.descriptions is not None
+        texts = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in transfer.descriptions]
+        by_text: dict[str, list[int]] = {}
+        for rank, text in enumerate(texts):
+            by_text.setdefault(text, []).append(rank)
+        others = [text for text in by_text if text != texts[self.rank]]
+        difference = "their numbers differ"
+        if others:
+            difference = _difference(
+                texts[self.rank], by_text[texts[self.rank]], others[0], by_text[others[0]]
+            )
+        self._fail_transfer(
+            transfer,
+            f"the ranks call different collectives, as collective {transfer.number}: {difference}",
+        )
+
+    def _fail_by_timeout(self, transfer: Transfer, seconds: float) -> NoReturn:
+        statuses = self._ask()
+        missing = []
+        for rank in range(self.size):
+            status = statuses.get(rank)
+            if rank == self.rank or (status and status["started"] > transfer.number):
+                continue
+            missing.append(f"rank {rank}, which {_describe_status(status)}")
+        who = "; ".join(missing) if missing else "no rank: all have joined, but MPI is not done"
+        self._fail(
+            f"collective {transfer.number} ({transfer.request}) was not complete after "
+            f"{seconds:.0f} s (NUMTAPE_DISTRIBUTED_TIMEOUT={self.timeout:g}). It waits for {who}",
+            DistributedTimeoutError,
+        )
+
+    def _check_ended(self, transfer: Transfer) -> None:
+        """Fail if a rank has ended that this transfer needs."""
+        ended = [
+            rank
+            for rank, status in self._ask().items()
+            if status["ended"] and status["started"] <= transfer.number
+        ]
+        if ended and transfer.state != DONE:
+            self._fail(
+                f"{_rank_list(ended)} ended without calling collective {transfer.number} "
+                f"({transfer.request})"
+            )
+
+    def _ask(self) -> dict[int, dict[str, Any]]:
+        """Return what the other ranks are doing; those that do not answer are missing."""
+        self._replies.clear()
+        with self._lock:
+            for rank in range(self.size):
+                if rank != self.rank:
+                    self._send(b"?", rank, QUERY)
+        end = time.monotonic() + REPLY_SECONDS
+        while len(self._replies) < self.size - 1 and time.monotonic() < end:
+            time.sleep(IDLE_SECONDS)
+        return dict(self._replies)
+
+    def _status(self) -> dict[str, Any]:
+        """Return what this rank is doing."""
+        return {"started": self.started, "ended": self._ended, "location": self._location()}
+
+    def _location(self) -> str:
+        """Return the line of the program that the main thread executes."""
+        if self._main_thread is None:
+            return ""
+        frame = sys._current_frames().get(self._main_thread)
+        lines = [
+            f"{os.path.basename(entry.filename)}:{entry.lineno} in {entry.name}"
+            for entry in traceback.extract_stack(frame)
+            if f"{os.sep}numtape{os.sep}" not in entry.filename
+        ]
+        return lines[-1] if lines else ""
+
+    # The thread.
+
+    def _run(self) -> None:
+        """Move transfers and answer other ranks until the process ends."""
+        while not self._stopped:
+            try:
+                with self._lock:
+                    self._advance()
+                    self._answer()
+                    is_active = any(x.state != DONE for x in self._transfers.values())
+            except Exception as error:  # reported by the next collective
+                if self._failure is None:
+                    self._failure = (
+                        DistributedError,
+                        f"Rank {self.rank} of {self.size}: MPI failed: {error!r}.",
+                    )
+                is_active = False
+                time.sleep(IDLE_SECONDS)
+            if is_active:
+                time.sleep(ACTIVE_SECONDS)
+            else:
+                self._wake.wait(IDLE_SECONDS)
+                self._wake.clear()
+
+    def _answer(self) -> None:
+        """Answer the questions of other ranks, and take their answers."""
+        control, status = self._control, self.mpi.Status()
+        self._sends = [send for send in self._sends if not send[0].Test()]
+        while control.Iprobe(self.mpi.ANY_SOURCE, self.mpi.ANY_TAG, status):
+            message = bytearray(status.Get_count(self.mpi.BYTE))
+            source = status.Get_source()
+            control.Recv([message, self.mpi.BYTE], source, status.Get_tag())
+            if status.Get_tag() == QUERY:
+                self._send(pickle.dumps(self._status()), source, REPLY)
+            else:
+                self._replies[source] = pickle.loads(message)
+
+    def _send(self, message: bytes, rank: int, tag: int) -> None:
+        self._sends.append((self._control.Isend([message, self.mpi.BYTE], rank, tag), message))
+
+    # The end of the process.
+
+    def shutdown(self) -> None:
+        """Wait until all ranks have ended, and answer them meanwhile."""
+        if self._stopped:
+            return
+        if self._failure is not None:
+            self._abort()
+        self._ended = True
+        with self._lock:
+            barrier = self._control.Ibarrier()
+        while True:
+            with self._lock:
+                if barrier.Test():
+                    break
+            time.sleep(IDLE_SECONDS)
+        self._stopped = True
+        if self._thread is not None:
+            self._thread.join()
+
+    def _abort(self) -> NoReturn:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.world.Abort(1)
+        os._exit(1)
+
+    def _abort_on_error(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Print an uncaught error with the number of the rank, and end all ranks."""
+        self._previous_hook(kind, error, trace)
+        text = str(error).partition("\n")[0]
+        prefix = f"numtape: rank {self.rank} of {self.size} failed"
+        print(f"{prefix}: {kind.__name__}: {text}", file=sys.stderr, flush=True)
+        if isinstance(error, DistributedError):
+            time.sleep(GRACE_SECONDS)
+        self._abort()
+
+
+def _digest(number: int, request: Request) -> bytes:
+    return hashlib.blake2b(repr((number, request)).encode(), digest_size=8).digest()
+
+
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    return as_dtype(name).numpy_dtype
+
+
+def _is_half(dtype: np.dtype[Any]) -> bool:
+    return bool(dtype.itemsize == 2 and dtype.kind in "fV")
+
+
+def _bits(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that MPI can read: floats of two bytes as integers."""
+    return array.view(np.uint16) if _is_half(array.dtype) else array
+
+
+def _yield_core() -> None:
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)
+
+
+def _rank_list(ranks: list[int]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
+    return f"ranks {', '.join(map(str, ranks[:8]))}{more}"
+
+
+def _describe_status(status: dict[str, Any] | None) -> str:
+    if status is None:
+        return "does not answer"
+    if status["ended"]:
+        return "has ended"
+    place = f" and is at {status['location']}" if status["location"] else ""
+    return f"has called {status['started']} collectives{place}"
+
+
+def _difference(text: str, ranks: list[int], other_text: str, other_ranks: list[int]) -> str:
+    """Return the first line in which two descriptions differ."""
+    lines, other_lines = text.split("\n"), other_text.split("\n")
+    for k in range(max(len(lines), len(other_lines))):
+        one = lines[k] if k < len(lines) else "nothing more"
+        other = other_lines[k] if k < len(other_lines) else "nothing more"
+        if one != other:
+            return f"{one} on {_rank_list(ranks)}; {other} on {_rank_list(other_ranks)}"
+    return "the descriptions are equal"

@@ -1,0 +1,65 @@
+"""``python -m numtape launch``: run a program in several processes with ``mpirun``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import DistributedError
+
+THREAD_VARIABLES = ("NUMTAPE_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def mpirun_path() -> str:
+    """Return the path of ``mpirun``: that of this Python's environment, else of the system.
+
+    Raises:
+      DistributedError: If there is none.
+    """
+    own = Path(sys.executable).with_name("mpirun")
+    path = str(own) if own.exists() else shutil.which("mpirun")
+    if path is None:
+        raise DistributedError("mpirun was not found: pip install 'numtape[mpi]'.")
+    return path
+
+
+def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) -> int:
+    """Run a Python program in several processes, and return the exit status of the job.
+
+    Each process gets its share of the cores, unless the variables of `THREAD_VARIABLES` are set.
+
+    Args:
+      ranks: The number of processes.
+      program: The arguments of Python: a script and its arguments, or ``-m`` and a module.
+      mpi_options: Further options of ``mpirun``, such as ``["--hostfile", "hosts"]``.
+
+    Returns:
+      0 if all processes succeeded.
+
+    Raises:
+      ValueError: If ``ranks`` is not positive.
+      DistributedError: If there is no ``mpirun``.
+    """
+    if ranks < 1:
+        raise ValueError(f"The number of ranks must be positive, not {ranks}.")
+    mpirun = mpirun_path()
+    variables = dict(os.environ)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    threads = str(max(1, (cores or 1) // ranks))
+    for name in THREAD_VARIABLES:
+        variables.setdefault(name, threads)
+    options = list(mpi_options)
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, env=variables)
+    if "Open MPI" in version.stdout:
+        options += ["--oversubscribe", "--bind-to", "none"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:  # containers often run as root
+            variables["OMPI_ALLOW_RUN_AS_ROOT"] = variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        # Waiting ranks let others compute: there may be more ranks than cores.
+        variables.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+        variables.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+    command = [mpirun, "-n", str(ranks), *options, sys.executable, *program]
+    return subprocess.run(command, env=variables).returncode

@@ -1,0 +1,43 @@
+"""Reduces a tensor a hundred times; in step 5 the last rank fails in the way that is named."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+import numtape as nt
+
+hvd = nt.distribute
+hvd.init()
+how, folder = sys.argv[1:]
+with open(f"{folder}/{hvd.rank()}", "w", encoding="utf-8") as file:
+    file.write(str(os.getpid()))
+x, weights = nt.ones((3,)), nt.Variable(np.ones(50000, "f"))
+
+
+@nt.function
+def step(x):
+    return (
+        hvd.allreduce(x, name="step") + nt.reduce_sum(hvd.allreduce(weights * 1.0, name="w")) * 0.0
+    )
+
+
+for k in range(100):
+    if k == 5 and hvd.rank() == hvd.size() - 1:
+        if how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif how == "error":
+            raise ValueError("a bad value")
+        elif how == "exit":
+            sys.exit(0)
+        elif how == "shape":
+            x = nt.ones((4,))
+        elif how == "order":
+            hvd.allgather(x)
+        elif how == "sleep":
+            time.sleep(1000)
+        elif how == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+    x = step(x)
