@@ -2,7 +2,7 @@
 
 A thread holds its part of a row in registers from the first load to the last store, so that ops
 pass values in registers and shared operands are loaded once. `Fuser` finds the groups of a plan
-to fuse; `kernel_source` generates the source of a `FusedProgram`.
+to fuse; `program_source` generates the source of a `FusedProgram`.
 
 Here a row op works on the rows of an array, along the last axis; other "rows" are rows of the log.
 """
@@ -77,7 +77,7 @@ class FusedProgram(NamedTuple):
     sums: tuple[int, ...] = ()
 
 
-def kernel_source(program: FusedProgram) -> str:
+def program_source(program: FusedProgram) -> str:
     """The text of ``kernel(units, n, *loads, *stores, *sums)`` and of the bodies it calls."""
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
@@ -171,7 +171,7 @@ def compile_kernel(program: FusedProgram) -> Any:
         importlib.import_module(f"numtape.kernels.cuda.{name}")
         for name in ("target", "scalar", "rows", "tiling")
     )
-    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), kernel_source(program)
+    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), program_source(program)
     scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": tiling.size}
     scope |= target.KINDS | scalar.FUNCTIONS
     scope |= {"place": tilings.make_place(tiling), "fetch": tilings.make_fetch(dtype, tiling)}
@@ -198,7 +198,7 @@ def launch_of(
     program: FusedProgram, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
     """The launch for ``units`` rows of ``n``; ``places`` has the loads, stores and sums."""
-    text = f"{kernel_source(program)}# {program.tiling}\n"
+    text = f"{program_source(program)}# {program.tiling}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     compiled: CudaKernel = kernel(
         lambda: compile_kernel(program), parameters(program), symbol, text

@@ -360,7 +360,7 @@ class GpuPlanner(Planner):
     """
 
     lanes = Lanes()
-    few, follow = 1, False
+    max_small_size, follow = 1, False
     plan_type = GpuPlan
 
     def __init__(self, log: Log, replayed: bool = False) -> None:

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....kernels.constants import (
+    CUDA_VECTOR,
     SCATTER_PIECE_BITS,
     SCATTER_ROUNDS,
     SIMULATED_SCATTER_PIECE_BITS,
@@ -34,7 +35,6 @@ from .permute import (
 if TYPE_CHECKING:
     from ..launches import Launcher
 
-LANES = 4  # elements of a slice that a thread processes: the vector width of the kernels
 VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of four float32
 
 
@@ -94,7 +94,7 @@ class _Shape(NamedTuple):
 def _shape(row: LaunchRow, vectors: bool = True) -> _Shape:
     shape, axis, count = row.out.shape, row.attributes["axis"], row.operands[1].size
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    lanes = LANES if vectors and inner % LANES == 0 else 1
+    lanes = CUDA_VECTOR if vectors and inner % CUDA_VECTOR == 0 else 1
     inner //= lanes
     large = magnitude(outer * shape[axis] * inner, outer * count * inner)
     return _Shape(outer, shape[axis], count, inner, str(lanes), large)

@@ -26,7 +26,8 @@ class DeviceArray:
       address: The address of the first element.
       shape: Its shape.
       dtype: Its NumPy dtype.
-      owner: The object that keeps the memory alive: a `Memory`, or another library's object.
+      owner: The object that keeps the memory alive: a `DeviceMemory`, the simulator's
+        `Memory`, or another library's object.
     """
 
     __slots__ = ("__weakref__", "_host", "address", "dtype", "owner", "shape")

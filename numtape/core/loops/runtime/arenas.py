@@ -31,7 +31,7 @@ from .compiled_sweeps import compile_sweeps
 from .invoke import raise_status
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-MOST_WAITING = 1024  # stacks that only a row's number refers to
+MAX_WAITING_STACKS = 1024  # stacks that only a row's number refers to
 FEW = 64  # piles with fewer stacks are not checked for released ones
 
 
@@ -103,15 +103,15 @@ def _is_released(reference: ref[RemainingStack]) -> bool:
 
 _stack_numbers = itertools.count(1)
 _stacks_left: dict[int, ref[RemainingStack]] = {}
-_waiting: deque[RemainingStack] = deque(maxlen=MOST_WAITING)
-_free_arenas: deque[Pile] = deque(maxlen=stack.MAX_WAITING)
+_waiting: deque[RemainingStack] = deque(maxlen=MAX_WAITING_STACKS)
+_free_piles: deque[Pile] = deque(maxlen=stack.MAX_WAITING)
 
 
 def _take_pile() -> Pile:
     """Return a pile for exclusive use. A full pile lives as long as its stacks."""
     while True:
         try:
-            pile = _free_arenas.pop()
+            pile = _free_piles.pop()
         except IndexError:
             return Pile()
         if not pile.is_full():
@@ -159,7 +159,7 @@ class Deferred:
         try:
             return self._sweep_forward(pile, xs)
         finally:
-            _free_arenas.append(pile)
+            _free_piles.append(pile)
 
     def _sweep_forward(
         self, pile: Pile, xs: list[Array]
@@ -211,7 +211,7 @@ class Deferred:
             del _stacks_left[stack_left.number]
             return self._run_reverse(stack_left, xs, seeds)
         finally:
-            _free_arenas.append(pile)
+            _free_piles.append(pile)
 
     def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
         """Return the adjoints of the arguments ``argnums``; None if the stack is gone.
@@ -407,7 +407,8 @@ def native(
       keeps_stack: Whether the forward sweep leaves its stack for the reverse sweep.
       limit: The bytes of stack that a call may take; None for the rest of the arena.
       out: The description of the row's result.
-      first: The number of operands before the arguments: 0 for the call's row, 2 for its adjoints.
+      first_argument: The number of operands before the arguments: 0 for the call's row, 2 for its
+        adjoints.
       specs: The specs of all operands.
       results: The function's results when the row was recorded.
     """
