@@ -18,7 +18,7 @@ from ..log.op import REDUCTION
 from ..plan.plan import LANES_GROUP, WHOLE
 from ..values.spec import Spec
 from .codegen import LONGEST, KernelLoop, KernelStep, loop_source
-from .launches import CudaKernel, Launch, Room, kernel, threads
+from .launches import CudaKernel, Launch, Reserve, kernel, threads
 from .ops.axes import along, cut_of
 from .ops.row_tiling import PART, RegisterTiling, register_tiling
 
@@ -240,7 +240,7 @@ class FusedGroup(NamedTuple):
     sums: tuple[int, ...]
     numbers: tuple[int, ...]
 
-    def launches(self, place_of: Callable[[int], int], room: Room) -> list[Launch]:
+    def launches(self, place_of: Callable[[int], int], reserve: Reserve) -> list[Launch]:
         """The launch of the kernel, and those that finish its sums.
 
         ``place_of`` maps a row to its place number.
@@ -248,13 +248,13 @@ class FusedGroup(NamedTuple):
         n = self.spec.shape[-1]
         units, dtype = self.spec.size // n, self.spec.dtype.name
         cut = cut_of((1, units, n))
-        partials = [room(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
+        partials = [reserve(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
         places = [*(place_of(row) for row in (*self.loads, *self.stores)), *partials]
         count = cut.stretches if self.sums else None
         launches = [launch_of(self.program, units, n, places, count)]
         for row, partial in zip(self.sums, partials, strict=True):
             sizes = 1, cut.stretches, n
-            launches += along("sum", dtype, dtype, sizes, (place_of(row), partial), room)
+            launches += along("sum", dtype, dtype, sizes, (place_of(row), partial), reserve)
         return launches
 
 

@@ -718,7 +718,7 @@ class _Writer(Writer):
         return function
 
     def result(self) -> Any:
-        """Write ``result(same_spec_results, results, first, second)``: a spec; 0 if it is unknown."""
+        """Write ``result(same_spec_results, results, first, second)``: a spec; 0 if unknown."""
         function = self.begin_function("result", 4, internal=True)
         same_spec_results, results, *specs = function.args
         b, equal_specs = self.builder, self.create_block()

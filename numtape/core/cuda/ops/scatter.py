@@ -122,7 +122,7 @@ def _sort_and_add(row: LaunchRow) -> list[Launch]:
     shape = outer, size, count, inner, lanes, large = _shape(row)
     dtype, (out, x, _) = memory_dtype(row.out.dtype), row.places
     launches, keys, positions, kind = order(row, size, count)
-    borders = row.room(2 * size * _bytes(kind))
+    borders = row.reserve(2 * size * _bytes(kind))
     launches += [
         zeros(2 * size * _bytes(kind), borders),
         _launch("borders", (), _over(count), (count, size), (kind, kind), (keys, borders)),
@@ -133,7 +133,7 @@ def _sort_and_add(row: LaunchRow) -> list[Launch]:
     while many[-1] > 4 << bits:
         many.append(count >> bits * len(many))
     step = shape.slices(1)
-    levels = row.room(step * sum(many[1:]) * int(lanes) * row.out.dtype.size)
+    levels = row.reserve(step * sum(many[1:]) * int(lanes) * row.out.dtype.size)
     for k, pieces in enumerate(many[1:]):
         values = (
             shape.slices(pieces),
@@ -190,14 +190,16 @@ def order(row: LaunchRow, size: int, count: int) -> tuple[list[Launch], int, int
     chunks = -(-count // length)
     bits = threads().bit_length() - 1
     launches: list[Launch] = []
-    here, there = ((row.room(_bytes(kind) * count), row.room(_bytes(kind) * count)) for _ in "xy")
-    counts, begins = (row.room(_bytes(number) * threads() * chunks) for _ in "xy")
+    here, there = (
+        (row.reserve(_bytes(kind) * count), row.reserve(_bytes(kind) * count)) for _ in "xy"
+    )
+    counts, begins = (row.reserve(_bytes(number) * threads() * chunks) for _ in "xy")
     keys, positions = y, here[1]  # the first round does not read the positions
     for shift in range(0, size.bit_length(), bits):
         values = count, size, shift, length, chunks
         launches.append(_launch("counts", (), chunks, values, (index, number), (keys, counts)))
         sizes = 1, threads() * chunks, 1
-        launches += scan_launches("sum", number, sizes, (1, 0), (begins, counts), row.room)
+        launches += scan_launches("sum", number, sizes, (1, 0), (begins, counts), row.reserve)
         launches.append(
             _launch(
                 "order",

@@ -11,12 +11,11 @@ import numpy as np
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
+from ...values.memory import Array
 from ...values.weakrefs import WeakObjectMap
 
 if TYPE_CHECKING:
     from ...values.tensor import Tensor
-
-Array = np.ndarray[Any, Any]
 
 
 class DeviceArray:
