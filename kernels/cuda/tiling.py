@@ -3,7 +3,8 @@
 A `Tiling` is written as ``"threads x pieces x width"``, for example ``"32x8x4"``. Of a stretch of
 ``threads * pieces * width`` elements, thread t holds ``pieces`` runs of ``width`` adjacent
 elements. The first run begins at ``width * t``, each further one ``width * threads`` later. Runs
-of more than one element are loaded as vectors; the length of rows is then a multiple of `CUDA_VECTOR`.
+of more than one element are loaded as vectors; the length of rows is then a multiple of
+`CUDA_VECTOR`.
 """
 
 from __future__ import annotations

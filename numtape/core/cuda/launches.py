@@ -95,6 +95,13 @@ class Launcher(Protocol):
         """Launch a product of matrices; see `runtime.driver.Driver.gemm`."""
 
 
+class Runnable(Protocol):
+    """A step of a plan, such as a `Launch`, a `Product`, or an op `OnHost`."""
+
+    def run(self, gpu: Any, at: Sequence[int]) -> None:
+        """Run the step. ``at`` has the address of each place."""
+
+
 class Launch(NamedTuple):
     """A kernel and its arguments: values, then the addresses of places, given by number."""
 
@@ -226,7 +233,7 @@ def written_out(
     return Launch(compiled, blocks(size), threads(), (size,), tuple(places))
 
 
-def launch_all(gpu: Launcher, launches: Iterable[Launch], at: Sequence[int]) -> None:
+def launch_all(gpu: Launcher, launches: Iterable[Runnable], at: Sequence[int]) -> None:
     """Run launches in order. ``at`` are the addresses of their places."""
     for launch in launches:
         launch.run(gpu, at)
