@@ -1,7 +1,7 @@
 """Constants that kernels and numtape share, such as the sizes of units of work.
 
-Numtape imports them without importing Numba; `kernels.passes.layout`, `rows` and the modules of
-words have those of the passes.
+Importing this module does not import Numba. The constants of the passes are in
+`kernels.passes.layout`, `kernels.passes.rows`, and the modules of their words.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ CONV_ROWS, CONV_COLUMNS = 96, 32  # of a filter's gradient, of a unit of work
 # Random numbers, on any device.
 RANDOM_BLOCK = 32  # bytes drawn at a time
 RANDOM_UNIT = 64  # blocks of a unit of work of the CPU
+
+# Chunks of a group for each thread: more than one, so that no thread waits long for a slow one.
+CHUNKS_PER_THREAD = 8
 
 # The words of a team of threads, by the numbers of their cache lines.
 TEAM_ROUND, TEAM_GROUP, TEAM_INSIDE, TEAM_HIRED, TEAM_LEFT, TEAM_YIELD, TEAM_WORDS = range(7)

@@ -8,7 +8,7 @@ that adds one has exclusive use of the pile meanwhile. Each waiting stack has an
 and its number. The number is 0 when the stack is released and -1 while a reverse sweep uses it.
 Numbers are unique, so the thread that exchanges a number for -1 has exclusive use of that stack.
 
-The layout of parameters, of a pile and of the table of piles is below.
+See `call_layout` for the layout of parameters, of a pile and of the table of piles.
 """
 
 from __future__ import annotations
@@ -22,6 +22,59 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..jit import INT64, POINTERS, exchange, exchange_if, fetch_add, inline, jit, stack
+from .call_layout import (
+    ARGUMENT,
+    AXIS,
+    BITS8,
+    BITS16,
+    BITS32,
+    BITS64,
+    CALLS_BEFORE_TRIM,
+    CONVERTED,
+    COPIED,
+    COPIES,
+    DESCRIPTIONS,
+    DIRECT,
+    DOUBLE,
+    FIRST,
+    FORWARD,
+    FREE,
+    GIVEN,
+    ITEM,
+    LIMIT,
+    LOCAL,
+    MAX_ENTRIES,
+    MAX_PILES,
+    MAX_WORDS,
+    MIN_TRIM_BYTES,
+    NUMBER,
+    OPERANDS,
+    P_CALLS,
+    P_COUNT,
+    P_END,
+    P_ENTRIES,
+    P_HIGH,
+    P_RECENT,
+    P_START,
+    RESULTS,
+    REVERSE,
+    ROW_HEADER_WORDS,
+    SEEDS,
+    SINGLE,
+    SIZE,
+    STALE,
+    T_COUNT,
+    T_FORWARD,
+    T_PILES,
+    T_REVERSE,
+    T_WAITED,
+    TABLE,
+    TOP,
+    UNSIGNED16,
+    UNSIGNED32,
+    WAITS,
+    WORDS,
+)
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
@@ -30,57 +83,6 @@ numbers, real, real32, uint8s = (POINTERS[x] for x in ("int64", "float64", "floa
 int8s, int16s, int32s = (POINTERS[x] for x in ("int8", "int16", "int32"))
 uint16s, uint32s = POINTERS["uint16"], POINTERS["uint32"]
 
-# The table: the numbers of piles, of stacks that waited, of forward and of reverse sweeps; then the
-# state (FREE, taken (0) or STALE) and the address of each pile.
-T_COUNT, T_WAITED, T_FORWARD, T_REVERSE, T_PILES = 0, 1, 2, 3, 4
-FREE, STALE = 1, 2
-MAX_PILES = 16
-
-# A pile: its end, the number of entries, calls and the highest top since it was trimmed, and the
-# highest top before. Then the entries, then stacks.
-P_END, P_COUNT, P_CALLS, P_RECENT, P_HIGH = range(5)
-P_ENTRIES = 64
-MAX_ENTRIES = 1024
-P_START = P_ENTRIES + 16 * MAX_ENTRIES
-CALLS_BEFORE_TRIM = 64  # calls after which a pile is trimmed if it was much higher before
-MIN_TRIM_BYTES = 1 << 22
-
-# Parameters: the table, the sweeps, the numbers of operands before the arguments and of all, the
-# number of words of the sweeps, the bytes for copies before a stack, its limit (0: no limit),
-# whether it waits, the number of elements of the row and their bytes, the number of results (0: one
-# float), of their words on top of the stack, and of the seeds of the reverse sweep; then, for each
-# word of the sweeps, its kind and four numbers; then, for each result, nine numbers.
-(
-    TABLE,
-    FORWARD,
-    REVERSE,
-    FIRST,
-    OPERANDS,
-    WORDS,
-    COPIES,
-    LIMIT,
-    WAITS,
-    SIZE,
-    ITEM,
-    RESULTS,
-    TOP,
-    SEEDS,
-) = range(14)
-DESCRIPTIONS = 14
-# An axis (its length); an argument (its number); an argument that is written to (its number, the
-# offset of its copy, bytes); an adjoint in the result (its offset), or one that is converted (its
-# offset in the result, or -1 if it is not needed, its own offset, elements, bytes per element).
-AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
-
-# A result: its kind; its offset (in words from the first result; for an argument, the index of the
-# sweeps' word with its address); its adjoint (for a number the index of the seed, for an argument
-# the index of the word; -1: no adjoint); its dtype (uint8 counts as bool, uint64 as int64); its
-# elements, its axes, and their three lengths.
-NUMBER, LOCAL, GIVEN = range(3)
-TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
-ROW_HEADER_WORDS = 2  # words of a row before the results: status and number of the waiting stack
-
-MAX_WORDS = 120  # of words and of seeds
 _block_memory = stack(8 * (MAX_WORDS + 8))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..constants import MAX_RANK
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
     BROADCAST,
@@ -25,8 +26,6 @@ from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
 
 u8, u16, u32, u64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 i64 = POINTERS["int64"]
-
-MAX_RANK = 8
 
 
 @jit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..constants import MAX_RANK
 from ..jit import POINTERS, call_array, call_kernel, call_loop, inline, jit
 from ..passes.layout import (
     BROADCAST,
@@ -35,7 +36,6 @@ from ..passes.layout import (
 from ..passes.rows import SEEN, VALUE
 from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
 from .groups import (
-    MAX_RANK,
     copy,
     load_broadcast,
     run_array_kernels,

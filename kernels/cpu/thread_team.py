@@ -15,6 +15,7 @@ of an earlier hiring take no part.
 from __future__ import annotations
 
 from ..constants import (
+    CHUNKS_PER_THREAD,
     HIRING,
     TEAM_GROUP,
     TEAM_HIRED,
@@ -37,7 +38,6 @@ ROUND, GROUP_WORDS, INSIDE = 64 * TEAM_ROUND, 64 * TEAM_GROUP, 64 * TEAM_INSIDE
 HIRED, LEFT, YIELD = 64 * TEAM_HIRED, 64 * TEAM_LEFT, 64 * TEAM_YIELD
 MAX_POLLS = 1 << 17  # polls of the round without work: a few milliseconds
 POLLS_BEFORE_YIELD = 1 << 10  # polls of INSIDE by the leader
-CHUNKS_PER_THREAD = 8  # more than one, so that no thread waits long for a slow one
 
 
 @inline

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..constants import CUDA_VECTOR
 from .reduce import COMBINE, identity
-from .target import KINDS, WIDTH, cuda, device, load, store
+from .target import KINDS, cuda, device, load, store
 from .tiling import make_fetch, parse_tiling, reduce_row
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def columns(name: str, dtype: str, width: str) -> Any:
 
     def load_vector(values: Array, k: int, x: Array, at: int) -> None:
         vector = load(x, at)
-        for j in range(WIDTH):
-            values[WIDTH * k + j] = kind(vector[j])
+        for j in range(CUDA_VECTOR):
+            values[CUDA_VECTOR * k + j] = kind(vector[j])
 
     def store_result(out: Array, t: int, partials: Array) -> None:
         out[t] = partials[0]

@@ -1,9 +1,9 @@
 """Argmax and argmin along the middle axis of (outer, n, inner).
 
 Of equal elements the first is chosen; NaN counts as the worst infinity. An axis may be cut into
-stretches. The index of the extreme element of each stretch is then one of the ``many`` candidates
-in ``among``, of shape (outer, many, inner), for the next pass. In the first pass ``many`` is ``n``:
-all elements are candidates, and ``among`` is not read.
+stretches. The index of the extreme element of each stretch is then one of the ``candidates``, of
+shape (outer, n_candidates, inner), for the next pass. In the first pass ``n_candidates`` is ``n``:
+all elements are candidates, and ``candidates`` is not read.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..constants import CUDA_VECTOR
 from .reduce import COMBINE, SHUFFLE_KINDS, identity
-from .target import ALL_LANES, KINDS, WARP, WIDTH, cuda, device, load, store
+from .target import ALL_LANES, KINDS, WARP, cuda, device, load, store
 from .tiling import parse_tiling
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def rows(name: str, dtype: str, tiling_text: str) -> Any:
 
     def load_vector_run(values: Array, p: int, x: Array, at: int, reverse: int) -> None:
         vector = load(x, at)
-        for j in range(WIDTH):
-            values[WIDTH * p + j] = vector[WIDTH - 1 - j] if reverse else vector[j]
+        for j in range(CUDA_VECTOR):
+            values[CUDA_VECTOR * p + j] = vector[CUDA_VECTOR - 1 - j] if reverse else vector[j]
 
     def store_run(out: Array, at: int, values: Array, p: int, reverse: int) -> None:
         out[at] = values[p]

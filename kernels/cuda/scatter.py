@@ -244,7 +244,7 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
         pieces: int,
         inner: int,
         inner_factor: int,
-        shift: int,
+        inner_shift: int,
         pieces_factor: int,
         pieces_shift: int,
         unit: int,
@@ -260,7 +260,7 @@ def partials(dtype: str, lanes: str, size: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < n:
-            row = quotient(t, inner, inner_factor, shift)
+            row = quotient(t, inner, inner_factor, inner_shift)
             j = number(t - row * inner)
             o = quotient(row, pieces, pieces_factor, pieces_shift)
             p = number(row - o * pieces)
@@ -295,7 +295,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
         count: int,
         inner: int,
         inner_factor: int,
-        shift: int,
+        inner_shift: int,
         size_factor: int,
         size_shift: int,
         levels: int,
@@ -308,7 +308,7 @@ def sums(dtype: str, lanes: str, size: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < n:
-            row = quotient(t, inner, inner_factor, shift)
+            row = quotient(t, inner, inner_factor, inner_shift)
             j = number(t - row * inner)
             o = quotient(row, size, size_factor, size_shift)
             r = number(row - o * size)
@@ -366,7 +366,7 @@ def atomic(lanes: str, size: str) -> Any:
         count: int,
         inner: int,
         inner_factor: int,
-        shift: int,
+        inner_shift: int,
         count_factor: int,
         count_shift: int,
         y: Array,
@@ -375,7 +375,7 @@ def atomic(lanes: str, size: str) -> Any:
     ) -> None:
         t = cuda.grid(1)
         while t < n:
-            row = quotient(t, inner, inner_factor, shift)
+            row = quotient(t, inner, inner_factor, inner_shift)
             o = quotient(row, count, count_factor, count_shift)
             target = sort_key(y, number(row - number(o * count)), size)
             if target < size:

@@ -47,7 +47,6 @@ KINDS: dict[str, Any] = {
 }
 KINDS["bool"] = np.bool_ if SIMULATED else types.boolean
 
-WIDTH = CUDA_VECTOR  # elements of a vector load
 # Threads of a block and of a warp, and the mask of a full warp. The simulator has few threads; one
 # test has more.
 THREADS, WARP = (simulated.THREADS, simulated.WARP) if SIMULATED else (CUDA_THREADS, CUDA_WARP)
@@ -193,11 +192,13 @@ else:
         return types.void(pointer, i, kind), codegen
 
 
-load = _loading(WIDTH)  # load(x, i): WIDTH elements of x from WIDTH * i on, as a tuple
-store = _storing(WIDTH)  # store(x, i, values): stores a tuple there; both need aligned arrays
+# load(x, i): CUDA_VECTOR elements of x from CUDA_VECTOR * i on, as a tuple.
+load = _loading(CUDA_VECTOR)
+# store(x, i, values): stores a tuple there. Both need aligned arrays.
+store = _storing(CUDA_VECTOR)
 # The same for groups of elementwise rows, with two widths: elements of 8 bytes go in pairs.
 VECTORS = {
     f"{name}{width}": make(width)
     for name, make in (("load", _loading), ("store", _storing))
-    for width in (WIDTH, WIDTH // 2)
+    for width in (CUDA_VECTOR, CUDA_VECTOR // 2)
 }

@@ -3,15 +3,17 @@
 A `Tiling` is written as ``"threads x pieces x width"``, for example ``"32x8x4"``. Of a stretch of
 ``threads * pieces * width`` elements, thread t holds ``pieces`` runs of ``width`` adjacent
 elements. The first run begins at ``width * t``, each further one ``width * threads`` later. Runs
-of more than one element are loaded as vectors; the length of rows is then a multiple of `WIDTH`.
+of more than one element are loaded as vectors; the length of rows is then a multiple of
+`CUDA_VECTOR`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..constants import CUDA_VECTOR
 from .reduce import reduce_block, reduce_lanes
-from .target import KINDS, THREADS, WIDTH, cuda, device, load, store
+from .target import KINDS, THREADS, cuda, device, load, store
 
 if TYPE_CHECKING:
     from ..annotations import Array, Number
@@ -70,13 +72,13 @@ def make_fetch(dtype: str, tiling: Tiling) -> Any:
     def fetch_vectors(values: Array, x: Array, at: int, n: int, lane: int, fill: Number) -> None:
         for piece in range(pieces):
             i = lane + threads * piece
-            if WIDTH * i < n:
-                vector = load(x, at // WIDTH + i)
-                for k in range(WIDTH):
-                    values[WIDTH * piece + k] = kind(vector[k])
+            if CUDA_VECTOR * i < n:
+                vector = load(x, at // CUDA_VECTOR + i)
+                for k in range(CUDA_VECTOR):
+                    values[CUDA_VECTOR * piece + k] = kind(vector[k])
             else:
-                for k in range(WIDTH):
-                    values[WIDTH * piece + k] = fill
+                for k in range(CUDA_VECTOR):
+                    values[CUDA_VECTOR * piece + k] = fill
 
     return device(fetch if width == 1 else fetch_vectors)
 
@@ -106,10 +108,10 @@ def make_store(tiling: Tiling) -> Any:
 
     def store_vectors(values: Array, out: Array, at: int, n: int, lane: int) -> None:
         for piece in range(pieces):
-            i, k = lane + threads * piece, WIDTH * piece
-            if WIDTH * i < n:
+            i, k = lane + threads * piece, CUDA_VECTOR * piece
+            if CUDA_VECTOR * i < n:
                 vector = values[k], values[k + 1], values[k + 2], values[k + 3]
-                store(out, at // WIDTH + i, vector)
+                store(out, at // CUDA_VECTOR + i, vector)
 
     return device(store_values if width == 1 else store_vectors)
 

@@ -51,8 +51,8 @@ from __future__ import annotations
     AT_BUFFER,
     AT_DATA,
     AT_NAMES,
-) = range(44)
-PROCESS_WORDS = 44
+    PROCESS_WORDS,
+) = range(45)
 
 # Words of each call: counts, and addresses of tables and functions.
 (
@@ -97,7 +97,7 @@ PROCESS_WORDS = 44
     ACQUIRE,
     RELEASE,
     COUNTS,
-) = range(41)
-CALL_WORDS = 41
+    CALL_WORDS,
+) = range(42)
 
 ONE, CONSTANT, LIST, TUPLE, OTHER = range(5)  # kinds of results

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-# Words of the process: C API functions, objects, and byte offsets in objects.
+# Words of the process: C API functions, objects, and byte offsets in objects. The offsets from
+# AT_VARIABLES to AT_BUFFERS are those of the containers that `repeated_evaluation` replaces: they
+# must be consecutive, lists before dictionaries.
 (
     GET_ENTRY,
     GET_ATTRIBUTE,
@@ -85,8 +87,8 @@ from __future__ import annotations
     AT_LEAF_ROWS,
     AT_PENDING,
     AT_BUFFERS,
-) = range(78)
-PROCESS_WORDS = 78
+    PROCESS_WORDS,
+) = range(79)
 
 # Words of each evaluation.
 (
@@ -131,5 +133,5 @@ PROCESS_WORDS = 78
     PLACES,
     SIZES,
     INDEX,
-) = range(41)
-EVALUATION_WORDS = 41
+    EVALUATION_WORDS,
+) = range(42)

@@ -72,5 +72,5 @@ from .evaluation_words import PROCESS_WORDS as FIRST
     SEED_ROW,
     WATCHED,
     HITS,
-) = range(42)
-GRADIENT_WORDS = 42
+    GRADIENT_WORDS,
+) = range(43)

@@ -76,7 +76,7 @@ NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
 
 CALL_COST = 64  # the number of elements that take as long as one kernel call
 
-MAX_EQUAL_ROWS = 1 << 17  # the size of the hash table of equal rows
+MAX_MERGE_TABLE = 1 << 17  # the most entries of the hash table that finds equal rows
 
 OK = 0
 NO_KERNEL = 1  # the row in cursor[C_ROW] needs a lane kernel that is not in the table

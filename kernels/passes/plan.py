@@ -28,7 +28,7 @@ from .layout import (
     G_ROWS_END,
     GROUP,
     LANES,
-    MAX_EQUAL_ROWS,
+    MAX_MERGE_TABLE,
     NO_CALL,
     NO_OPERAND,
     OK,
@@ -432,7 +432,7 @@ def plan(
     size = 4
     while size < 2 * count:
         size *= 2
-    n_remaining, n_merged = merge_equal(log, codes, want, work, count, min(size, MAX_EQUAL_ROWS))
+    n_remaining, n_merged = merge_equal(log, codes, want, work, count, min(size, MAX_MERGE_TABLE))
     n_groups = group_rows(
         log, codes, specs, calls, work, n_remaining, size, asked.max_small_size, out
     )
@@ -464,7 +464,7 @@ def plan(
         work.mark[work.aliases[k]] = 0
         low = min(low, work.aliases[k])
     status = write_program(
-        log, codes, specs, lanes, calls, work, out, n_groups, asked.widest, cursor
+        log, codes, specs, lanes, calls, work, out, n_groups, asked.max_block, cursor
     )
     if status == OK:  # else Python adds the kernel and calls again
         for k in range(n_remaining):

@@ -285,7 +285,7 @@ def write_program(
     work: PlannerScratch,
     out: PlanTables,
     n_groups: int,
-    widest: int,
+    max_block: int,
     cursor: I64,
 ) -> int:
     """Write the instructions of every group: kernel, output, three operands.
@@ -350,7 +350,7 @@ def write_program(
         else:
             at, slots, item_bytes, partial_bytes = write_lanes(g, at, log, codes, specs, work, out)
             width = SCRATCH_BYTES // (item_bytes * max(slots, 1)) // RUN * RUN
-            width = max(RUN, min(widest, width))
+            width = max(RUN, min(max_block, width))
             width = min(width, (size + 7) // 8 * 8)
             groups[group_start + G_WIDTH] = width
             groups[group_start + G_STRIDE] = (item_bytes * width + 63) // 64 * 64

@@ -138,7 +138,8 @@ from .tables import LogColumns
 
 DECLINED, FAILED = 0, 1  # instead of a result: leave it to Python; an exception is set
 TRIM_INTERVAL = 16  # unused buffers are freed once in so many evaluations
-# Containers of the log that are replaced: first lists, then dictionaries.
+# Containers of the log that are replaced: first lists, then dictionaries. Their offsets are
+# consecutive words, from AT_VARIABLES on.
 LISTS, CONTAINERS = 3, 7
 OWN = CONTAINERS + 2  # also a list of tensors, and the number of computations
 
@@ -253,7 +254,7 @@ def _needs_value(process: int, tensor: int, log: int) -> bool:
 
 @jit
 def _mark(process: int, entry: int, tensor: int, eager: int) -> bool:
-    """Mark a tensor's row as wanted or welcome; False if it is outside of the recorded rows.
+    """Mark a tensor's row as wanted or optional; False if it is outside of the recorded rows.
 
     ``eager`` is the set of rows that are wanted whatever their size, or 0 to mark it as wanted.
     """

@@ -112,7 +112,7 @@ class Asked(NamedTuple):
     bottom: int  # the wanted rows lie between these two
     top: int
     retain: int  # whether to keep values that a tape may need
-    widest: int  # elements of a block at most, a multiple of RUN
+    max_block: int  # elements of a block at most, a multiple of RUN
     max_small_size: int  # elements of a small row at most
     follow: int  # whether groups move behind their operands, see passes/schedule.py
 

@@ -275,7 +275,7 @@ def test_layer_norm_sums_its_gradients_in_registers(threads):
     moved = memory(fusion.compile_kernel(made), fusion.parameters(made))
     # Once per row, and once at the end.
     assert moved["st.global.v4.f32"] == made.tiling.pieces * 4
-    assert "normalize_grad(" not in fusion.kernel_source(made)  # the normalized row is there
+    assert "normalize_grad(" not in fusion.program_source(made)  # the normalized row is there
 
 
 def test_every_op_on_rows_is_compiled_here():

@@ -18,14 +18,6 @@ pytestmark = [
 FORWARD, REVERSE = calls.T_FORWARD, calls.T_REVERSE
 
 
-def test_numbers_are_those_of_the_kernels():
-    own = {"INDEX", "LINES", "NO_ROOM", "MOST_WAITING", "FEW"}  # not shared with the kernels
-    shared = [k for k, value in vars(arenas).items() if type(value) is int and k not in own]
-    assert {"T_PILES", "MAX_WORDS", "P_HIGH", "CONVERTED", "STALE", "GIVEN", "DOUBLE"} <= {*shared}
-    for name in shared:
-        assert getattr(arenas, name) == getattr(calls, name), name
-
-
 @tf.kernel
 def mixed(x, y, k, n, up):
     """Writes to y."""

@@ -171,6 +171,7 @@ def kernel_modules():
     # The modules that the CPU uses for a first gradient; a test below covers the others' keys.
     later = (
         "along",
+        "call_layout",
         "calls",
         "conv",
         "lanes",

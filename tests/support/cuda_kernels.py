@@ -242,11 +242,11 @@ def check_order():
     memories = [gpu.empty(y.nbytes)]
     gpu.upload(y, memories[0].address)
 
-    def room(size):
+    def reserve(size):
         memories.append(gpu.empty(size))
         return len(memories) - 1
 
-    row = LaunchRow(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], room)
+    row = LaunchRow(CODES.ops[0], {}, spec, [spec, spec], [0, 0, 0], reserve)
     launches, keys, place, kind = order(row, 90, y.size)
     for launch in launches:
         launch.run(gpu, [memory.address for memory in memories])

@@ -115,9 +115,11 @@ def _compile_kernel(
     def build() -> disk.Built:
         from .numba_compiler import CompiledFunction, compile_unit
 
-        room: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
+        kernels: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
         jit = importlib.import_module("numtape.kernels.jit")
-        function = room.runs(name, *dtypes) if module == "reduce" else room.KERNELS[name](*dtypes)
+        function = (
+            kernels.runs(name, *dtypes) if module == "reduce" else kernels.KERNELS[name](*dtypes)
+        )
         # Reductions are loops over memory, for which more optimization pays off.
         compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
         built: disk.Built = compile_unit(

@@ -400,10 +400,10 @@ class Expressions(ABC):
             way = "add" if name == "fetch_add" else "xchg"
             return TextValue(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))
         if name == "pause":
-            name, words = PAUSES.get(_PROCESSOR, ("", ()))
-            if name:
+            intrinsic, words = PAUSES.get(_PROCESSOR, ("", ()))
+            if intrinsic:
                 arguments = ", ".join(f"i32 {word}" for word in words)
-                self._lines.append(f"  call void @{name}({arguments})")
+                self._lines.append(f"  call void @{intrinsic}({arguments})")
             return TextValue(NONE)
         if name not in _CALLED or len(args) != _CALLED[name][0] + 1:
             raise self._unknown(node)

@@ -39,14 +39,14 @@ def _package(module: str, node: ast.ImportFrom) -> list[str]:
 def _imports(module: str) -> Iterator[ast.ImportFrom]:
     """The relative imports of a module, except those for type checkers only."""
     nodes = [*ast.walk(tree(kernel_source(module)))]
-    unused = {
+    type_only = {
         id(statement)
         for node in nodes
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for statement in node.body
     }
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in unused:
+        if isinstance(node, ast.ImportFrom) and node.level and id(node) not in type_only:
             yield node
 
 

@@ -255,10 +255,10 @@ def _bind_address(block: Block, function: Callable[[ctypes.c_int64], int]) -> Ca
 class Block:
     """A pass's control block.
 
-    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.take(name, thing)`` sets
-    those of a record, ``block.set[slot] = int`` scalars (``block.slots[name]``). A field is named
-    ``record.field``. ``block.call()`` runs the pass and returns its int. `call_without_gil` lets
-    other Python threads run meanwhile; it costs half a µs more.
+    ``block.bind(name=array)`` sets arrays (and keeps them alive), ``block.take(record, source)``
+    sets those of a record, ``block.set[slot] = int`` scalars (``block.slots[name]``). A field is
+    named ``record.field``. ``block.call()`` runs the pass and returns its int. `call_without_gil`
+    lets other Python threads run meanwhile; it costs half a µs more.
 
     An interrupt may leave arguments partly bound. A caller that rebinds only changed arguments must
     therefore mark them as unbound first, and as bound when all are set.

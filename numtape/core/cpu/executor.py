@@ -43,7 +43,7 @@ class CpuExecutor:
             or workspace.extra is not log.extra
         ):
             previous, workspace = workspace, CpuWorkspace(log)
-            if previous is not None:  # keep the flags of welcome rows
+            if previous is not None:  # keep the flags of optional rows
                 workspace.want[: previous.want.size] = previous.want
             log.workspace = workspace
         if workspace.sweeper.abandoned:

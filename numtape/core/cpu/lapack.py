@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ..values.memory import Array
 
 
 def iterate_matrices(*arrays: Array, rank: int = 2) -> Iterator[tuple[Array, ...]]:

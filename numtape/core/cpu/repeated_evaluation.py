@@ -251,7 +251,7 @@ def _make_evaluation(
     if any(spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers):
         return None
     flags, count = compared.arrays["flags"], len(compared.arrays["flags"]) // 2
-    rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or welcome
+    rows = (plan.low + np.flatnonzero(flags[count:])).tolist()  # wanted or optional
     if not (log.columns.state[rows] == VALUE).all():
         return None  # an array is pending
     place_of = places(plan, rows)

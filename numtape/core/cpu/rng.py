@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.constants import RANDOM_BLOCK, RANDOM_UNIT
+from ...kernels.constants import CHUNKS_PER_THREAD, RANDOM_BLOCK, RANDOM_UNIT
 from .. import settings
 from ..compile.array_kernels import random_kernel
 from ..compile.passes import Block
@@ -20,7 +20,6 @@ from .workers import share, watch
 UNIT = RANDOM_UNIT * RANDOM_BLOCK  # bytes of a unit of work
 MIN_THREAD_UNITS = 64  # units that justify a thread: some 0.07 ms of work; waking one takes 0.02 ms
 LONG_UNITS = 1 << 14  # units that take some 0.1 s: the caller must receive interrupts meanwhile
-CHUNKS_PER_THREAD = 8  # shares per thread, so that the others do not wait for a slow one
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.constants import CHUNKS_PER_THREAD
 from ...kernels.passes.layout import TEMPORARY
 from .. import settings
 from ..compile.passes import Block
@@ -58,8 +59,6 @@ WATCHED = 1 << 24
 PIECE = WATCHED // 4
 # Elements of an array that NumPy computes: a decomposition of so many takes long.
 WATCHED_NUMPY_SIZE = 1 << 18
-
-CHUNKS_PER_THREAD = 8  # shares per thread, so that the others do not wait for a slow one
 
 
 def _work_of(group: list[int]) -> int:

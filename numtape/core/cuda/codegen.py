@@ -66,8 +66,8 @@ def width(loop: KernelLoop) -> int:
     Elements of 8 bytes take two registers each; with four of them, occupancy would be low.
     """
     values = range(len(loop.loads) + len(loop.steps))
-    has_wide = any(loop.dtype(value).size > 4 for value in values)
-    count: int = CUDA_VECTOR // 2 if has_wide else CUDA_VECTOR
+    has_8_byte_values = any(loop.dtype(value).size > 4 for value in values)
+    count: int = CUDA_VECTOR // 2 if has_8_byte_values else CUDA_VECTOR
     return count
 
 

@@ -2,7 +2,7 @@
 
 A thread holds its part of a row in registers from the first load to the last store, so that ops
 pass values in registers and shared operands are loaded once. `Fuser` finds the groups of a plan
-to fuse; `kernel_source` generates the source of a `FusedProgram`.
+to fuse; `program_source` generates the source of a `FusedProgram`.
 
 Here a row op works on the rows of an array, along the last axis; other "rows" are rows of the log.
 """
@@ -18,7 +18,7 @@ from ..log.op import REDUCTION
 from ..plan.plan import LANES_GROUP, WHOLE
 from ..values.spec import Spec
 from .codegen import LONGEST, KernelLoop, KernelStep, loop_source
-from .launches import CudaKernel, Launch, Room, kernel, threads
+from .launches import CudaKernel, Launch, Reserve, kernel, threads
 from .ops.axes import along, cut_of
 from .ops.row_tiling import PART, RegisterTiling, register_tiling
 
@@ -77,7 +77,7 @@ class FusedProgram(NamedTuple):
     sums: tuple[int, ...] = ()
 
 
-def kernel_source(program: FusedProgram) -> str:
+def program_source(program: FusedProgram) -> str:
     """The text of ``kernel(units, n, *loads, *stores, *sums)`` and of the bodies it calls."""
     dtype, loads = program.dtype, program.loads
     bodies = "".join(
@@ -171,7 +171,7 @@ def compile_kernel(program: FusedProgram) -> Any:
         importlib.import_module(f"numtape.kernels.cuda.{name}")
         for name in ("target", "scalar", "rows", "tiling")
     )
-    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), kernel_source(program)
+    dtype, tiling, text = program.dtype, tilings.Tiling(*program.tiling), program_source(program)
     scope: dict[str, Any] = {"__name__": "numtape.rows", "cuda": target.cuda, "SIZE": tiling.size}
     scope |= target.KINDS | scalar.FUNCTIONS
     scope |= {"place": tilings.make_place(tiling), "fetch": tilings.make_fetch(dtype, tiling)}
@@ -198,7 +198,7 @@ def launch_of(
     program: FusedProgram, units: int, n: int, places: Sequence[int], blocks: int | None = None
 ) -> Launch:
     """The launch for ``units`` rows of ``n``; ``places`` has the loads, stores and sums."""
-    text = f"{kernel_source(program)}# {program.tiling}\n"
+    text = f"{program_source(program)}# {program.tiling}\n"
     symbol = f"rows_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     compiled: CudaKernel = kernel(
         lambda: compile_kernel(program), parameters(program), symbol, text
@@ -240,7 +240,7 @@ class FusedGroup(NamedTuple):
     sums: tuple[int, ...]
     numbers: tuple[int, ...]
 
-    def launches(self, place_of: Callable[[int], int], room: Room) -> list[Launch]:
+    def launches(self, place_of: Callable[[int], int], reserve: Reserve) -> list[Launch]:
         """The launch of the kernel, and those that finish its sums.
 
         ``place_of`` maps a row to its place number.
@@ -248,13 +248,13 @@ class FusedGroup(NamedTuple):
         n = self.spec.shape[-1]
         units, dtype = self.spec.size // n, self.spec.dtype.name
         cut = cut_of((1, units, n))
-        partials = [room(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
+        partials = [reserve(cut.stretches * n * self.spec.dtype.size) for _ in self.sums]
         places = [*(place_of(row) for row in (*self.loads, *self.stores)), *partials]
         count = cut.stretches if self.sums else None
         launches = [launch_of(self.program, units, n, places, count)]
         for row, partial in zip(self.sums, partials, strict=True):
             sizes = 1, cut.stretches, n
-            launches += along("sum", dtype, dtype, sizes, (place_of(row), partial), room)
+            launches += along("sum", dtype, dtype, sizes, (place_of(row), partial), reserve)
         return launches
 
 

@@ -48,7 +48,7 @@ KERNELS = 2048  # most cached kernels: programs whose shapes keep changing need 
 _lock = threading.RLock()
 _COMPILERS = 2  # threads: one makes PTX, which is serialized by a lock, while the other links
 
-Room = Callable[[int], int]  # reserves so many bytes of the arena, returns the place number
+Reserve = Callable[[int], int]  # reserves so many bytes of the arena, returns the place number
 
 
 class KernelSource(NamedTuple):
@@ -93,6 +93,13 @@ class Launcher(Protocol):
 
     def gemm(self, dtype: str, scalars: Sequence[int], out: int, x: int, y: int) -> None:
         """Launch a product of matrices; see `runtime.driver.Driver.gemm`."""
+
+
+class Runnable(Protocol):
+    """A step of a plan, such as a `Launch`, a `Product`, or an op `OnHost`."""
+
+    def run(self, gpu: Any, at: Sequence[int]) -> None:
+        """Run the step. ``at`` has the address of each place."""
 
 
 class Launch(NamedTuple):
@@ -149,7 +156,7 @@ class LaunchRow(NamedTuple):
       out: The spec of the result.
       operands: The specs of the operands.
       places: The place numbers of the result and the operands.
-      room: Reserves so many bytes for intermediate results, and returns their place number.
+      reserve: Reserves so many bytes for intermediate results, and returns their place number.
     """
 
     op: Op
@@ -157,14 +164,14 @@ class LaunchRow(NamedTuple):
     out: Spec
     operands: list[Spec]
     places: list[int]
-    room: Room
+    reserve: Reserve
 
 
 @cache
 def sources() -> tuple[str, ...]:
     """The kernel modules of ``kernels/cuda``, and all modules they import."""
-    room = settings.kernels_folder() / "cuda"
-    return transitive_imports(*(f"cuda.{path.stem}" for path in room.glob("*.py")))
+    folder = settings.kernels_folder() / "cuda"
+    return transitive_imports(*(f"cuda.{path.stem}" for path in folder.glob("*.py")))
 
 
 @cache
@@ -226,7 +233,7 @@ def written_out(
     return Launch(compiled, blocks(size), threads(), (size,), tuple(places))
 
 
-def launch_all(gpu: Launcher, launches: Iterable[Launch], at: Sequence[int]) -> None:
+def launch_all(gpu: Launcher, launches: Iterable[Runnable], at: Sequence[int]) -> None:
     """Run launches in order. ``at`` are the addresses of their places."""
     for launch in launches:
         launch.run(gpu, at)
@@ -269,7 +276,7 @@ def _blocks_of(loop: KernelLoop) -> int:
 
 
 def elementwise(
-    loop: KernelLoop, arrays: list[int], outputs: list[int], room: Room
+    loop: KernelLoop, arrays: list[int], outputs: list[int], reserve: Reserve
 ) -> list[Launch]:
     """The launch of a loop, and the launches that finish its reductions.
 
@@ -286,7 +293,7 @@ def elementwise(
     count = _blocks_of(loop)
     if count == 1:  # the only partial result is the result
         return [Launch(compiled, count, threads(), (size,), (*arrays, *outputs))]
-    partials = [room(8 * count) for _ in reduced]
+    partials = [reserve(8 * count) for _ in reduced]
     launches = [Launch(compiled, count, threads(), (size,), (*arrays, *partials))]
     for (name, dtype), there, out in zip(reduced, partials, outputs, strict=True):
         launches.append(_finish(name, dtype, count, there, out))

@@ -30,7 +30,7 @@ from ..values import dtypes
 from ..values.spec import SPECS, Spec, intern
 from .codegen import LONGEST, KernelLoop, KernelStep
 from .fusion import FusedGroup, Fuser, Group
-from .launches import Launch, OnHost, elementwise, launch_together
+from .launches import OnHost, Runnable, elementwise, launch_together
 from .ops.array import array_launches
 
 _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vector
@@ -89,7 +89,7 @@ class GpuPlan(Plan):
     def _assign_kernels(self, log: Log) -> None:
         """Make the launches."""
         self.numpy_groups, self.kernel_first, self.views = {}, set(), []
-        self.launches: list[Launch] = []
+        self.launches: list[Runnable] = []
         self.places: list[Place] = []
         self._numbers: dict[Place, int] = {}
         order, kept_flags, offsets, groups = (
@@ -360,7 +360,7 @@ class GpuPlanner(Planner):
     """
 
     lanes = Lanes()
-    few, follow = 1, False
+    max_small_size, follow = 1, False
     plan_type = GpuPlan
 
     def __init__(self, log: Log, replayed: bool = False) -> None:

@@ -180,7 +180,7 @@ class _Writer(Writer):
         Positions are checked in turn, beginning again at the first one that no evaluation has
         considered. The next position is shared by all logs, as any position is valid in any log.
         """
-        position = ir.GlobalVariable(self.module, WORD, "place")
+        position = ir.GlobalVariable(self.module, WORD, "position")
         position.linkage, position.initializer = "internal", WORD(0)
         function = self.begin_function("take_unreferenced", 1, internal=True)
         b, log, no_tensor = self.builder, function.args[0], self.create_block()
@@ -458,7 +458,7 @@ class _Writer(Writer):
         cell = self.phi(WORD, (integer, as_int), (double_bits, as_double), (float_bits, float_end))
         zero, other_number, look_up = (self.create_block() for _ in range(3))
         b.cbranch(self.is_zero(value), zero, other_number)
-        for block, make_key in ((zero, self.zero_key), (other_number, lambda *make_key: make_key)):
+        for block, make_key in ((zero, self.zero_key), (other_number, lambda *parts: parts)):
             b.position_at_end(block)
             parts = make_key(value, spec)
             for owned in parts:
@@ -718,7 +718,7 @@ class _Writer(Writer):
         return function
 
     def result(self) -> Any:
-        """Write ``result(same, results, first, second)``: the result's spec; 0 if it is unknown."""
+        """Write ``result(same_spec_results, results, first, second)``: a spec; 0 if unknown."""
         function = self.begin_function("result", 4, internal=True)
         same_spec_results, results, *specs = function.args
         b, equal_specs = self.builder, self.create_block()

@@ -225,7 +225,7 @@ class Planner:
 
     Attributes:
       lanes: The table of lane kernels.
-      few: The largest size of a row that is computed together with other small rows.
+      max_small_size: The largest size of a row that is computed together with other small rows.
       follow: Whether lane groups directly follow the groups that they read; see
         kernels/passes/schedule.py.
       plan_type: The class of plans.
@@ -233,7 +233,7 @@ class Planner:
     """
 
     lanes = LANES
-    few = SMALL_ROW_SIZE
+    max_small_size = SMALL_ROW_SIZE
     follow = True
     plan_type: type[Plan] = Plan
 
@@ -345,13 +345,13 @@ class Planner:
         bottom, top, retain = key
         want = self.want[: top + 1].copy()  # the plan clears it
         block, slots = self.plan, self.plan.slots
-        few = self.few
+        max_small_size = self.max_small_size
         while True:
             block.set[slots["asked.bottom"]] = bottom
             block.set[slots["asked.top"]] = top
             block.set[slots["asked.retain"]] = retain
-            block.set[slots["asked.widest"]] = MAX_BLOCK
-            block.set[slots["asked.max_small_size"]] = few
+            block.set[slots["asked.max_block"]] = MAX_BLOCK
+            block.set[slots["asked.max_small_size"]] = max_small_size
             block.set[slots["asked.follow"]] = self.follow
             self.parameters = CALLS.referenced_arrays()
             status = block.call()
@@ -365,7 +365,7 @@ class Planner:
                 break
             elif not self.add_call_kernel(log, int(self.cursor[C_ROW])):
                 CALLS.clear()
-                few = 1
+                max_small_size = 1
         if not self.cursor[C_GROUPS]:
             return None
         plan = self.plan_type(log, self)

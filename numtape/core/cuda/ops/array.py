@@ -15,7 +15,7 @@ from ..launches import (
     LaunchRow,
     OnHost,
     Product,
-    Room,
+    Reserve,
     blocks,
     library_kernel,
     threads,
@@ -30,7 +30,7 @@ def array_launches(
     out: Spec,
     operands: list[Spec],
     places: list[int],
-    room: Room,
+    reserve: Reserve,
 ) -> list[Any]:
     """The launches that compute a row that is not elementwise.
 
@@ -38,7 +38,7 @@ def array_launches(
     """
     if not out.size:
         return []
-    row = LaunchRow(op, attributes, out, operands, places, room)
+    row = LaunchRow(op, attributes, out, operands, places, reserve)
     if any(spec.wide for spec in (out, *operands)):  # halves and complex numbers
         return [OnHost(op, attributes, (out, *operands), tuple(places))]
     if op.name in MAKERS:
@@ -74,7 +74,7 @@ def _matmul(row: LaunchRow) -> list[Any]:
     for x, place in zip(row.operands, row.places[1:], strict=True):
         if x.size != math.prod(x.shape[-2:]) and x.shape[:-2] != out.shape[:-2]:
             move, x = _spread(x, tuple(out.shape[:-2]))
-            there = row.room(x.size * x.dtype.size)
+            there = row.reserve(x.size * x.dtype.size)
             launches.append(permute.copy_launch(move, x, (there, place)))
             place = there
         operands.append(x)
@@ -123,8 +123,8 @@ def _contrast(row: LaunchRow) -> list[Launch]:
     out, images, factor = row.places
     *before, height, width, inner = row.out.shape
     dtype, sizes = row.out.dtype.name, (math.prod(before), height * width, inner)
-    sums = row.room(sizes[0] * inner * row.out.dtype.size)
-    launches = axes.along("sum", dtype, dtype, sizes, (sums, images), row.room)
+    sums = row.reserve(sizes[0] * inner * row.out.dtype.size)
+    launches = axes.along("sum", dtype, dtype, sizes, (sums, images), row.reserve)
     values, places = (row.out.size, *sizes[1:]), (out, images, factor, sums)
     return [*launches, _array("contrast", [row.out] * 4, row.out.size, values, places)]
 

@@ -15,7 +15,7 @@ from ..codegen import fill_source, memory_dtype
 from ..launches import (
     Launch,
     LaunchRow,
-    Room,
+    Reserve,
     blocks,
     library_kernel,
     most_blocks,
@@ -73,7 +73,7 @@ def _enough(units: int) -> int:
 
 
 def along(
-    name: str, dtype: str, input_dtype: str, sizes: Sizes, places: tuple[int, int], room: Room
+    name: str, dtype: str, input_dtype: str, sizes: Sizes, places: tuple[int, int], reserve: Reserve
 ) -> list[Launch]:
     """Reduce (outer, n, inner) of ``input_dtype`` to (outer, inner) of ``dtype``."""
     outer, _, inner = sizes
@@ -81,10 +81,10 @@ def along(
     cut = cut_of(sizes)
     if cut.stretches == 1:
         return [_reduce(name, dtype, input_dtype, sizes, cut, False, places)]
-    between = room(outer * cut.stretches * inner * _size(dtype))
+    between = reserve(outer * cut.stretches * inner * _size(dtype))
     first = _reduce(name, dtype, input_dtype, sizes, cut, False, (between, x))
     rest = outer, cut.stretches, inner
-    return [first, *along(name, dtype, dtype, rest, (out, between), room)]
+    return [first, *along(name, dtype, dtype, rest, (out, between), reserve)]
 
 
 def _reduce(
@@ -131,7 +131,7 @@ def _reduce_axes(
     shape: tuple[int, ...],
     axes: tuple[int, ...],
     places: tuple[int, int],
-    room: Room,
+    reserve: Reserve,
 ) -> list[Launch]:
     """Reduce over several axes: adjacent axes together, the last ones first."""
     launches: list[Launch] = []
@@ -144,8 +144,8 @@ def _reduce_axes(
         sizes = math.prod(parts[0]), math.prod(parts[1]), math.prod(parts[2])
         axes = tuple(axis for axis in axes if axis < first)
         shape = parts[0] + parts[2]
-        there = room(math.prod(shape) * _size(dtype)) if axes else out
-        launches += along(name, dtype, input_dtype, sizes, (there, x), room)
+        there = reserve(math.prod(shape) * _size(dtype)) if axes else out
+        launches += along(name, dtype, input_dtype, sizes, (there, x), reserve)
         x, input_dtype = there, dtype
     return launches
 
@@ -157,7 +157,7 @@ def _reduction(row: LaunchRow) -> list[Launch]:
         return [written_out(fill_source(dtype, "1"), "fill", dtype, row.out.size, row.places)]
     out, source = row.places
     return _reduce_axes(
-        name, dtype, dtype, tuple(x.shape), row.attributes["axes"], (out, source), row.room
+        name, dtype, dtype, tuple(x.shape), row.attributes["axes"], (out, source), row.reserve
     )
 
 
@@ -165,10 +165,10 @@ def _mean(row: LaunchRow) -> list[Launch]:
     """The mean of integers: their sum, then a division."""
     (x,), dtype = row.operands, memory_dtype(row.out.dtype)
     out, source = row.places
-    total = row.room(8 * row.out.size)
+    total = row.reserve(8 * row.out.size)
     wide = "uint64" if dtype == "uint64" else "int64"
     launches = _reduce_axes(
-        "sum", wide, dtype, tuple(x.shape), row.attributes["axes"], (total, source), row.room
+        "sum", wide, dtype, tuple(x.shape), row.attributes["axes"], (total, source), row.reserve
     )
     kernel = library_kernel("reduce", "mean", (dtype,), ["int64", "int64", f"*{wide}", f"*{dtype}"])
     sizes = row.out.size, max(1, x.size // row.out.size)
@@ -230,7 +230,7 @@ def _extreme(row: LaunchRow) -> list[Launch]:
     while True:
         stretches = _stretches((outer, many, inner))
         last = stretches == 1
-        there = out if last else row.room(8 * outer * stretches * inner)
+        there = out if last else row.reserve(8 * outer * stretches * inner)
         kind = row.out.dtype.name if last else "int64"
         launches.append(
             _extreme_launch(
@@ -255,11 +255,16 @@ def _cumsum(row: LaunchRow) -> list[Launch]:
     name = "max" if row.out.dtype.is_bool else "sum"  # NumPy adds bools to bools
     how = int(row.attributes["exclusive"]), int(row.attributes["reverse"])
     out, x = row.places
-    return scan_launches(name, dtype, _along_one(row), how, (out, x), row.room)
+    return scan_launches(name, dtype, _along_one(row), how, (out, x), row.reserve)
 
 
 def scan_launches(
-    name: str, dtype: str, sizes: Sizes, how: tuple[int, int], places: tuple[int, int], room: Room
+    name: str,
+    dtype: str,
+    sizes: Sizes,
+    how: tuple[int, int],
+    places: tuple[int, int],
+    reserve: Reserve,
 ) -> list[Launch]:
     """Cumulative sums along the middle axis; ``how`` is (exclusive, reverse).
 
@@ -272,10 +277,10 @@ def scan_launches(
     launches: list[Launch] = []
     starts = out  # not read
     if stretches > 1:
-        totals, starts = (room(outer * stretches * inner * _size(dtype)) for _ in range(2))
+        totals, starts = (reserve(outer * stretches * inner * _size(dtype)) for _ in range(2))
         launches.append(_reduce(name, dtype, dtype, sizes, cut, True, (totals, x)))
         between = outer, stretches, inner
-        launches += scan_launches(name, dtype, between, (1, how[1]), (starts, totals), room)
+        launches += scan_launches(name, dtype, between, (1, how[1]), (starts, totals), reserve)
     arguments: tuple[str, ...]
     values: tuple[int, ...]
     if inner == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....kernels.constants import CUDA_VECTOR
+from ....kernels.constants import CUDA_VECTOR, CUDA_WARP
 from ..launches import threads
 
 # Bytes of a row that a thread holds: the preferred number, the maximum, and the maximum where
@@ -35,7 +35,8 @@ class RegisterTiling(NamedTuple):
 
 def warp() -> int:
     """How many threads a warp has; fewer in the simulator."""
-    return min(32, threads() // 2)
+    count: int = min(CUDA_WARP, threads() // 2)
+    return count
 
 
 def _power(least: int) -> int:

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....kernels.constants import (
+    CUDA_VECTOR,
     SCATTER_PIECE_BITS,
     SCATTER_ROUNDS,
     SIMULATED_SCATTER_PIECE_BITS,
@@ -34,7 +35,6 @@ from .permute import (
 if TYPE_CHECKING:
     from ..launches import Launcher
 
-LANES = 4  # elements of a slice that a thread processes: the vector width of the kernels
 VECTOR_ATOMICS = (9, 0)  # lowest compute capability with atomic addition of four float32
 
 
@@ -94,7 +94,7 @@ class _Shape(NamedTuple):
 def _shape(row: LaunchRow, vectors: bool = True) -> _Shape:
     shape, axis, count = row.out.shape, row.attributes["axis"], row.operands[1].size
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    lanes = LANES if vectors and inner % LANES == 0 else 1
+    lanes = CUDA_VECTOR if vectors and inner % CUDA_VECTOR == 0 else 1
     inner //= lanes
     large = magnitude(outer * shape[axis] * inner, outer * count * inner)
     return _Shape(outer, shape[axis], count, inner, str(lanes), large)
@@ -122,7 +122,7 @@ def _sort_and_add(row: LaunchRow) -> list[Launch]:
     shape = outer, size, count, inner, lanes, large = _shape(row)
     dtype, (out, x, _) = memory_dtype(row.out.dtype), row.places
     launches, keys, positions, kind = order(row, size, count)
-    borders = row.room(2 * size * _bytes(kind))
+    borders = row.reserve(2 * size * _bytes(kind))
     launches += [
         zeros(2 * size * _bytes(kind), borders),
         _launch("borders", (), _over(count), (count, size), (kind, kind), (keys, borders)),
@@ -133,7 +133,7 @@ def _sort_and_add(row: LaunchRow) -> list[Launch]:
     while many[-1] > 4 << bits:
         many.append(count >> bits * len(many))
     step = shape.slices(1)
-    levels = row.room(step * sum(many[1:]) * int(lanes) * row.out.dtype.size)
+    levels = row.reserve(step * sum(many[1:]) * int(lanes) * row.out.dtype.size)
     for k, pieces in enumerate(many[1:]):
         values = (
             shape.slices(pieces),
@@ -190,14 +190,16 @@ def order(row: LaunchRow, size: int, count: int) -> tuple[list[Launch], int, int
     chunks = -(-count // length)
     bits = threads().bit_length() - 1
     launches: list[Launch] = []
-    here, there = ((row.room(_bytes(kind) * count), row.room(_bytes(kind) * count)) for _ in "xy")
-    counts, begins = (row.room(_bytes(number) * threads() * chunks) for _ in "xy")
+    here, there = (
+        (row.reserve(_bytes(kind) * count), row.reserve(_bytes(kind) * count)) for _ in "xy"
+    )
+    counts, begins = (row.reserve(_bytes(number) * threads() * chunks) for _ in "xy")
     keys, positions = y, here[1]  # the first round does not read the positions
     for shift in range(0, size.bit_length(), bits):
         values = count, size, shift, length, chunks
         launches.append(_launch("counts", (), chunks, values, (index, number), (keys, counts)))
         sizes = 1, threads() * chunks, 1
-        launches += scan_launches("sum", number, sizes, (1, 0), (begins, counts), row.room)
+        launches += scan_launches("sum", number, sizes, (1, 0), (begins, counts), row.reserve)
         launches.append(
             _launch(
                 "order",

@@ -11,12 +11,11 @@ import numpy as np
 
 from ....errors import DeviceError, ResourceExhaustedError
 from ... import settings
+from ...values.memory import Array
 from ...values.weakrefs import WeakObjectMap
 
 if TYPE_CHECKING:
     from ...values.tensor import Tensor
-
-Array = np.ndarray[Any, Any]
 
 
 class DeviceArray:
@@ -26,7 +25,8 @@ class DeviceArray:
       address: The address of the first element.
       shape: Its shape.
       dtype: Its NumPy dtype.
-      owner: The object that keeps the memory alive: a `Memory`, or another library's object.
+      owner: The object that keeps the memory alive: a `DeviceMemory`, the simulator's
+        `Memory`, or another library's object.
     """
 
     __slots__ = ("__weakref__", "_host", "address", "dtype", "owner", "shape")

@@ -1,6 +1,7 @@
 """The GPU's context, and resources that are released after they are garbage collected.
 
-Most libraries share the device's primary context, which numtape uses too: then nothing changes.
+numtape uses the device's primary context, as most libraries do. If it is current already, no
+context is switched.
 Finalizers would lose interrupts (see `core.values.weakrefs`), so the release of a resource is
 deferred to the next allocation, or to the next wait for the GPU.
 """

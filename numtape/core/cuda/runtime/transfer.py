@@ -16,6 +16,7 @@ from ....errors import DeviceError, ResourceExhaustedError
 
 if TYPE_CHECKING:
     from cuda.bindings.driver import CUevent, CUstream
+
 HALF = 4 << 20  # bytes
 SMALL = 64 << 10  # arrays of up to so many bytes go through the ring
 PART = 4 * SMALL  # bytes of a part of the ring

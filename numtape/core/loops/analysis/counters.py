@@ -141,7 +141,7 @@ def _new_name(body: Body, kind: str, dtype: str) -> str:
 
 
 def _rename(nodes: list[Node], name: str, new_name: str) -> None:
-    """Make nodes read ``own`` instead of ``name``."""
+    """Make nodes read ``new_name`` instead of ``name``."""
 
     def renamed(operand: str) -> str:
         return new_name if operand == name else operand

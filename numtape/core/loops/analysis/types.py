@@ -35,6 +35,7 @@ of = dtype_of
 SIGNED = ("bool", "int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTS = (*SIGNED, *UNSIGNED)
+DTYPE_NAMES = (*INTS, "float32", "float64")  # of numbers and arrays, in the order of error messages
 SIZES = {dtype.name: dtype.size for dtype in DTYPES}
 EXACT_IN_FLOAT32 = ("bool", "int8", "int16", "uint8", "uint16")  # float32 holds all of them
 _CONVERTED = ("int8", "int16", "int32", *UNSIGNED)  # dtypes that Numba widens, or that are unsigned

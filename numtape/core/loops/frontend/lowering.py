@@ -18,9 +18,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...values.dtypes import NAMES as DTYPES
 from ..analysis.callees import Functions
-from ..analysis.types import INTS
+from ..analysis.types import DTYPE_NAMES, INTS
 from ..ir import (
     ONE_NUMBER,
     WRITES,
@@ -904,12 +903,12 @@ class Lowering:
         grid = value.grid
         if grid is None:
             return value
-        self.room(target.shape, grid.shape, node)
+        self.check_broadcast(target.shape, grid.shape, node)
         if any(self._meets(target, source, grid) for source in self.sources(grid)):
             return ExpressionValue(grid=self.materialize(grid, node))
         return value
 
-    def room(self, target: list[str], shape: list[str], node: ast.AST) -> None:
+    def check_broadcast(self, target: list[str], shape: list[str], node: ast.AST) -> None:
         """Write a check that an array of some shape broadcasts to another shape."""
         if len(shape) > len(target):
             self.refuse(
@@ -1081,7 +1080,7 @@ class Lowering:
         """Write a value to the selected elements, in order: the last of equal indices wins."""
         if value.grid is not None:  # read all of it first
             value = self.of(self.materialize(value.grid, node))
-            self.room(places.shape, value.grid.shape if value.grid else [], node)
+            self.check_broadcast(places.shape, value.grid.shape if value.grid else [], node)
 
         def write(own: list[str]) -> None:
             element = value.name if value.grid is None else self.item(value.grid, own, node)
@@ -1974,8 +1973,8 @@ class Lowering:
             name = np.dtype(dtype).name if dtype is not MISSING else ""
         except TypeError:
             name = ""
-        if name not in DTYPES:
-            self.refuse(f"the dtype `{ast.unparse(node)}`", node, f"Use {', '.join(DTYPES)}.")
+        if name not in DTYPE_NAMES:
+            self.refuse(f"the dtype `{ast.unparse(node)}`", node, f"Use {', '.join(DTYPE_NAMES)}.")
         return name
 
     # Functions and methods of arrays that create, reshape or reduce them.

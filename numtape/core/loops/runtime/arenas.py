@@ -18,6 +18,35 @@ from weakref import ref
 import numpy as np
 
 from ....errors import ResourceExhaustedError
+from ....kernels.cpu.call_layout import (
+    ARGUMENT,
+    AXIS,
+    BITS8,
+    BITS16,
+    BITS32,
+    BITS64,
+    CONVERTED,
+    COPIED,
+    DIRECT,
+    DOUBLE,
+    FREE,
+    GIVEN,
+    LOCAL,
+    MAX_PILES,
+    MAX_WORDS,
+    NUMBER,
+    P_CALLS,
+    P_END,
+    P_HIGH,
+    P_RECENT,
+    SINGLE,
+    STALE,
+    T_COUNT,
+    T_PILES,
+    TRUTH,
+    UNSIGNED16,
+    UNSIGNED32,
+)
 from ...log.op import Native
 from ...settings import after_fork_in_child
 from ...values.dtypes import float64
@@ -31,7 +60,7 @@ from .compiled_sweeps import compile_sweeps
 from .invoke import raise_status
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
-MOST_WAITING = 1024  # stacks that only a row's number refers to
+MAX_WAITING_STACKS = 1024  # stacks that only a row's number refers to
 FEW = 64  # piles with fewer stacks are not checked for released ones
 
 
@@ -103,15 +132,15 @@ def _is_released(reference: ref[RemainingStack]) -> bool:
 
 _stack_numbers = itertools.count(1)
 _stacks_left: dict[int, ref[RemainingStack]] = {}
-_waiting: deque[RemainingStack] = deque(maxlen=MOST_WAITING)
-_free_arenas: deque[Pile] = deque(maxlen=stack.MAX_WAITING)
+_waiting: deque[RemainingStack] = deque(maxlen=MAX_WAITING_STACKS)
+_free_piles: deque[Pile] = deque(maxlen=stack.MAX_WAITING)
 
 
 def _take_pile() -> Pile:
     """Return a pile for exclusive use. A full pile lives as long as its stacks."""
     while True:
         try:
-            pile = _free_arenas.pop()
+            pile = _free_piles.pop()
         except IndexError:
             return Pile()
         if not pile.is_full():
@@ -159,7 +188,7 @@ class Deferred:
         try:
             return self._sweep_forward(pile, xs)
         finally:
-            _free_arenas.append(pile)
+            _free_piles.append(pile)
 
     def _sweep_forward(
         self, pile: Pile, xs: list[Array]
@@ -211,7 +240,7 @@ class Deferred:
             del _stacks_left[stack_left.number]
             return self._run_reverse(stack_left, xs, seeds)
         finally:
-            _free_arenas.append(pile)
+            _free_piles.append(pile)
 
     def reverse(self, xs: list[Array], number: int, seeds: list[Array]) -> list[Array] | None:
         """Return the adjoints of the arguments ``argnums``; None if the stack is gone.
@@ -320,11 +349,6 @@ class Deferred:
         ]
 
 
-T_PILES, MAX_PILES, MAX_WORDS, STALE = 4, 16, 120, 2
-P_CALLS, P_RECENT, P_HIGH = 2, 3, 4
-AXIS, ARGUMENT, COPIED, DIRECT, CONVERTED = range(5)
-NUMBER, LOCAL, GIVEN = range(3)
-TRUTH, BITS8, BITS16, BITS32, BITS64, SINGLE, DOUBLE, UNSIGNED16, UNSIGNED32 = range(9)
 # A bool is read like a uint8, and the bits of a uint64 are stored as an int64.
 _DTYPES = {
     "bool": TRUTH,
@@ -350,7 +374,7 @@ def _reset_after_fork() -> None:
     """Reset the piles in a forked child: another thread may have been using one."""
     global _lock
     _lock = threading.Lock()
-    TABLE[0] = TABLE[T_PILES:] = 0
+    TABLE[T_COUNT] = TABLE[T_PILES:] = 0
     _arenas.clear()
 
 
@@ -363,17 +387,17 @@ def tend() -> None:
         for k, arena in enumerate(_arenas):
             if _view[T_PILES + 2 * k] == STALE:  # free, and due for trimming
                 _trim(arena)
-                _view[T_PILES + 2 * k] = 1
-        if len(_arenas) < MAX_PILES and 1 not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
+                _view[T_PILES + 2 * k] = FREE
+        if len(_arenas) < MAX_PILES and FREE not in TABLE[T_PILES : T_PILES + 2 * len(_arenas) : 2]:
             _add_pile(stack.Arena(stack.SIZE))
 
 
 def _add_pile(arena: stack.Arena) -> None:
-    _header(arena)[0] = arena.end
+    _header(arena)[P_END] = arena.end
     index = T_PILES + 2 * len(_arenas)
     _arenas.append(arena)
-    _view[index], _view[index + 1] = 1, arena.start
-    _view[0] = len(_arenas)
+    _view[index], _view[index + 1] = FREE, arena.start
+    _view[T_COUNT] = len(_arenas)
 
 
 def _header(arena: stack.Arena) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -407,7 +431,8 @@ def native(
       keeps_stack: Whether the forward sweep leaves its stack for the reverse sweep.
       limit: The bytes of stack that a call may take; None for the rest of the arena.
       out: The description of the row's result.
-      first: The number of operands before the arguments: 0 for the call's row, 2 for its adjoints.
+      first_argument: The number of operands before the arguments: 0 for the call's row, 2 for its
+        adjoints.
       specs: The specs of all operands.
       results: The function's results when the row was recorded.
     """
@@ -449,7 +474,7 @@ def native(
     # A reverse sweep that needs stack space must be at the top of the pile.
     waits = keeps_stack and not program.grows
     tend()
-    parameters = (
+    parameters = (  # in the order of `kernels.cpu.call_layout`
         address_of(TABLE),
         sweeps.addresses.forward,
         sweeps.addresses.reverse,
@@ -481,7 +506,7 @@ def _has_results(program: LoopProgram, results: Results) -> bool:
 
 
 def _result_rows(sweeps: Deferred, results: Results) -> list[tuple[int, ...]]:
-    """Return the description of each result for `kernels.cpu.calls`."""
+    """Return the description of each result for `kernels.cpu.call_layout`."""
     rows: list[tuple[int, ...]] = []
     for place, (dtype, shape) in zip(places(sweeps.program.form), results, strict=True):
         out = sweeps.program.outputs[place]

@@ -17,9 +17,10 @@ import numpy as np
 
 from ....errors import KernelError, ResourceExhaustedError
 from ...cpu.workers import Listening, largest
-from ...values.dtypes import NAMES as DTYPES, STRUCT_FORMATS
-from ...values.memory import address_of, array_at, view
+from ...values.dtypes import STRUCT_FORMATS
+from ...values.memory import Array, address_of, array_at, view
 from ...values.tensor import Tensor
+from ..analysis.types import DTYPE_NAMES
 from ..emit.results import Out
 from ..emit.text import DEEP, DIVISION, EMPTY, INDEX, LINES, NEGATIVE, NO_ROOM, RAISED, RULE, SHAPES
 from ..ir import Raised
@@ -147,8 +148,8 @@ class Layout:
             "top -= start",
             "if top > arena.recent: arena.recent = top",
             "arena.calls += 1",
-            "if arena.calls > PATIENCE: arena.trim()",
-            "if top > LONG: long(arena, top)",
+            "if arena.calls > CALLS_BEFORE_TRIM: arena.trim()",
+            "if top > LONG_SIZE: long(arena, top)",
             "wait(arena)",
             f"return {result}, {gradients}",
         ]
@@ -180,8 +181,8 @@ class Layout:
             "fail": fail,
             "take": stack.take,
             "wait": stack.wait,
-            "PATIENCE": stack.CALLS_BEFORE_TRIM,
-            "LONG": stack.LONG_SIZE,
+            "CALLS_BEFORE_TRIM": stack.CALLS_BEFORE_TRIM,
+            "LONG_SIZE": stack.LONG_SIZE,
             "long": long,
             "ndarray": np.ndarray,
             "zeros": np.zeros,
@@ -241,8 +242,10 @@ def kinds_of(arguments: tuple[Any, ...]) -> Kinds:
 def _kind(x: object) -> tuple[str, int]:
     if type(x) is np.ndarray or isinstance(x, np.generic):
         ndim = x.ndim if type(x) is np.ndarray else -1
-        if x.dtype.name not in DTYPES or not x.dtype.isnative:
-            raise KernelError(f"an argument of dtype {x.dtype}", way=f"Use {', '.join(DTYPES)}.")
+        if x.dtype.name not in DTYPE_NAMES or not x.dtype.isnative:
+            raise KernelError(
+                f"an argument of dtype {x.dtype}", way=f"Use {', '.join(DTYPE_NAMES)}."
+            )
         if ndim == 0 or ndim > MAX_AXES:
             raise KernelError(
                 f"an array of {ndim} axes as an argument",
@@ -260,8 +263,8 @@ def check_kinds(kinds: Kinds) -> None:
       KernelError: If a kernel does not support one.
     """
     for dtype, ndim in kinds:
-        if dtype not in DTYPES:
-            raise KernelError(f"an argument of dtype {dtype}", way=f"Use {', '.join(DTYPES)}.")
+        if dtype not in DTYPE_NAMES:
+            raise KernelError(f"an argument of dtype {dtype}", way=f"Use {', '.join(DTYPE_NAMES)}.")
         if ndim > MAX_AXES:
             raise KernelError(
                 f"an array of {ndim} axes as an argument",
@@ -456,9 +459,6 @@ def raise_at(raised: Raised) -> NoReturn:
     code = compile(f"{lines}raise error", raised.file, "exec").replace(co_name=raised.function)
     exec(code, {"error": raised.error()})
     raise AssertionError
-
-
-Array = np.ndarray[Any, Any]
 
 
 class Jacobian(Sweeping):

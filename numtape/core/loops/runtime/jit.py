@@ -17,8 +17,8 @@ import numpy as np
 from ....errors import KernelError, ResourceExhaustedError
 from ...compile.cache import in_this_thread
 from ...ops.elementwise import stop_gradient
-from ...values.dtypes import NAMES as DTYPES
 from ...values.memory import address_of
+from ..analysis.types import DTYPE_NAMES
 from ..emit.text import LINES, RAISED
 from ..program import LoopProgram
 from . import stack
@@ -152,8 +152,8 @@ def _kind(kind: numba.types.Type) -> tuple[str, int]:
         raise KernelError("an argument that is left out", way="Give it.")
     ndim = kind.ndim if isinstance(kind, types.Array) else -1
     name = str(kind.dtype if ndim >= 0 else kind)
-    if name not in DTYPES or ndim == 0:
-        raise KernelError(f"an argument of type {kind}", way=f"Use {', '.join(DTYPES)}.")
+    if name not in DTYPE_NAMES or ndim == 0:
+        raise KernelError(f"an argument of type {kind}", way=f"Use {', '.join(DTYPE_NAMES)}.")
     return name, ndim
 
 

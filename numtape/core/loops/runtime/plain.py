@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...values.memory import Array
 from ..analysis.types import SIZES
 from ..program import LoopProgram
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FIRST_ARGUMENT_ADDRESS = 1 << 40  # addresses from here on, beyond any stack, stand for arguments
-Array = np.ndarray[Any, Any]
 
 
 def run(

@@ -17,9 +17,9 @@ from ... import settings
 from ...cpu.workers import Listening, largest
 from ...log.log import local
 from ...log.op import Native
-from ...values.dtypes import NAMES as DTYPES
 from ...values.memory import Array
 from ...values.spec import Spec
+from ..analysis.types import DTYPE_NAMES
 from ..emit.results import places
 from ..emit.text import LINES, NO_ROOM
 from ..program import LoopProgram
@@ -228,8 +228,8 @@ class Specialization:
             array = np.array(value, order="C")
         else:
             array = np.array(value, _DTYPE_OF_TYPE.get(type(value)) if kind is None else str(kind))
-        if array.dtype.name not in DTYPES:
-            raise self._error(f"it returns {value!r}", f"Return {', '.join(DTYPES)}.")
+        if array.dtype.name not in DTYPE_NAMES:
+            raise self._error(f"it returns {value!r}", f"Return {', '.join(DTYPE_NAMES)}.")
         arrays.append(array)
         return None
 
