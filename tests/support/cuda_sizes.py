@@ -136,15 +136,16 @@ def rows():
 
 
 def by_index():
-    # So many take several tiles of threads, and several levels of pieces.
-    several = max(kernels.TILE, (4 * kernels.PIECE + 1) * kernels.PIECE)
+    # So many take several tiles of threads, and two levels of pieces, or three of short pieces.
+    levels = 2 if threads == 256 else 3
+    several = max(kernels.TILE, (4 * kernels.PIECE + 1) * kernels.PIECE ** (levels - 1))
     for dtype, least in (("float32", 0), ("float64", several)):
         places = least + size(9)
         buckets = int(RANDOM.choice([1, 2, 5, threads - 1, threads, 3 * threads]))
         inner = int(RANDOM.choice([1, 2, 4]))
         used = RANDOM.integers(0, buckets, max(1, buckets // int(RANDOM.choice([1, 2, 50]))))
         at = RANDOM.choice(used, places).astype(RANDOM.choice(["int32", "int64"]))
-        if RANDOM.random() < 0.3:
+        if least or RANDOM.random() < 0.3:
             at[RANDOM.random(places) < 0.9] = used[0]
         x, g = (RANDOM.normal(size=(n, inner)).astype(dtype) for n in (buckets, places))
         source = tf.constant(x)
