@@ -560,8 +560,7 @@ def test_draws_stay_on_the_gpu():
     """Each draw is one launch, without copies to the GPU."""
     script = """
 import numtape as tf
-from numtape.core.cuda.runtime.device import DeviceArray
-from numtape.core.cuda.runtime.device import device
+from numtape.core.cuda.runtime.device import DeviceArray, device
 
 gpu, copied = device(), []
 upload = gpu.upload

@@ -10,7 +10,6 @@ import pickle
 import re
 
 import pytest
-from numtape.kernels.constants import CUDA_VECTOR
 from processes import ROOT, run
 
 from numtape.core.cuda import launches
@@ -230,9 +229,16 @@ def test_loops_count_in_32_bits_where_they_can(rows, bits):
 
 @needs_compiler
 def test_widths_are_those_of_kernels():
+    """The texts of loops call exactly the functions for vectors that kernels have, of 16 bytes."""
     target = importlib.import_module("numtape.kernels.cuda.target")
-    widths = CUDA_VECTOR, CUDA_VECTOR // 2
-    assert set(target.VECTORS) == {f"{name}{k}" for name in ("load", "store") for k in widths}
+    called = set()
+    for dtype in ("float32", "float64"):
+        text = loop_source(sum_of((1024, 512), (512,), dtype))
+        names = set(re.findall(r"\b(?:load|store)\d+\b", text))
+        width = 16 // BY_NAME[dtype].size
+        assert names == {f"load{width}", f"store{width}"}
+        called |= names
+    assert called == set(target.VECTORS)
 
 
 # Each sum is rounded once, as in NumPy; sin has the same bits with and without cos.

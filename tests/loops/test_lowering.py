@@ -98,7 +98,7 @@ def test_numba_has_each_function():
         for node in ast.walk(ast.parse(rule.text.format("x", "y", "z"))):
             if isinstance(node, ast.Attribute):
                 module = {"math": math, "np": np}[node.value.id]
-                context.resolve_value_type(getattr(module, node.attr))  # raises if it has not
+                context.resolve_value_type(getattr(module, node.attr))  # raises if Numba has none
 
 
 def test_derivatives_are_those_of_the_op_records():

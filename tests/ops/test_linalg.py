@@ -150,14 +150,25 @@ def test_linear_operators_of_complex_numbers(tf, kind):
 
 
 @pytest.mark.numtape_only(reason="of the kernels")
-def test_kernels_find_letters_where_they_are_put():
+def test_kernels_find_parameters_where_they_are_put():
     from numtape.kernels.constants import LAPACK_LETTERS
     from numtape.kernels.cpu import lapack
 
-    places = {letter: 8 * k for k, letter in enumerate(LAPACK_LETTERS)}
-    assert places == {letter: getattr(lapack, letter) for letter in places}
-    assert lapack.ONE == 8 * len(places)
-    assert lapack.HEADER == len(places) + 5
+    from numtape.core.cpu import blas
+    from numtape.core.values.dtypes import float32
+    from numtape.core.values.spec import intern
+
+    call = blas.native("cholesky", intern((3, 3), float32), ("potrf",), (3,), 27)
+    if call is None:
+        pytest.skip("kernels cannot call LAPACK")
+    words = call.parameters
+    for letter in LAPACK_LETTERS:
+        assert words[getattr(lapack, letter) // 8] == ord(letter)
+    assert words[lapack.ONE // 8] == np.float32(1.0).view(np.int32)
+    assert words[lapack.STEP // 8] == 1
+    threads = lapack.GET_THREADS, lapack.SET_THREADS, lapack.LIMIT_WORDS
+    assert tuple(words[at] for at in threads) == blas.threads()
+    assert words[lapack.HEADER :] == (blas.address("spotrf"), 3)
 
 
 @pytest.mark.numtape_only(reason="of the kernels")

@@ -6,11 +6,12 @@ import pytest
 from checks import SEED
 from class_cases import CASES
 from object_programs import BEGIN, Program, compare
+from state_cases import numtape_only
 
 from numtape.core.replay import dispatch
 from numtape.core.replay.observe.guards import Guards
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
 CHUNKS = 4
 

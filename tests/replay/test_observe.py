@@ -20,6 +20,7 @@ from checks import SEED, same
 from function_helpers import one_warning, recordings
 from numtape.kernels.passes import guard_rows
 from processes import run
+from state_cases import numtape_only
 
 from numtape.core.replay.observe import bytecode, c_function_table, frames, guards, reads
 from numtape.core.replay.observe.follower import Follower
@@ -28,7 +29,7 @@ from numtape.core.replay.observe.observer import Observer
 from numtape.core.replay.observe.reads import MISSING, Read
 
 pytestmark = [
-    pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was"),
+    numtape_only,
     pytest.mark.records,  # and needs a known layout of frames
 ]
 

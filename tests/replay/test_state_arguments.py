@@ -13,13 +13,13 @@ import operator
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # Arguments that are equal to earlier ones but not identical are other arguments.
@@ -50,7 +50,7 @@ def equal_argument_case(f, first, second, wrap):
             args=lambda: (tf.constant(1.0), wrap(b.value)),
         )
 
-    return case.named(f.__name__, make)
+    return cases.named(f.__name__, make)
 
 
 def keys_of_a_dict(x, d):
@@ -101,7 +101,7 @@ class NamedPoint(collections.namedtuple("NamedPoint", "a b")):
     pass
 
 
-@case
+@cases.add
 def attribute_of_a_namedtuple(decorate):
     p = NamedPoint(1.0, 2.0)
     p.scale = 3.0
@@ -115,7 +115,7 @@ def attribute_of_a_namedtuple(decorate):
 # A parameter can be called `self`.
 
 
-@case
+@cases.add
 def self_by_keyword(decorate):
     def f(x, self=1.0):
         return x * self
@@ -130,7 +130,7 @@ def self_by_keyword(decorate):
 # Deeply nested arguments are compared without recursion.
 
 
-@case
+@cases.add
 def deep_arguments(decorate):
     def nest(x):
         for _ in range(3000):
@@ -162,7 +162,7 @@ def identity_case(name, argument, use):
         g = decorate(f)
         return [*steps(lambda x: g(x, argument)), *steps(lambda x: g(x, other))]
 
-    return case.named(name, make)
+    return cases.named(name, make)
 
 
 def raises_if_not(given, argument):
@@ -185,7 +185,7 @@ identity_case("is_in_a_list", [tf.constant(1.0)], lambda x, y: x[0] is y[0])
 identity_case("is_none", tf.constant(1.0), lambda x, y: x is None)
 
 
-@case
+@cases.add
 def one_list_twice(decorate):
     both = [1.0]
 
@@ -198,7 +198,7 @@ def one_list_twice(decorate):
 # Changes of list and dict arguments reach the caller, and are seen by later calls.
 
 
-@case
+@cases.add
 def out_parameter(decorate):
     out = []
 
@@ -209,7 +209,7 @@ def out_parameter(decorate):
     return steps(decorate(f), args=lambda: (tf.constant(1.5), out), also=lambda: [float(len(out))])
 
 
-@case
+@cases.add
 def argument_that_is_kept(decorate):
     kept = {}
 
@@ -223,7 +223,7 @@ def argument_that_is_kept(decorate):
     return [*out, kept["l"] is given]
 
 
-@case
+@cases.add
 def argument_that_is_an_attribute_then(decorate):
     class Holder:
         pass
@@ -239,7 +239,7 @@ def argument_that_is_an_attribute_then(decorate):
     return [*out, holder.given is given]
 
 
-@case
+@cases.add
 def argument_that_is_appended(decorate):
     kept, given = [], [1.0]
 
@@ -252,7 +252,7 @@ def argument_that_is_appended(decorate):
     return [*out, [one is given for one in kept]]
 
 
-@case
+@cases.add
 def argument_changed_by_another_name(decorate):
     given, other = [1.0], {"k": 1.0}
     names, numbers = {"l": given}, {"n": 1.0}
@@ -268,6 +268,6 @@ def argument_changed_by_another_name(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_arguments_are_the_callers_objects(make):
     assert make(tf.function) == make(lambda f: f)

@@ -5,13 +5,13 @@ Each case is compared with plain Python; see `state_cases`.
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # The elements of an array of a subclass are read, whatever `__array_wrap__` returns.
@@ -42,7 +42,7 @@ for name, use in {
     "max": lambda a: float(np.max(a)),
     "any": lambda a: 2.0 if (a > 10).any() else 3.0,
 }.items():
-    case.named("subclass_" + name, subclass_case(use))
+    cases.named("subclass_" + name, subclass_case(use))
 
 
 # The elements of an array that `__array__` returns are read.
@@ -75,7 +75,7 @@ for name, use in {
     "np_sum": lambda x, h: x * np.sum(h),
     "np_dot": lambda x, h: x * float(np.dot(h, [1.0, 2.0])),
 }.items():
-    case.named("array_method_" + name, array_method_case(use))
+    cases.named("array_method_" + name, array_method_case(use))
 
 
 # State is read in code that NumPy calls: `__array__`, `__index__`, `__array_function__`.
@@ -89,7 +89,7 @@ class Quantity:
         return np.array(self.v, "f4")
 
 
-@case
+@cases.add
 def array_in_stack(decorate):
     q = [Quantity(1.0), Quantity(2.0)]
 
@@ -99,7 +99,7 @@ def array_in_stack(decorate):
     return steps(decorate(f), lambda: setattr(q[0], "v", 5.0))
 
 
-@case
+@cases.add
 def array_in_dot(decorate):
     q, a = Quantity(1.0), np.arange(3, dtype="f4")
 
@@ -109,7 +109,7 @@ def array_in_dot(decorate):
     return steps(decorate(f), lambda: setattr(q, "v", 5.0))
 
 
-@case
+@cases.add
 def index_of_reshape(decorate):
     class Rows:
         n = 2
@@ -125,7 +125,7 @@ def index_of_reshape(decorate):
     return steps(decorate(f), lambda: setattr(rows, "n", 3))
 
 
-@case
+@cases.add
 def array_function(decorate):
     class K:
         k = 2.0
@@ -150,7 +150,7 @@ class Box:
     pass
 
 
-@case
+@cases.add
 def dtype_of_an_object(decorate):
     o = Box()
     o.dtype = np.dtype("f4")
@@ -161,7 +161,7 @@ def dtype_of_an_object(decorate):
     return steps(decorate(f), lambda: setattr(o, "dtype", np.dtype("f8")))
 
 
-@case
+@cases.add
 def array_interface(decorate):
     a, b, o = np.array([1.0, 2.0], "f4"), np.array([5.0, 6.0], "f4"), Box()
     o.__array_interface__, o.keeps = a.__array_interface__, (a, b)
@@ -176,7 +176,7 @@ def array_interface(decorate):
     )
 
 
-@case
+@cases.add
 def array_interface_to_numtape(decorate):
     a, b, o = np.array([1.0, 2.0], "f4"), np.array([5.0, 6.0], "f4"), Box()
     o.__array_interface__, o.keeps = a.__array_interface__, (a, b)
@@ -192,6 +192,6 @@ def array_interface_to_numtape(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_objects_given_to_numpy_are_read(make):
     assert make(tf.function) == make(lambda f: f)

@@ -8,19 +8,19 @@ import math
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # A returned array has its present shape.
 
 
-@case
+@cases.add
 def shape_set_in_place(decorate):
     table = np.arange(6.0)
 
@@ -53,7 +53,7 @@ for name, made in {
     "broadcast_to": shape_case(np.broadcast_to, (6,), [2, 6], [3, 6]),
     "diagonal": shape_case(np.diagonal, (2, 3), 0, 1),
 }.items():
-    case.named("shape_of_" + name, made)
+    cases.named("shape_of_" + name, made)
 
 
 # An array that is both an operand and a shape is read as both.
@@ -90,13 +90,13 @@ for name, made in {
         np.float32(4.0),
     ),
 }.items():
-    case.named("operand_and_shape_of_" + name, made)
+    cases.named("operand_and_shape_of_" + name, made)
 
 
 # Arrays behind a star are read, whatever iterable contains them.
 
 
-@case
+@cases.add
 def dict_values(decorate):
     arrays = {"a": np.array([1.0, 2.0], "f4"), "b": np.array([3.0, 4.0], "f4")}
 
@@ -106,7 +106,7 @@ def dict_values(decorate):
     return steps(decorate(f), lambda: arrays["a"].__setitem__(0, 10.0))
 
 
-@case
+@cases.add
 def reversed_list(decorate):
     arrays = [np.array([1.0, 2.0], "f4"), np.array([3.0, 4.0], "f4")]
 
@@ -119,7 +119,7 @@ def reversed_list(decorate):
 # `max` and `min` of 0-d arrays read all of them, and return one.
 
 
-@case
+@cases.add
 def largest_array(decorate):
     a, b = np.array(1.0, "f4"), np.array(2.0, "f4")
 
@@ -129,7 +129,7 @@ def largest_array(decorate):
     return steps(decorate(f), lambda: a.__setitem__((), 9.0))
 
 
-@case
+@cases.add
 def smallest_array(decorate):
     values = [np.array(1.0, "f4"), np.array(2.0, "f4")]
 
@@ -157,7 +157,7 @@ def array_case(name, use):
 
         return steps(decorate(f), change, args=lambda: (tf.constant(1.0, tf.float64),))
 
-    return case.named(name, make)
+    return cases.named(name, make)
 
 
 array_case("columns_by_index", lambda a, m, i, z: m[:, i])
@@ -176,7 +176,7 @@ array_case("tensordot", lambda a, m, i, z: np.tensordot(m, m, ([0], [0])))
 # A row of a structured array is a view of the array.
 
 
-@case
+@cases.add
 def row_of_a_table(decorate):
     table = np.array([(1.0, 2.0)], dtype=[("u", "f8"), ("v", "f8")])
     row = table[0]
@@ -190,7 +190,7 @@ def row_of_a_table(decorate):
 # Formatting a 0-d array reads its element.
 
 
-@case
+@cases.add
 def formatted_array(decorate):
     a = np.array(2.0)
 
@@ -203,7 +203,7 @@ def formatted_array(decorate):
 # `np.seterr` decides whether NumPy raises.
 
 
-@case
+@cases.add
 def floating_point_error(decorate):
     a = np.array([0.0])
 
@@ -224,7 +224,7 @@ def floating_point_error(decorate):
 # Whether an array is writeable, and its shape, decide whether an assignment raises.
 
 
-@case
+@cases.add
 def read_only_since(decorate):
     a = np.ones(2, "f4")
 
@@ -238,7 +238,7 @@ def read_only_since(decorate):
     return steps(decorate(f), lambda: a.setflags(write=False))
 
 
-@case
+@cases.add
 def of_another_shape_since(decorate):
     a = np.ones(4, "f4")
 
@@ -252,7 +252,7 @@ def of_another_shape_since(decorate):
     return steps(decorate(f), lambda: setattr(a, "shape", (2, 2)))
 
 
-@case
+@cases.add
 def read_only_operand(decorate):
     a = np.ones(2, "f4")
     same = [a]
@@ -271,7 +271,7 @@ def read_only_operand(decorate):
 # An array can be resized in place, which requires that no other references exist.
 
 
-@case
+@cases.add
 def own_array_resized(decorate):
     def f(x):
         z = np.zeros(3, "f4")
@@ -283,7 +283,7 @@ def own_array_resized(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def array_of_the_program_resized(decorate):
     held = [np.arange(4.0)]
 
@@ -297,7 +297,7 @@ def array_of_the_program_resized(decorate):
 # Arrays that `itertools.accumulate` adds up are read.
 
 
-@case
+@cases.add
 def arrays_that_are_accumulated(decorate):
     rows = [np.array([1.0, 2.0], "f"), np.array([3.0, 4.0], "f")]
 
@@ -349,6 +349,6 @@ def test_arrays_that_numpy_writes_to_are_read(name):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_changes_of_arrays_are_seen(make):
     assert make(tf.function) == make(lambda f: f)

@@ -12,13 +12,13 @@ import weakref
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # `vars` returns the present `__dict__`, which can be replaced.
@@ -28,7 +28,7 @@ class Box:
     pass
 
 
-@case
+@cases.add
 def vars_of_a_class(decorate):
     class C:
         rate = 2.0
@@ -39,7 +39,7 @@ def vars_of_a_class(decorate):
     return steps(decorate(f), lambda: setattr(C, "rate", 5.0))
 
 
-@case
+@cases.add
 def vars_of_an_object(decorate):
     o = Box()
     o.rate = 2.0
@@ -50,7 +50,7 @@ def vars_of_an_object(decorate):
     return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
 
 
-@case
+@cases.add
 def values_of_vars(decorate):
     o = Box()
     o.rate = 2.0
@@ -61,7 +61,7 @@ def values_of_vars(decorate):
     return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
 
 
-@case
+@cases.add
 def dict_beside_getattr(decorate):
     class Lazy:
         def __getattr__(self, name):
@@ -75,7 +75,7 @@ def dict_beside_getattr(decorate):
     return steps(decorate(f), lambda: setattr(o, "__dict__", {"rate": 5.0}))
 
 
-@case
+@cases.add
 def dict_beside_a_descriptor(decorate):
     class Default:
         def __get__(self, o, kind):
@@ -95,7 +95,7 @@ def dict_beside_a_descriptor(decorate):
 # `object.__getattribute__` bypasses the class's own method.
 
 
-@case
+@cases.add
 def hidden_attribute(decorate):
     class Guarded:
         def __init__(self):
@@ -137,7 +137,7 @@ def value_case(name, use, first, second):
 
         return steps(decorate(f), lambda: setattr(b, "value", second))
 
-    return case.named(name, make)
+    return cases.named(name, make)
 
 
 value_case("stop_of_a_range", lambda r: r.stop, range(0, 3, 2), range(0, 4, 2))
@@ -154,7 +154,7 @@ value_case("sign_of_nan", lambda n: math.copysign(1.0, n), math.nan, -math.nan)
 # A getter of C can run a property written in Python.
 
 
-@case
+@cases.add
 def attrgetter(decorate):
     class C:
         a = property(lambda self: self.inner)
@@ -173,7 +173,7 @@ def attrgetter(decorate):
 # Comparing a value that was read runs no code of the program.
 
 
-@case
+@cases.add
 def attribute_becomes_property(decorate):
     values = iter([5.0, 6.0, 7.0, 8.0, 9.0, 10.0])
 
@@ -191,7 +191,7 @@ def attribute_becomes_property(decorate):
 # Deeply nested values are compared without recursion.
 
 
-@case
+@cases.add
 def deep_tuples(decorate):
     def nest(x):
         for _ in range(3000):
@@ -218,7 +218,7 @@ def deep_tuples(decorate):
 # Scalars can have attributes.
 
 
-@case
+@cases.add
 def attribute_of_a_scalar(decorate):
     class Scale(np.float64):
         bias = 1.0
@@ -265,17 +265,17 @@ def set_along_one_way(decorate, put):
     return out
 
 
-@case
+@cases.add
 def set_in_the_dict_of_an_object(decorate):
     return set_along_one_way(decorate, lambda model, k: vars(model).__setitem__("k", k))
 
 
-@case
+@cases.add
 def dict_of_an_object_updated(decorate):
     return set_along_one_way(decorate, lambda model, k: model.__dict__.update(k=k))
 
 
-@case
+@cases.add
 def set_by_a_weak_proxy(decorate):
     class Keeper:
         proxy = None
@@ -295,7 +295,7 @@ def set_by_a_weak_proxy(decorate):
 # Modules can get another class, and the import function can be replaced.
 
 
-@case
+@cases.add
 def property_of_a_module(decorate):
     module = types.ModuleType("module")
     module.rate = 2.0
@@ -311,7 +311,7 @@ def property_of_a_module(decorate):
     return steps(decorate(f), lambda: setattr(module, "__class__", Sub))
 
 
-@case
+@cases.add
 def import_hook(decorate):
     one, two = types.ModuleType("hooked"), types.ModuleType("hooked")
     one.k, two.k = 2.0, 5.0
@@ -334,7 +334,7 @@ def import_hook(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_changes_of_attributes_are_seen(make):
     if make is property_of_a_module and sys.version_info >= (3, 14):
         pytest.skip("whether CPython 3.14 sees the new class depends on how often the line ran")

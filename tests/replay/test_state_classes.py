@@ -11,13 +11,13 @@ import enum
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # Each kind of access uses the object's present class.
@@ -144,7 +144,7 @@ for name, use in {
     "array": lambda o: np.array(o),
     "unpacked": lambda o: sum(o),
 }.items():
-    case.named("class_" + name, class_case(use))
+    cases.named("class_" + name, class_case(use))
 
 
 def assignment_case(kind):
@@ -178,13 +178,13 @@ def assignment_case(kind):
 
 
 for kind in ("item", "property"):
-    case.named("assigns_by_" + kind, assignment_case(kind))
+    cases.named("assigns_by_" + kind, assignment_case(kind))
 
 
 # An attribute of a class comes before the metaclass's `__getattr__`.
 
 
-@case
+@cases.add
 def lazy_setting(decorate):
     class Lazy(type):
         def __getattr__(cls, name):
@@ -202,7 +202,7 @@ def lazy_setting(decorate):
 # The members of a metaclass are seen, and which metaclass it is.
 
 
-@case
+@cases.add
 def call_of_a_metaclass(decorate):
     class M(type):
         pass
@@ -222,7 +222,7 @@ def call_of_a_metaclass(decorate):
     return steps(decorate(f), lambda: setattr(M, "__call__", made))
 
 
-@case
+@cases.add
 def bool_of_a_metaclass(decorate):
     class M(type):
         pass
@@ -236,7 +236,7 @@ def bool_of_a_metaclass(decorate):
     return steps(decorate(f), lambda: setattr(M, "__bool__", lambda cls: False))
 
 
-@case
+@cases.add
 def instancecheck_of_a_metaclass(decorate):
     class M(type):
         pass
@@ -250,7 +250,7 @@ def instancecheck_of_a_metaclass(decorate):
     return steps(decorate(f), lambda: setattr(M, "__instancecheck__", lambda cls, x: True))
 
 
-@case
+@cases.add
 def another_metaclass(decorate):
     class M(type):
         def __iter__(cls):
@@ -272,7 +272,7 @@ def another_metaclass(decorate):
 # `Class[key]` can return an existing object, whose state is read.
 
 
-@case
+@cases.add
 def enum_member(decorate):
     class Color(enum.Enum):
         RED = 1
@@ -285,7 +285,7 @@ def enum_member(decorate):
     return steps(decorate(f), lambda: setattr(Color.RED, "weight", 5.0))
 
 
-@case
+@cases.add
 def registry(decorate):
     class Registry(type):
         def __getitem__(cls, name):
@@ -300,7 +300,7 @@ def registry(decorate):
     return steps(decorate(f), lambda: Models.entries["w"].__setitem__(0, 5.0))
 
 
-@case
+@cases.add
 def class_getitem(decorate):
     class Models:
         entries = {"w": [2.0]}
@@ -317,7 +317,7 @@ def class_getitem(decorate):
 # `issubclass` reads the bases.
 
 
-@case
+@cases.add
 def bases_of_a_class(decorate):
     class Root:
         pass
@@ -337,7 +337,7 @@ def bases_of_a_class(decorate):
 # `C()` can return an existing object.
 
 
-@case
+@cases.add
 def singleton(decorate):
     class C:
         pass
@@ -355,7 +355,7 @@ def singleton(decorate):
 # A class created by the call inherits from classes that can change.
 
 
-@case
+@cases.add
 def inherited(decorate):
     class Base:
         k = 2.0
@@ -369,7 +369,7 @@ def inherited(decorate):
     return steps(decorate(f), lambda: setattr(Base, "k", 5.0))
 
 
-@case
+@cases.add
 def property_comes_later(decorate):
     class Config:
         def __init__(self):
@@ -386,7 +386,7 @@ def property_comes_later(decorate):
 # A pattern sees whether a class is registered as a sequence.
 
 
-@case
+@cases.add
 def registered(decorate):
     class Pair:
         def __getitem__(self, i):
@@ -414,7 +414,7 @@ class Base:
         return "base"
 
 
-@case
+@cases.add
 def class_body_sets_its_class(decorate):
     def f(x):
         class Proxy(Base):
@@ -429,6 +429,6 @@ def class_body_sets_its_class(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_changes_of_classes_are_seen(make):
     assert make(tf.function) == make(lambda f: f)

@@ -7,19 +7,19 @@ Each case is compared with plain Python; see `state_cases`.
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # Returned containers: a call returns their present items.
 
 
-@case
+@cases.add
 def returned_list(decorate):
     settings = [1.0, 2.0]
 
@@ -29,7 +29,7 @@ def returned_list(decorate):
     return steps(decorate(f), lambda: settings.__setitem__(0, 5.0), lambda: settings.append(7.0))
 
 
-@case
+@cases.add
 def returned_dict_inside(decorate):
     config = {"rate": 1.0}
 
@@ -41,7 +41,7 @@ def returned_dict_inside(decorate):
     )
 
 
-@case
+@cases.add
 def returned_variables(decorate):
     weights = [tf.Variable(1.0)]
 
@@ -55,7 +55,7 @@ def returned_variables(decorate):
     )
 
 
-@case
+@cases.add
 def array_in_a_list(decorate):
     table = np.arange(6.0)
     tables = [table]
@@ -77,7 +77,7 @@ class Stream:
         return self.it
 
 
-@case
+@cases.add
 def for_loop(decorate):
     stream = Stream(100)
 
@@ -88,7 +88,7 @@ def for_loop(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def next_of_iter(decorate):
     stream = Stream(100)
 
@@ -98,7 +98,7 @@ def next_of_iter(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def zipped(decorate):
     stream = Stream(100)
 
@@ -108,7 +108,7 @@ def zipped(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def as_list(decorate):
     stream = Stream(5)
 
@@ -119,6 +119,6 @@ def as_list(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_containers_and_iterators_are_as_in_python(make):
     assert make(tf.function) == make(lambda f: f)

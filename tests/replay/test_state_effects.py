@@ -9,19 +9,19 @@ import logging
 import threading
 
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # A function runs once for each call, also if another thread assigns its variables.
 
 
-@case
+@cases.add
 def starts_a_thread(decorate):
     v, log = tf.Variable(0.0), []
 
@@ -43,7 +43,7 @@ class Box:
     pass
 
 
-@case
+@cases.add
 def item_set_and_read(decorate):
     state = {"n": 1.0}
 
@@ -54,7 +54,7 @@ def item_set_and_read(decorate):
     return steps(decorate(f), lambda: state.__setitem__("n", 10.0), also=lambda: state["n"])
 
 
-@case
+@cases.add
 def attribute_set_and_read(decorate):
     o = Box()
     o.ab = 1.0
@@ -69,7 +69,7 @@ def attribute_set_and_read(decorate):
 # What one object's method sets is read by another object's method.
 
 
-@case
+@cases.add
 def method_of_several_objects(decorate):
     class Worker:
         log = []
@@ -114,7 +114,7 @@ def print_case(name, make_printer):
             decorate(f), lambda: setattr(b, "k", 5.0), lambda: setattr(b, "k", 1.0), also=lambda: v
         )
 
-    return case.named(name, make)
+    return cases.named(name, make)
 
 
 def unseen_branch(v, b):
@@ -203,6 +203,6 @@ for way in (in_str, in_a_list, in_a_handler, in_a_file, in_a_print_in_a_print, b
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_effects_are_those_of_python(make):
     assert make(tf.function) == make(lambda f: f)

@@ -9,19 +9,19 @@ import functools
 import types
 
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # A mutable default keeps what calls store in it; it can be of any type.
 
 
-@case
+@cases.add
 def counter_in_a_default(decorate):
     def f(x, seen=[]):
         seen.append(1)
@@ -30,7 +30,7 @@ def counter_in_a_default(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def cache_in_a_default(decorate):
     def f(x, state={}):
         state["n"] = state.get("n", 0) + 1
@@ -39,7 +39,7 @@ def cache_in_a_default(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def set_as_default(decorate):
     def f(x, names={"a", "b"}):
         return x * len(names)
@@ -50,7 +50,7 @@ def set_as_default(decorate):
 # A changed keyword default applies to the next call.
 
 
-@case
+@cases.add
 def keyword_defaults(decorate):
     def f(x, *, k=2.0):
         return x * k
@@ -61,7 +61,7 @@ def keyword_defaults(decorate):
 # The keywords of a partial are read, also where C calls it.
 
 
-@case
+@cases.add
 def partial_in_map(decorate):
     scaled = functools.partial(lambda v, k: v * k, k=2.0)
 
@@ -71,7 +71,7 @@ def partial_in_map(decorate):
     return steps(decorate(f), lambda: scaled.keywords.__setitem__("k", 5.0))
 
 
-@case
+@cases.add
 def partial_as_sort_key(decorate):
     signed = functools.partial(lambda v, k: v * k, k=1.0)
 
@@ -81,7 +81,7 @@ def partial_as_sort_key(decorate):
     return steps(decorate(f), lambda: signed.keywords.__setitem__("k", -1.0))
 
 
-@case
+@cases.add
 def partial_as_property(decorate):
     getter = functools.partial(lambda s, k: k, k=2.0)
 
@@ -96,7 +96,7 @@ def partial_as_property(decorate):
     return steps(decorate(f), lambda: getter.keywords.__setitem__("k", 5.0))
 
 
-@case
+@cases.add
 def partial_as_getattr_of_a_module(decorate):
     module = types.ModuleType("module")
     module.__getattr__ = functools.partial(lambda name, k: k, k=2.0)
@@ -110,7 +110,7 @@ def partial_as_getattr_of_a_module(decorate):
 # A function can store state in its own attributes.
 
 
-@case
+@cases.add
 def counter_of_the_function(decorate):
     def f(x):
         step.calls = getattr(step, "calls", 0) + 1
@@ -120,7 +120,7 @@ def counter_of_the_function(decorate):
     return steps(step, also=lambda: step.calls)
 
 
-@case
+@cases.add
 def cache_of_the_function(decorate):
     def f(x):
         if not hasattr(step, "seen"):
@@ -135,7 +135,7 @@ def cache_of_the_function(decorate):
 # A recursive function needs hardly more of Python's stack than the plain function.
 
 
-@case
+@cases.add
 def deep_recursion(decorate):
     def power(x, n):
         return x if n == 1 else x * again(x, n - 1)
@@ -145,6 +145,6 @@ def deep_recursion(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_state_of_functions_is_as_in_python(make):
     assert make(tf.function) == make(lambda f: f)

@@ -12,20 +12,20 @@ import weakref
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 class Model:
     k = 2.0
 
 
-@case
+@cases.add
 def weak_dictionary(decorate):
     cache = weakref.WeakValueDictionary()
 
@@ -39,7 +39,7 @@ def weak_dictionary(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def weak_set(decorate):
     alive = weakref.WeakSet()
 
@@ -53,7 +53,7 @@ def weak_set(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def weak_reference(decorate):
     def f(x):
         pair = (Model(),)
@@ -66,7 +66,7 @@ def weak_reference(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def finalizers(decorate):
     gone = [0]
 
@@ -90,7 +90,7 @@ def finalizers(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def weak_reference_to_an_argument_of_the_program(decorate):
     model = Model()
     model.k = 2.0
@@ -105,7 +105,7 @@ def weak_reference_to_an_argument_of_the_program(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_objects_are_released_as_in_python(make):
     assert make(tf.function) == make(lambda f: f)
 

@@ -4,13 +4,13 @@ Each case is compared with plain Python; see `state_cases`.
 """
 
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # Methods and properties of tensors and variables can be replaced.
@@ -35,7 +35,7 @@ def patch_case(name, use, patch):
             for one in undo:
                 setattr(*one)
 
-    return case.named(name, make)
+    return cases.named(name, make)
 
 
 patch_case(
@@ -57,7 +57,7 @@ patch_case(
 # Functions and tapes can get attributes.
 
 
-@case
+@cases.add
 def attributes_of_numtapes_objects(decorate):
     other = tf.function(lambda x: x)
 
@@ -72,7 +72,7 @@ def attributes_of_numtapes_objects(decorate):
     )
 
 
-@case
+@cases.add
 def attribute_of_a_tape(decorate):
     tape = tf.GradientTape()
 
@@ -83,6 +83,6 @@ def attribute_of_a_tape(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_changes_of_numtape_objects_are_seen(make):
     assert make(tf.function) == make(lambda f: f)

@@ -9,13 +9,13 @@ import operator
 
 import numpy as np
 import pytest
-from state_cases import Cases, ignore_fallback, name_of, steps
+from state_cases import Cases, ignore_fallback, name_of, numtape_only, steps
 
 import numtape as tf
 
-pytestmark = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
+pytestmark = numtape_only
 
-case = Cases()
+cases = Cases()
 
 
 # What `__getitem__` returns can be a view of an array, or an existing list: it is read.
@@ -32,7 +32,7 @@ class Data:
         return self.x[i]
 
 
-@case
+@cases.add
 def minibatch(decorate):
     data = Data()
 
@@ -42,7 +42,7 @@ def minibatch(decorate):
     return steps(decorate(f), lambda: data.x.__setitem__(0, 100.0))
 
 
-@case
+@cases.add
 def minibatch_looked_at(decorate):
     data = Data()
 
@@ -52,7 +52,7 @@ def minibatch_looked_at(decorate):
     return steps(decorate(f), lambda: data.x.__setitem__(0, 100.0))
 
 
-@case
+@cases.add
 def list_of_a_slice(decorate):
     class Table:
         rows = [2.0]
@@ -81,7 +81,7 @@ class Table:
         return self.rows
 
 
-@case
+@cases.add
 def operator_add(decorate):
     table = Table()
     Table.rows = [2.0]
@@ -92,7 +92,7 @@ def operator_add(decorate):
     return steps(decorate(f), lambda: Table.rows.__setitem__(0, 5.0))
 
 
-@case
+@cases.add
 def rounded(decorate):
     table = Table()
     Table.rows = [2.0]
@@ -106,7 +106,7 @@ def rounded(decorate):
 # A special method can be a method of an object of C, which reads that object.
 
 
-@case
+@cases.add
 def next_of_an_iterator(decorate):
     class Source:
         __next__ = iter([float(k) for k in range(100)]).__next__
@@ -119,7 +119,7 @@ def next_of_an_iterator(decorate):
     return steps(decorate(f))
 
 
-@case
+@cases.add
 def missing_of_a_dict(decorate):
     defaults = {"rate": 2.0}
 
@@ -151,7 +151,7 @@ def special_method_case(name, attribute, use):
 
         return steps(decorate(f), lambda: rows.append(5.0))
 
-    return case.named(name, make)
+    return cases.named(name, make)
 
 
 special_method_case("__iter__", "__iter__", lambda o: sum([r for r in o]))
@@ -176,7 +176,7 @@ def subclass_case(base, name, function, use):
 
         return steps(decorate(f), lambda: setattr(Sub, name, function))
 
-    return case.named(base.__name__ + name, make)
+    return cases.named(base.__name__ + name, make)
 
 
 subclass_case(tuple, "__len__", lambda s: 5, lambda o: len(o))
@@ -202,7 +202,7 @@ class Told(Exception):
         return "told: " + super().__str__()
 
 
-@case
+@cases.add
 def text_of_an_exception(decorate):
     last = Failure("abc")
 
@@ -212,7 +212,7 @@ def text_of_an_exception(decorate):
     return steps(decorate(f), lambda: setattr(last, "args", ("abcdef",)))
 
 
-@case
+@cases.add
 def formatted_exception(decorate):
     last = Failure("abc")
 
@@ -222,7 +222,7 @@ def formatted_exception(decorate):
     return steps(decorate(f), lambda: setattr(last, "args", ("abcdef",)))
 
 
-@case
+@cases.add
 def text_by_super(decorate):
     last = Told("abc")
 
@@ -232,7 +232,7 @@ def text_by_super(decorate):
     return steps(decorate(f), lambda: setattr(last, "args", ("abcdef",)))
 
 
-@case
+@cases.add
 def text_of_an_own_exception(decorate):
     rows, names = [[1]], {"k": 1}
 
@@ -246,6 +246,6 @@ def text_of_an_own_exception(decorate):
 
 
 @ignore_fallback
-@pytest.mark.parametrize("make", case, ids=name_of)
+@pytest.mark.parametrize("make", cases, ids=name_of)
 def test_special_methods_are_those_of_python(make):
     assert make(tf.function) == make(lambda f: f)

@@ -1,7 +1,7 @@
 """Cases that read class attributes or call special methods, with changes between calls.
 
 A case consists of a heading, the definition of ``f``, and changes, each after a line of dashes. It
-can use the names that `birth_programs.BEGIN` defines.
+can use the names that `object_programs.BEGIN` defines.
 """
 
 # ruff: noqa: E501

@@ -238,6 +238,7 @@ def check_order():
 
     y = RANDOM.integers(0, 90, 3 * LONG)
     y[::3] = 70
+    check_lengths(y.size)
     gpu, spec = device(), intern(y.shape, tf.int64)
     memories = [gpu.empty(y.nbytes)]
     gpu.upload(y, memories[0].address)
@@ -264,8 +265,21 @@ def slopes(x, indices, weights, axis):
     return tf.convert_to_tensor(tape.gradient(loss, x))
 
 
+def check_lengths(count):
+    """So many elements take several tiles of threads, and several levels of pieces."""
+    from numtape.kernels.cuda import scatter as kernels
+
+    from numtape.core.cuda.launches import threads
+    from numtape.core.cuda.ops.scatter import lengths
+
+    assert lengths() == (kernels.ROUNDS, kernels.PIECE_BITS)
+    assert count > threads() * kernels.ROUNDS
+    assert count >> kernels.PIECE_BITS > 4 * kernels.PIECE
+
+
 def check_scatter():
     count = 3 * LONG
+    check_lengths(count)
     most = np.full(count, 3)  # nearly all indices equal
     most[::7] = RANDOM.integers(0, 90, most[::7].size)
     for indices, size, inner, dtype, kind in [

@@ -8,21 +8,25 @@ on a GPU.
 import sys
 
 import numpy as np
+from numtape.kernels.constants import SCATTER_PIECE_BITS, SCATTER_ROUNDS
 from numtape.kernels.cuda import simulated
 
 import numtape as tf
 from numtape.core.cuda.runtime.simulator import Simulator
 
 threads, warp, seed, count = map(int, (*sys.argv[1:], *("0", "12")[len(sys.argv) - 3 :]))
-# Set before the other modules read it.
+# Set before the other modules are imported, which read it.
 simulated.THREADS, simulated.WARP, Simulator.threads = threads, warp, threads
+from numtape.kernels.cuda import scatter as kernels  # noqa: E402
+
+from numtape.core.cuda.ops import scatter  # noqa: E402
+
 if threads == 256:
-    from numtape.kernels.cuda import scatter as kernels
-
-    from numtape.core.cuda.ops import scatter
-
-    scatter.lengths = lambda: scatter.Lengths(8, 5)
-    kernels.ROUNDS, kernels.TILE, kernels.PIECE_BITS, kernels.PIECE = 8, 2048, 5, 32
+    lengths = scatter.Lengths(SCATTER_ROUNDS, SCATTER_PIECE_BITS)
+    scatter.lengths = lambda: lengths
+    kernels.ROUNDS, kernels.PIECE_BITS = lengths
+    kernels.TILE, kernels.PIECE = threads * kernels.ROUNDS, 1 << kernels.PIECE_BITS
+assert scatter.lengths() == (kernels.ROUNDS, kernels.PIECE_BITS)
 RANDOM = np.random.default_rng(seed)
 FLOATS = "float32", "float64"
 WHOLE = "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
@@ -132,12 +136,16 @@ def rows():
 
 
 def by_index():
-    for dtype in FLOATS:
-        places, buckets = size(9), int(RANDOM.choice([1, 2, 5, threads - 1, threads, 3 * threads]))
+    # So many take several tiles of threads, and two levels of pieces, or three of short pieces.
+    levels = 2 if threads == 256 else 3
+    several = max(kernels.TILE, (4 * kernels.PIECE + 1) * kernels.PIECE ** (levels - 1))
+    for dtype, least in (("float32", 0), ("float64", several)):
+        places = least + size(9)
+        buckets = int(RANDOM.choice([1, 2, 5, threads - 1, threads, 3 * threads]))
         inner = int(RANDOM.choice([1, 2, 4]))
         used = RANDOM.integers(0, buckets, max(1, buckets // int(RANDOM.choice([1, 2, 50]))))
         at = RANDOM.choice(used, places).astype(RANDOM.choice(["int32", "int64"]))
-        if RANDOM.random() < 0.3:
+        if least or RANDOM.random() < 0.3:
             at[RANDOM.random(places) < 0.9] = used[0]
         x, g = (RANDOM.normal(size=(n, inner)).astype(dtype) for n in (buckets, places))
         source = tf.constant(x)

@@ -1,6 +1,6 @@
 """A row for each array construct and function that kernels support; see `kernel_cases`.
 
-`EXPRESSIONS` are scalar expressions of vectors x and y of 5 elements, a 3 x 5 matrix m, ints k and
+`ARRAYS` are scalar expressions of vectors x and y of 5 elements, a 3 x 5 matrix m, ints k and
 a number p. `CASES` has functions, their arguments, and the indices of the differentiated arguments.
 `ORDERED` lists those whose bits differ from Numba's, which calls BLAS for them.
 """

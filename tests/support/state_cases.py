@@ -13,19 +13,21 @@ import numtape as tf
 ignore_fallback = pytest.mark.filterwarnings(
     "ignore:.*runs as plain Python", "ignore:Setting the shape"
 )
+numtape_only = pytest.mark.numtape_only("TensorFlow's functions keep what Python's state was")
 
 
 class Cases(list):
-    """The cases of a test module, and the decorator that adds one."""
+    """The cases of a test module."""
 
-    def __call__(self, make):
+    def add(self, make):
+        """Add a case: a decorator."""
         self.append(make)
         return make
 
     def named(self, name, make):
         """Add a case under another name than the function's."""
         make.__name__ = name
-        return self(make)
+        return self.add(make)
 
 
 def name_of(make):
