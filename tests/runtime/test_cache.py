@@ -358,11 +358,11 @@ def test_keys_of_fast_paths_hold_the_whole_source():
     from numtape.core.replay import repeated_calls
     from numtape.core.replay.observe import guards
 
-    for sources in (repeated_calls._SOURCES, guards._SOURCES):
+    for sources in (repeated_calls._SOURCES, guards.SOURCES):
         assert {*kernel_sources.transitive_imports(sources[-1])} <= {*sources}
     for name, listed in (
         ("repeated_evaluation", repeated_evaluation.PASSES),
-        ("repeated_gradient", repeated_gradients.PASSES),
+        ("repeated_gradient", repeated_gradients._PASSES),
     ):
         needed = {*kernel_sources.transitive_imports(f"passes.{name}")}
         needed -= {"compiler", "constants", "jit", "target"}  # the pass is translated without Numba

@@ -55,7 +55,7 @@ class LogByCaller:
     handler or a finalizer, which is other code, gets the log that was current before.
     """
 
-    def __get__(self, thread: ThreadState, kind: type | None = None) -> Any:
+    def __get__(self, thread: ThreadState, owner: type | None = None) -> Any:
         rule: Rule | None = thread.rule
         if rule is None:  # a finalizer that runs during `make_log` may set the log first
             return vars(thread).setdefault("log", thread.make_log())
