@@ -60,7 +60,7 @@ def test_lines_ops_and_how_they_were_computed(tf):
     assert products == {here("product"): "array kernel", here("gradient"): "array kernel"}
     assert {line["how"] for line in lines(profile) if line["line"] == here("look")} >= {
         "Python",
-        "looking",
+        "evaluations",
         "planning",
     }
     (python,) = [x for x in lines(profile) if (x["line"], x["how"]) == (here("mean"), "Python")]
