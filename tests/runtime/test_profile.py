@@ -166,11 +166,11 @@ def advises(pattern):
 
 
 @advises(r"30 reads of a value .* read them after the loop")
-def looking(tf):
+def evaluating(tf):
     x = tf.constant(1.0)
     for _ in range(30):
         x = x * 1.5
-        float(x)  # advice: looking
+        float(x)  # advice: evaluating
 
 
 @advises(r"200 elements taken one by one out of an array of 200")

@@ -106,9 +106,10 @@ class Observer:
         """Note the call of ``function``. Callables other than Python functions have state."""
         frame = sys._getframe(1)  # not this frame, which would refer to itself
         if not self.effects.frozen:
-            for cls in reads.NUMTAPE_CLASSES:
-                name = f"the class {cls.__name__}"
-                self.reads.note_read(reads.CLASS, cls, None, reads.class_contents(cls), name, frame)
+            for numtape_class in reads.NUMTAPE_CLASSES:
+                contents = reads.class_contents(numtape_class)
+                name = f"the class {numtape_class.__name__}"
+                self.reads.note_read(reads.CLASS, numtape_class, None, contents, name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
