@@ -89,8 +89,8 @@ class GradientTape:
     """Record operations for automatic differentiation.
 
     Inside its ``with`` block, a tape records operations on watched tensors and trainable variables;
-    `gradient` then differentiates them. A tape belongs to the thread that recorded. Tapes may be
-    nested: the outer tape differentiates the gradients that the inner tape computed.
+    `gradient` then differentiates them. A tape belongs to the thread that recorded on it. Tapes may
+    be nested: the outer tape differentiates the gradients that the inner tape computed.
 
     Args:
       persistent: Whether `gradient` may be called more than once.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .core.derive.reachability import operands
 from .core.derive.tape import Tape
@@ -36,47 +38,53 @@ def html_table(tape: Tape | None) -> str:
 
 def to_dot(tape: Tape | None, most: int) -> str:
     """Return the last ``most`` recorded ops as a Graphviz graph."""
-    rows = _recorded_rows(tape)
-    last_rows = rows[max(len(rows) - most, 0) :]
-    number = {row: k for k, row in enumerate(last_rows)}
+    ops = _recorded_ops(tape)
+    last_ops = ops[max(len(ops) - most, 0) :]
+    number = {op.row: k for k, op in enumerate(last_ops)}
     lines = ["digraph tape {"]
-    if len(last_rows) < len(rows):
-        lines.append(f'  more [label="{len(rows) - len(last_rows)} ops before"];')
-    for row in last_rows:
-        assert tape is not None and tape.log is not None
-        name, spec = _op_of(tape, row)
-        label = f"{name}\\n{spec.dtype.name} {list(spec.shape)}"
-        lines.append(f'  r{number[row]} [label="{label}"];')
-        if CODES.kind[tape.log.code[row]] != READ:
-            lines += [
-                f"  r{number[x]} -> r{number[row]};"
-                for x in dict.fromkeys(operands(tape.log, row))
-                if x in number
-            ]
+    if len(last_ops) < len(ops):
+        lines.append(f'  more [label="{len(ops) - len(last_ops)} ops before"];')
+    for k, op in enumerate(last_ops):
+        label = f"{op.name}\\n{op.spec.dtype.name} {list(op.spec.shape)}"
+        lines.append(f'  r{k} [label="{label}"];')
+        lines += [f"  r{number[x]} -> r{k};" for x in dict.fromkeys(op.operands) if x in number]
     return "\n".join([*lines, "}"])
 
 
-def _recorded_rows(tape: Tape | None) -> list[int]:
+class _RecordedOp(NamedTuple):
+    """An op that a tape has recorded.
+
+    Attributes:
+      row: Its row in the log.
+      name: The op's name.
+      spec: The spec of its result.
+      operands: The rows of its operands; none for a read of a variable.
+    """
+
+    row: int
+    name: str
+    spec: Spec
+    operands: Sequence[int]
+
+
+def _recorded_ops(tape: Tape | None) -> list[_RecordedOp]:
     if tape is None or tape.log is None:
         return []
-    bounds = tape.closed_ranges(tape.log)
-    ranges = zip(bounds[::2], bounds[1::2], strict=True)
-    rows = [row for start, end in ranges for row in range(start, end)]
-    return [row for row in rows if CODES.kind[tape.log.code[row]] != LEAF]
-
-
-def _op_of(tape: Tape, row: int) -> tuple[str, Spec]:
-    """Return the name of a row's op, and the spec of its result."""
-    assert tape.log is not None
-    return CODES.entries[tape.log.code[row]][0].name, SPECS.specs[tape.log.spec[row]]
+    log, bounds = tape.log, tape.closed_ranges(tape.log)
+    ops = []
+    for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+        for row in range(start, end):
+            code, spec = log.code[row], SPECS.specs[log.spec[row]]
+            if CODES.kind[code] != LEAF:
+                operand_rows = () if CODES.kind[code] == READ else operands(log, row)
+                ops.append(_RecordedOp(row, CODES.entries[code][0].name, spec, operand_rows))
+    return ops
 
 
 def _count_ops(tape: Tape | None) -> tuple[Counter[str], Counter[str]]:
     """Return the number of recorded rows and the bytes of their results, by op."""
     counts, sizes = Counter[str](), Counter[str]()
-    for row in _recorded_rows(tape):
-        assert tape is not None
-        name, spec = _op_of(tape, row)
-        counts[name] += 1
-        sizes[name] += spec.size * spec.dtype.size
+    for op in _recorded_ops(tape):
+        counts[op.name] += 1
+        sizes[op.name] += op.spec.size * op.spec.dtype.size
     return counts, sizes

@@ -343,11 +343,11 @@ def _download(shadow: Array) -> Array:
 
 def _receive(value: object) -> tuple[Array, bool]:
     """An array of another library: NumPy's, or, if it has elements on the GPU (True), a shadow."""
-    array, on_gpu = _receive_any(value)
+    array, on_gpu = _receive_array_or_shadow(value)
     return array, on_gpu and array.size > 0
 
 
-def _receive_any(value: Any) -> tuple[Array, bool]:
+def _receive_array_or_shadow(value: Any) -> tuple[Array, bool]:
     fields = _capsule_fields(value)
     if fields is not None:
         on_gpu = _is_our_gpu(fields.device, fields.number)

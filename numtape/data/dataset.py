@@ -246,7 +246,7 @@ class Dataset(Pipeline):
     @classmethod
     def random(
         cls,
-        seed: int | None = None,
+        seed: IntLike | None = None,
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Self:
@@ -326,7 +326,7 @@ class Dataset(Pipeline):
         cls,
         datasets: Iterable[Pipeline],
         weights: Iterable[NumberLike] | None = None,
-        seed: int | None = None,
+        seed: IntLike | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Self:
@@ -415,7 +415,7 @@ class Dataset(Pipeline):
     def shuffle(
         self,
         buffer_size: IntLike,
-        seed: int | None = None,
+        seed: IntLike | None = None,
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Self:

@@ -164,8 +164,8 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     Each op is computed at once, and functions run as Python: this is for finding an error.
 
     Args:
-      stack_height_limit: Accepted for TensorFlow's sake.
-      path_length_limit: Also.
+      stack_height_limit: Accepted for compatibility with TensorFlow.
+      path_length_limit: Accepted for compatibility with TensorFlow.
 
     Example:
       >>> tf.debugging.enable_check_numerics()

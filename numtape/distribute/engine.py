@@ -669,7 +669,8 @@ def _digest(number: int, request: Request) -> bytes:
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:
-    return as_dtype(name).numpy_dtype
+    dtype: np.dtype[Any] = as_dtype(name).numpy_dtype
+    return dtype
 
 
 def _is_half(dtype: np.dtype[Any]) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..core.values.annotations import IntLike, TensorLike
     from ..core.values.dtypes import DType
 
-T = TypeVar("T")
+_Value = TypeVar("_Value")
 
 
 def cond(
@@ -58,11 +58,11 @@ def cond(
       >>> tf.cond(x > 0, lambda: x, lambda: -x).numpy()
       np.float32(2.0)
     """
-    for branch, parameter in ((true_fn, "true_fn"), (false_fn, "false_fn")):
-        if not callable(branch):
-            raise TypeError(f"'{parameter}' must be callable.")
-    taken_branch: Any = true_fn if _truth(pred) else false_fn
-    return taken_branch()
+    if not callable(true_fn):
+        raise TypeError("'true_fn' must be callable.")
+    if not callable(false_fn):
+        raise TypeError("'false_fn' must be callable.")
+    return true_fn() if _truth(pred) else false_fn()
 
 
 def _truth(pred: TensorLike) -> bool:
@@ -538,7 +538,7 @@ def group(*inputs: object, **kwargs: object) -> None:
     """
 
 
-def tuple_(tensors: T, control_inputs: object = None, name: str | None = None) -> T:
+def tuple_(tensors: _Value, control_inputs: object = None, name: str | None = None) -> _Value:
     """Return the tensors unchanged.
 
     Args:

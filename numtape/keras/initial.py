@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # The standard deviation of a standard normal distribution truncated at two deviations.
 _TRUNCATED = 0.87962566103423978
-_ARGUMENTS = {
+ARGUMENTS = {
     "value": "The value of all elements: a number, or an array of the requested shape.",
     "gain": "The factor that multiplies the matrix.",
     "mean": "The mean.",
@@ -48,8 +48,8 @@ _ARGUMENTS = {
     "output_axes": "The axes whose sizes multiply to the number of outputs; None for all but the "
     "second to last.",
 }
-_constant = describe(_ARGUMENTS, "", "")
-_random = describe(_ARGUMENTS, "", "ValueError: If an argument is invalid.")
+_constant = describe(ARGUMENTS, "", "")
+_random = describe(ARGUMENTS, "", "ValueError: If an argument is invalid.")
 
 
 class Initializer(Configured):
@@ -344,9 +344,9 @@ class VarianceScaling(RandomInitializer):
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Draw a tensor."""
         sizes, _ = _parse_request(shape, dtype)
-        ins, outputs = compute_fans(sizes, self.input_axes, self.output_axes)
-        fan = {"fan_in": ins, "fan_out": outputs, "fan_avg": (ins + outputs) / 2.0}[self.mode]
-        variance = self.scale / max(1.0, fan)
+        fan_in, fan_out = compute_fans(sizes, self.input_axes, self.output_axes)
+        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}
+        variance = self.scale / max(1.0, fans[self.mode])
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
             return self._nt_draw(stateless_uniform, shape, dtype, -limit, limit)

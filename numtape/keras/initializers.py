@@ -13,6 +13,7 @@ from ..core.ops.elementwise import cast
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from .initial import (
+    ARGUMENTS,
     Constant,
     Identity,
     Initializer,
@@ -30,14 +31,7 @@ if _typing.TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, ShapeLike
     from .annotations import Config, InitializerLike
 
-_ARGUMENTS = {
-    "seed": "An integer that fixes the values; None draws a seed in the constructor.",
-    "input_axes": "The axes whose sizes multiply to the number of inputs; None for all "
-    "but the last.",
-    "output_axes": "The axes whose sizes multiply to the number of outputs; None for all but the "
-    "second to last.",
-}
-_initializer = describe(_ARGUMENTS, "", "ValueError: If ``seed`` is not an integer.")
+_initializer = describe(ARGUMENTS, "", "ValueError: If ``seed`` is not an integer.")
 
 
 class _FixedVarianceScaling(VarianceScaling):

@@ -491,7 +491,7 @@ class Layer(Module):
         if overwrite_with_gradient:
             raise ValueError(
                 "overwrite_with_gradient=True is not supported: numtape passes gradients to "
-                "optimizers."
+                "optimizers. Omit the argument, and assign the gradient to the variable."
             )
         self._nt_set_path()
         requested = self._nt_dtype if dtype is None else keras_dtype(dtype)

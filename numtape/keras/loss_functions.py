@@ -59,8 +59,8 @@ ARGUMENTS = {
     "from_logits": "Whether ``y_pred`` are logits, not probabilities.",
     "label_smoothing": "The fraction of each label that is spread over all classes, from 0 to 1.",
     "ignore_class": "A class whose examples are ignored; None for none.",
-    "alpha": "The weight of class 1, of each class, or of false positives.",
-    "beta": "A weight of false negatives.",
+    "alpha": "The weight of class 1, of each class, or of false negatives.",
+    "beta": "The weight of false positives.",
     "gamma": "The exponent of the modulating factor: a larger one down-weights easy examples more.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
@@ -167,9 +167,10 @@ def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = -
 
 @loss_function
 def huber(y_true: TensorLike, y_pred: TensorLike, delta: TensorLike = 1.0) -> Tensor:
-    """The mean of half the squared difference where it is small, else of its absolute value.
+    """The mean of ``0.5 * e**2`` where ``|e| <= delta``, else ``delta * (|e| - 0.5 * delta)``.
 
-    Huber, "Robust Estimation of a Location Parameter", 1964.
+    The error ``e`` is ``y_pred - y_true``; the mean is along the last axis. Huber,
+    "Robust Estimation of a Location Parameter", 1964.
 
     >>> tf.keras.losses.huber([[0.0, 0.0]], [[1.0, 3.0]]).numpy()
     array([1.5], dtype=float32)
@@ -229,7 +230,10 @@ def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
 
 @loss_function
 def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
-    """The margin of 1 minus the lead of the right class over all others, at least 0.
+    """``max(1 + wrong - right, 0)``, the hinge loss of several classes, along the last axis.
+
+    ``right`` is ``sum(y_true * y_pred)``, the prediction for the right class. ``wrong`` is
+    ``max((1 - y_true) * y_pred)``, the largest prediction for another class, at least 0.
 
     >>> tf.keras.losses.categorical_hinge([[0.0, 1.0]], [[0.6, 0.4]]).numpy()
     array([1.2], dtype=float32)
@@ -284,8 +288,10 @@ def tversky(
     beta: float = 0.5,
     axis: AxisLike = None,
 ) -> Tensor:
-    """`dice` with weights for false negatives and false positives.
+    """``1 - tp / (tp + alpha * fn + beta * fp)``: `dice` with weights of both kinds of errors.
 
+    The sums of true positives, false negatives and false positives are ``tp = sum(y_true *
+    y_pred)``, ``fn = sum(y_true * (1 - y_pred))`` and ``fp = sum((1 - y_true) * y_pred)``.
     Salehi et al., "Tversky loss function for image segmentation", 2017.
 
     >>> tf.keras.losses.tversky([[0.0, 1.0]], [[0.5, 0.5]]).numpy()
@@ -493,7 +499,7 @@ def binary_focal_crossentropy(
 def categorical_focal_crossentropy(
     y_true: TensorLike,
     y_pred: TensorLike,
-    alpha: float = 0.25,
+    alpha: TensorLike = 0.25,
     gamma: float = 2.0,
     from_logits: bool = False,
     label_smoothing: float = 0.0,

@@ -444,7 +444,7 @@ class CosineSimilarity(LossFunction):
 
     def __init__(
         self,
-        axis: int = -1,
+        axis: AxisLike = -1,
         reduction: str | None = "sum_over_batch_size",
         name: str | None = "cosine_similarity",
         dtype: DTypeLike | None = None,
@@ -454,7 +454,9 @@ class CosineSimilarity(LossFunction):
 
 @loss_class
 class Huber(LossFunction):
-    """Half the squared difference where it is small, else its absolute value. See `huber`.
+    """The mean of a loss that is quadratic for small errors and linear for large ones.
+
+    See `huber`.
 
     >>> tf.keras.losses.Huber()([[0.0, 0.0]], [[1.0, 3.0]]).numpy()
     np.float32(1.5)
@@ -676,7 +678,7 @@ class CategoricalFocalCrossentropy(LossFunction):
 
     def __init__(
         self,
-        alpha: float = 0.25,
+        alpha: TensorLike = 0.25,
         gamma: float = 2.0,
         from_logits: bool = False,
         label_smoothing: float = 0.0,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
     from .annotations import Config, Configurable
 
-Registered = TypeVar("Registered", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
@@ -38,7 +38,7 @@ def get_custom_objects() -> dict[str, Any]:
 
 def register_keras_serializable(
     package: str = "Custom", name: str | None = None
-) -> Callable[[Registered], Registered]:
+) -> Callable[[Decorated], Decorated]:
     """Return a decorator that registers a class or function, so that configurations may name it.
 
     Args:
@@ -59,7 +59,7 @@ def register_keras_serializable(
       'mine>Error'
     """
 
-    def register(obj: Registered) -> Registered:
+    def register(obj: Decorated) -> Decorated:
         if inspect.isclass(obj) and not hasattr(obj, "get_config"):
             raise ValueError("Cannot register a class that does not have a get_config() method.")
         full = f"{package}>{name or obj.__name__}"
@@ -404,21 +404,21 @@ class ClassRegistry:
         return from_config(arguments, **options)
 
 
-Described = TypeVar("Described", bound=Callable[..., Any])
-
-
 def describe(
     arguments: dict[str, str], returns: str, raises: str
-) -> Callable[[Described], Described]:
+) -> Callable[[Decorated], Decorated]:
     """Return a decorator that inserts Args, Returns and Raises sections before the example.
 
     Args:
       arguments: Descriptions of the arguments, by name.
       returns: The text of the Returns section; empty for a class.
       raises: The text of the Raises section; empty to omit it.
+
+    Returns:
+      The decorator. It raises a KeyError if ``arguments`` does not describe each parameter.
     """
 
-    def add(obj: Described) -> Described:
+    def add(obj: Decorated) -> Decorated:
         text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
         names = [name for name in inspect.signature(obj).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]

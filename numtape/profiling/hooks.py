@@ -31,7 +31,7 @@ RECORDING = "recording functions"
 GRADIENTS = "gradients"
 PLANNING = "planning"
 COMPILING = "compiling"
-LOOKING = "looking"
+EVALUATIONS = "evaluations"
 REPLAYING = "replaying"
 GUARDS = "guards"
 
@@ -63,7 +63,7 @@ class Hooks:
             self._put(owner, name, self._time_calls(getattr(owner, name), kind))
         self._put(Sweeper, "run", self._sweep(Sweeper.run))
         for name in ("evaluate", "evaluate_on_device"):
-            self._put(Log, name, self._look(getattr(Log, name)))
+            self._put(Log, name, self._time_evaluation(getattr(Log, name)))
         self._put(dispatch.Dispatcher, "__call__", self._call(dispatch.Dispatcher.__call__))
         self._put(GradientTape, "__init__", self._tape(GradientTape.__init__))
         self._put(GradientTape, "gradient", self._watch_gradient(GradientTape.gradient))
@@ -113,20 +113,20 @@ class Hooks:
 
         return sweep
 
-    def _look(self, look: Callable[..., Any]) -> Any:
+    def _time_evaluation(self, evaluate: Callable[..., Any]) -> Any:
         measurements, clock = self.measurements, self.measurements.clock
 
-        @functools.wraps(look)
-        def timed_look(log: Log, tensor: Tensor) -> Any:
+        @functools.wraps(evaluate)
+        def timed_evaluation(log: Log, tensor: Tensor) -> Any:
             if not clock.is_own_thread():
-                return look(log, tensor)
+                return evaluate(log, tensor)
             line, work_before = caller(), measurements.work
-            with clock.during(LOOKING, line):
-                value = look(log, tensor)
+            with clock.during(EVALUATIONS, line):
+                value = evaluate(log, tensor)
             measurements.record_evaluation(line, measurements.work - work_before)
             return value
 
-        return timed_look
+        return timed_evaluation
 
     def _call(self, call: Callable[..., Any]) -> Any:
         measurements, clock = self.measurements, self.measurements.clock

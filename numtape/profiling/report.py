@@ -23,7 +23,7 @@ PARTS = {
     "planning": "planning",
     "compiling": "compiling and loading kernels",
     SWEEPING: "computing values",
-    "looking": "evaluation of values, without the computation",
+    "evaluations": "evaluation of values, without the computation",
 }
 NOWHERE = "imports, start and end"  # shown instead of a line
 WIDTH = 60  # longest source text shown
@@ -209,7 +209,7 @@ COLOURS = {
     **dict.fromkeys(PARTS, "#c9a227"),
     "compiling": "#8a8a8a",
     "planning": "#b5651d",
-    "looking": "#b5651d",
+    "evaluations": "#b5651d",
     "guards": "#b5651d",
     "replaying": "#b5651d",
     LOOP: "#1b7837",

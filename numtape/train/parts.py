@@ -17,22 +17,22 @@ def is_trackable(obj: object) -> bool:
     return isinstance(obj, Variable | Module) or hasattr(type(obj), "_nt_saved_parts")
 
 
-def parts(obj: Any, without: type | tuple[type, ...] = ()) -> dict[str, Any]:
+def parts(obj: Any, excluded: type | tuple[type, ...] = ()) -> dict[str, Any]:
     """Return the direct parts of an object by name, including those in lists and dicts.
 
     Args:
       obj: The object.
-      without: Classes whose instances are skipped.
+      excluded: Classes whose instances are skipped.
     """
     children: dict[str, Any] = {}
     if not isinstance(obj, Variable):
         for name, value in obj._nt_saved_parts().items():
-            children.update((k, x) for k, x in _flat(name, value) if not isinstance(x, without))
+            children.update((k, x) for k, x in _flat(name, value) if not isinstance(x, excluded))
     return children
 
 
 def named_parts(
-    obj: Any, number: Callable[[Variable], int | None], without: type | tuple[type, ...] = ()
+    obj: Any, number: Callable[[Variable], int | None], excluded: type | tuple[type, ...] = ()
 ) -> dict[str, Any]:
     """Return the direct parts of an object by their names in a graph.
 
@@ -40,9 +40,9 @@ def named_parts(
       obj: The object.
       number: A function from a variable to its node in the graph, or None. Slots of optimizers
         are named after these nodes.
-      without: Classes whose instances are skipped.
+      excluded: Classes whose instances are skipped.
     """
-    children = parts(obj, without)
+    children = parts(obj, excluded)
     names = alternative_names(obj, number)
     return {names.get(name, name): part for name, part in children.items()} if names else children
 
@@ -74,7 +74,7 @@ class ObjectGraph:
 
     Args:
       root: The root.
-      without: Classes whose instances are skipped.
+      excluded: Classes whose instances are skipped.
 
     Attributes:
       nodes: A node for each object: a dict from part names to node numbers, or a variable's key.
@@ -82,7 +82,7 @@ class ObjectGraph:
       variables: The variables, by key.
     """
 
-    def __init__(self, root: Any, without: type | tuple[type, ...] = ()) -> None:
+    def __init__(self, root: Any, excluded: type | tuple[type, ...] = ()) -> None:
         self.nodes: list[Any] = []
         self.variables: dict[str, Variable] = {}
         objects, paths = [root], [""]
@@ -94,7 +94,7 @@ class ObjectGraph:
                 self.variables[key] = obj
                 continue
             part_numbers = {}
-            for name, part in parts(obj, without).items():
+            for name, part in parts(obj, excluded).items():
                 if id(part) not in numbers:
                     numbers[id(part)] = len(objects)
                     objects.append(part)

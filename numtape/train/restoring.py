@@ -26,7 +26,7 @@ class Restoration:
       filename: The file's name.
       nodes: The file's graph; see `ObjectGraph`.
       arrays: The file's arrays.
-      without: Classes whose instances are not restored.
+      excluded: Classes whose instances are not restored.
 
     Attributes:
       unused: The arrays that no variable has been restored from yet.

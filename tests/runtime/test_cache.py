@@ -360,7 +360,7 @@ def test_keys_of_fast_paths_hold_the_whole_source(monkeypatch):
     from numtape.core.replay import repeated_calls
     from numtape.core.replay.observe import guards
 
-    for sources in (repeated_calls._SOURCES, guards._SOURCES):
+    for sources in (repeated_calls._SOURCES, guards.SOURCES):
         needed = {*kernel_sources.transitive_imports(sources[-1])}
         assert {"constants", "jit", "passes.guard_rows"} <= needed <= {*sources}
 
@@ -373,7 +373,7 @@ def test_keys_of_fast_paths_hold_the_whole_source(monkeypatch):
     monkeypatch.setattr(fast_path.disk, "load", load)
     for name, listed in (
         ("repeated_evaluation", repeated_evaluation.PASSES),
-        ("repeated_gradient", repeated_gradients.PASSES),
+        ("repeated_gradient", repeated_gradients._PASSES),
     ):
         fast_path.translated_pass(name, *listed)
         needed = {*kernel_sources.transitive_imports(f"passes.{name}")}

@@ -60,7 +60,7 @@ def test_lines_ops_and_how_they_were_computed(tf):
     assert products == {here("product"): "array kernel", here("gradient"): "array kernel"}
     assert {line["how"] for line in lines(profile) if line["line"] == here("look")} >= {
         "Python",
-        "looking",
+        "evaluations",
         "planning",
     }
     (python,) = [x for x in lines(profile) if (x["line"], x["how"]) == (here("mean"), "Python")]
@@ -166,11 +166,11 @@ def advises(pattern):
 
 
 @advises(r"30 reads of a value .* read them after the loop")
-def looking(tf):
+def evaluating(tf):
     x = tf.constant(1.0)
     for _ in range(30):
         x = x * 1.5
-        float(x)  # advice: looking
+        float(x)  # advice: evaluating
 
 
 @advises(r"200 elements taken one by one out of an array of 200")

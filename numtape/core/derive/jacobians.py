@@ -1,7 +1,7 @@
 """Jacobians: one transposition for a placeholder seed, whose rows are batched over many seeds.
 
-The input is a tape, a target and sources. The output is the gradients for all seeds by each source,
-stacked along a first axis. Batches of seeds are small enough that no row has more than
+The input is a tape, a target and sources. The output is the gradients for all seeds with respect to
+each source, stacked along a first axis. Batches of seeds are small enough that no row has more than
 `MAX_BATCH_ELEMENTS` elements.
 """
 
@@ -31,7 +31,7 @@ MAX_BATCH_ELEMENTS = 1 << 24  # elements of a row, for all seeds of a batch
 def jacobian(
     log: Log, tape: Tape, target: Tensor | Variable, sources: Sequence[Tensor | Variable]
 ) -> list[Tensor | None]:
-    """Return the derivative of all elements of ``target`` by each source, None if unconnected.
+    """Return the derivative of ``target`` with respect to each source, None if unconnected.
 
     The result has an axis for the target's elements (none if it has one), then those of the source.
     """

@@ -51,7 +51,8 @@ _SLOTS: dict[str, tuple[type, str]] = {
     "AT_VARIABLE_SPEC": (Variable, "_spec"),
     "AT_GRADIENT_FAST_PATHS": (Log, "gradient_fast_paths"),
 }
-PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
+# Passes that the machine code uses.
+_PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
 TURNS = 8  # reuses of cached adjoint rows by Python before machine code takes over
 MAX_FAST_PATHS = 4  # gradients of one log
 MAX_SOURCES = 256  # of one gradient
@@ -85,7 +86,7 @@ class _MachineCode:
             [words[name] for name in sorted(words, key=_index_of_word)],
         )
         keep_forever(self)  # before machine code refers to it
-        pass_address = translated_pass("repeated_gradient", *PASSES)
+        pass_address = translated_pass("repeated_gradient", *_PASSES)
         address = install_fast_path("repeated_gradient", pass_address, self._words)
         gradient_fast_path = builtin("repeated_gradient", address)
 

@@ -78,7 +78,7 @@ def run_rule(
     """
     assert op.vjp is not None
     rule_log = RuleLog(256 + len(specs))
-    thread_names, outer_log, outer_rule = vars(local), local.log, local.rule
+    thread_attributes, outer_log, outer_rule = vars(local), local.log, local.rule
     rule_globals = getattr(op.vjp, "__globals__", {})
     try:
         local.rule = Rule(rule_log, outer_log, run_rule.__code__, rule_globals)
@@ -97,12 +97,12 @@ def run_rule(
             for adjoint, spec, needed in zip(adjoints, specs, is_wanted, strict=True)
         ]
     except Exception:
-        if "log" in thread_names:
+        if "log" in thread_attributes:
             return None
         raise
     finally:
         # atomic: an interrupt in between would leave the thread without its own log
-        is_disturbed = "log" in thread_names
+        is_disturbed = "log" in thread_attributes
         local.log, local.rule = outer_log, outer_rule
         # end atomic
     return None if is_disturbed else (rule_log, results)

@@ -55,7 +55,7 @@ class LogByCaller:
     handler or a finalizer, which is other code, gets the log that was current before.
     """
 
-    def __get__(self, thread: ThreadState, kind: type | None = None) -> Any:
+    def __get__(self, thread: ThreadState, owner: type | None = None) -> Any:
         rule: Rule | None = thread.rule
         if rule is None:  # a finalizer that runs during `make_log` may set the log first
             return vars(thread).setdefault("log", thread.make_log())
@@ -73,16 +73,16 @@ class LogByCaller:
 class ThreadState(threading.local):
     """The state of a thread."""
 
-    log: Any = LogByCaller()  # the current log; the descriptor is used only while a rule runs
+    log: Any = LogByCaller()  # the current `Log`; the descriptor is used only while a rule runs
 
-    # While a call may have to be undone: the variables that it assigned, and their old values.
+    # While a call may have to be undone: its assigned variables and their old values, by id.
     journal: dict[int, tuple[Any, Any]] | None = None
     evaluating: tuple[Any, ...] = ()  # logs that functions up the stack evaluate or rewind
     rule: Rule | None = None
     scope: str = ""  # prefix of the names of variables
     training: bool | None = None  # the training mode that layers inherit from their caller
     layers: tuple[Any, ...] = ()  # the layer that is being called, and those around it
-    losses: WeakObjectMap[bool]  # the `Losses` of layers that have some
+    losses: WeakObjectMap[bool]  # the `Losses` that layers of this thread have added
     make_log: ClassVar[Any]  # set in `numtape.core.log.log`
 
     def __init__(self) -> None:

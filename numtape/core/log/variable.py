@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..values.annotations import DTypeLike, PartialShape, TensorLike
-    from ..values.tensor import Tensor
 
 
 class VariableSynchronization(enum.Enum):

@@ -37,7 +37,7 @@ from .movement import transpose
 from .reduction import reduce_sum
 
 if TYPE_CHECKING:
-    from ..values.annotations import TensorLike
+    from ..values.annotations import IntLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -183,7 +183,7 @@ LEAKY_GATE: Op = defop(
 )
 
 
-def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """``x`` where positive, ``alpha * x`` elsewhere. Its derivative at 0 is ``alpha``.
 
     From Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural Network Acoustic Models"
@@ -307,7 +307,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     return x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x)))
 
 
-def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
+def crelu(features: TensorLike, axis: IntLike = -1, name: str | None = None) -> Tensor:
     """`relu` of ``x`` and of ``-x``, concatenated along an axis.
 
     From Shang, Sohn, Almeida and Lee, "Understanding and Improving Convolutional Neural Networks

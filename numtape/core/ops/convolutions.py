@@ -669,7 +669,11 @@ def check_steps_and_rates(steps: Sequence[int], rates: Sequence[int]) -> None:
 
 
 def atrous_conv2d(
-    value: TensorLike, filters: TensorLike, rate: int, padding: PaddingLike, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    rate: IntLike,
+    padding: PaddingLike,
+    name: str | None = None,
 ) -> Tensor:
     """`conv2d` with dilations of ``rate`` and strides of 1.
 

@@ -354,7 +354,7 @@ def count_nonzero(
     Args:
       input: A tensor of numbers or bools.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       dtype: The dtype of the counts.
       name: Not used.
 

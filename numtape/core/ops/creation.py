@@ -498,7 +498,7 @@ def _integer_range(first: int, last: int, step: int, dtype: DType) -> np.ndarray
 
 @suggest_keywords
 def linspace(
-    start: TensorLike, stop: TensorLike, num: IntLike, name: str | None = None, axis: int = 0
+    start: TensorLike, stop: TensorLike, num: IntLike, name: str | None = None, axis: IntLike = 0
 ) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included.
 

@@ -18,7 +18,7 @@ from .creation import convert_to_tensor
 from .stateless_random import stateless_uniform
 
 if TYPE_CHECKING:
-    from ..values.annotations import NumberLike, ShapeLike, TensorLike
+    from ..values.annotations import IntLike, NumberLike, ShapeLike, TensorLike
 
     # A shape in which None stands for the size of the operand.
     NoiseShape: TypeAlias = ShapeLike | list[int | None] | tuple[int | None, ...] | None
@@ -80,7 +80,7 @@ def dropout(
     x: TensorLike,
     rate: NumberLike,
     noise_shape: NoiseShape = None,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Set each element to 0 with probability ``rate`` and divide the others by ``1 - rate``.

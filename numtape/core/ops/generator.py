@@ -212,7 +212,7 @@ class Generator:
     ) -> Tensor:
         """Draw from a normal distribution; gradients reach ``mean`` and ``stddev``."""
         standard = self._draw("normal", shape, parse_float_dtype(dtype))
-        return stateless_random.scale(standard, stddev, mean, "StatelessRandomNormal")
+        return stateless_random.scale_and_shift(standard, stddev, mean, "StatelessRandomNormal")
 
     def truncated_normal(
         self,
@@ -224,7 +224,7 @@ class Generator:
     ) -> Tensor:
         """Draw from a normal distribution truncated at two standard deviations."""
         standard = self._draw("truncated", shape, parse_float_dtype(dtype))
-        return stateless_random.scale(standard, stddev, mean, "StatelessTruncatedNormal")
+        return stateless_random.scale_and_shift(standard, stddev, mean, "StatelessTruncatedNormal")
 
     def uniform(
         self,

@@ -490,7 +490,7 @@ def ctc_loss(
     logit_length: TensorLike,
     logits_time_major: bool = True,
     unique: object = None,
-    blank_index: int | None = None,
+    blank_index: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Compute the CTC loss: minus the log-probability of label sequences, summed over alignments.

@@ -22,7 +22,7 @@ from .matrix_products import matmul
 from .slicing import slice_into_zeros
 
 if TYPE_CHECKING:
-    from ..values.annotations import TensorLike
+    from ..values.annotations import NumberLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -324,7 +324,7 @@ LSTSQ = defop(
 def lstsq(
     matrix: TensorLike,
     rhs: TensorLike,
-    l2_regularizer: float = 0.0,
+    l2_regularizer: NumberLike = 0.0,
     fast: bool = True,
     name: str | None = None,
 ) -> Tensor:

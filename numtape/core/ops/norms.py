@@ -97,7 +97,7 @@ def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
 
 def accumulate_n(
     inputs: Sequence[TensorLike],
-    shape: Sequence[int] | None = None,
+    shape: Sequence[IntLike] | None = None,
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -149,7 +149,7 @@ def reduce_euclidean_norm(
     Args:
       input_tensor: A tensor of numbers.
       axis: The axes to reduce: an int, a list of them, or None for all.
-      keepdims: Whether reduced axes stay, with size 1.
+      keepdims: Whether to keep reduced axes with size 1.
       name: Not used.
 
     Returns:
@@ -377,9 +377,8 @@ def norm(
     """
     x = as_tensor(tensor)
     keepdims = bool(keepdims)
-    matrix_axes = axis if isinstance(axis, list | tuple) else None
-    is_matrix = matrix_axes is not None
-    if matrix_axes is not None and not _are_two_axes(matrix_axes, x.ndim):
+    is_matrix = isinstance(axis, list | tuple)
+    if isinstance(axis, list | tuple) and not _are_two_axes(axis, x.ndim):
         raise ValueError(
             f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
         )

@@ -22,13 +22,13 @@ from .joining import as_tensors, concat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..values.annotations import TensorLike
+    from ..values.annotations import IntLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
 
 def dynamic_partition(
-    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: IntLike, name: str | None = None
 ) -> list[Tensor]:
     """Partition the slices of a tensor by the number of their part.
 

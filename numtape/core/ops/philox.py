@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike as NumpyDTypeLike
+    from numpy.typing import DTypeLike
 
 Array = np.ndarray[Any, Any]
 
@@ -61,7 +61,7 @@ class Philox:
         return self.at(np.arange(-(-count // 4))).ravel()[:count]
 
 
-def to_floats(words: Array, dtype: NumpyDTypeLike) -> Array:
+def to_floats(words: Array, dtype: DTypeLike) -> Array:
     """Return floats in [0, 1), from one word each, or from two for float64."""
     if np.dtype(dtype).itemsize == 2:
         fraction = 10 if dtype == np.float16 else 7
@@ -80,7 +80,7 @@ def to_uint64(words: Array) -> Array:
     return pairs[:, 0] | pairs[:, 1] << _HALF
 
 
-def to_normals(words: Array, dtype: NumpyDTypeLike) -> Array:
+def to_normals(words: Array, dtype: DTypeLike) -> Array:
     """Return normal numbers (Box and Muller, 1958); 16-bit floats are rounded from float32."""
     if np.dtype(dtype).itemsize == 2:
         return to_normals(words, np.float32).astype(dtype)
@@ -91,29 +91,29 @@ def to_normals(words: Array, dtype: NumpyDTypeLike) -> Array:
     return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], -1).ravel()
 
 
-def _words_per_number(dtype: NumpyDTypeLike) -> int:
+def _words_per_number(dtype: DTypeLike) -> int:
     return 1 if np.dtype(dtype).itemsize <= 4 else 2
 
 
-def uniform(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+def uniform(source: Philox, count: int, dtype: DTypeLike) -> Array:
     """Draw floats in [0, 1)."""
     return to_floats(source.words(count * _words_per_number(dtype)), dtype)
 
 
-def normal(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+def normal(source: Philox, count: int, dtype: DTypeLike) -> Array:
     """Draw normal numbers."""
     words = -(-count // 2) * 2 * _words_per_number(dtype)
     return to_normals(source.words(words), dtype)[:count]
 
 
-def integers(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+def integers(source: Philox, count: int, dtype: DTypeLike) -> Array:
     """Draw integers from the full range of the dtype."""
     words = source.words(count * _words_per_number(dtype))
     result = words if _words_per_number(dtype) == 1 else to_uint64(words)
     return result.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
-def truncate(source: Philox, count: int, dtype: NumpyDTypeLike) -> Array:
+def truncate(source: Philox, count: int, dtype: DTypeLike) -> Array:
     """Draw normal numbers between -2 and 2; each group of numbers has a separate stream."""
     per = _words_per_number(dtype)
     size = 4 // per  # numbers per group

@@ -63,7 +63,7 @@ def _renew_lock() -> None:
 after_fork_in_child(_renew_lock)
 
 
-def set_seed(seed: int) -> None:
+def set_seed(seed: IntLike) -> None:
     """Set the global seed and restart the sequence of draws.
 
     Ops without any seed draw different numbers in each run. The streams are Philox4x64-10 (Salmon,
@@ -118,7 +118,7 @@ class Draw(NamedTuple):
         return self.make(source, *self.parameters)
 
 
-def draw(make: Callable[..., Any], seed: int | None, *parameters: Hashable) -> Tensor:
+def draw(make: Callable[..., Any], seed: IntLike | None, *parameters: Hashable) -> Tensor:
     """Record a draw: a call of ``make`` with a seed sequence and parameters; replays draw again."""
     draw = Draw(make, None if seed is None else _to_seed(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
@@ -193,7 +193,7 @@ def normal(
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw from a normal distribution (Box and Muller, 1958).
@@ -243,7 +243,7 @@ def truncated_normal(
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw from a normal distribution truncated at two standard deviations.
@@ -294,7 +294,7 @@ def uniform(
     minval: TensorLike = 0,
     maxval: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw uniformly from the interval from ``minval`` (included) to ``maxval`` (excluded).
@@ -369,7 +369,7 @@ def _draw_permutation(source: SeedSequence, count: int) -> Array:
     return np.asarray(heard(lambda: draw(count)) if count > LARGE else draw(count))
 
 
-def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
+def shuffle(value: TensorLike, seed: IntLike | None = None, name: str | None = None) -> Tensor:
     """Shuffle the slices along the first axis. No gradient flows through.
 
     Args:
@@ -397,7 +397,7 @@ def _draw_state(source: SeedSequence) -> Any:
     return source.generate_state(2, np.uint64).view(np.int64)
 
 
-def _record_state(seed: int | None) -> Tensor:
+def _record_state(seed: IntLike | None) -> Tensor:
     """Record a random seed of two integers, different in each draw and each replay."""
     return draw(_draw_state, seed)
 
@@ -407,7 +407,7 @@ def gamma(
     alpha: TensorLike,
     beta: TensorLike | None = None,
     dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw from gamma distributions, ``shape`` numbers from each.
@@ -456,7 +456,7 @@ def poisson(
     shape: ShapeLike,
     lam: TensorLike,
     dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw from Poisson distributions, ``shape`` numbers from each. It has no gradient.
@@ -492,7 +492,7 @@ def categorical(
     logits: TensorLike,
     num_samples: IntLike,
     dtype: DTypeLike | None = None,
-    seed: int | None = None,
+    seed: IntLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw classes with probabilities given by logits. No gradient flows through.

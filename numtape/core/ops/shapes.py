@@ -54,7 +54,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | Non
 
     Args:
       x: A tensor.
-      shape: The expected shape; None in it stands for any size.
+      shape: The expected shape, in which None stands for any size; None for any shape.
       name: Not used.
 
     Returns:
@@ -86,7 +86,7 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
     """Return a list of new tensors with the same values.
 
     Args:
-      input: A list of tensors, or a value that converts to one.
+      input: A list of tensors, or of values that convert to tensors.
       name: Not used.
 
     Returns:

@@ -14,7 +14,7 @@ from ..log.as_tensor import as_tensor, from_owned_array
 from ..values.arguments import truncate_float
 from ..values.dtypes import DType, as_dtype, float32
 from ..values.spec import to_axis
-from ..values.tensor import Tensor
+from ..values.tensor import Operators, Tensor
 from .define import document
 from .indexing import gather
 from .movement import reshape, to_ints, transpose_if_needed
@@ -162,7 +162,9 @@ def _round_value(values: ArrayLike, dtype: DType) -> Tensor:
     return from_owned_array(np.asarray(values, dtype.numpy_dtype))
 
 
-def _raised_cosine(length: IntLike, periodic: bool | Tensor, dtype: DTypeLike, a: float) -> Tensor:
+def _raised_cosine(
+    length: IntLike, periodic: bool | Operators, dtype: DTypeLike, a: float
+) -> Tensor:
     value, size = _floating(dtype), int(length)
     if size == 1:
         return _round_value([1.0], value)
@@ -191,7 +193,7 @@ _COMMON = """
 @document(_COMMON, "<common>")
 def hann_window(
     window_length: IntLike,
-    periodic: bool | Tensor = True,
+    periodic: bool | Operators = True,
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
@@ -211,7 +213,7 @@ def hann_window(
 @document(_COMMON, "<common>")
 def hamming_window(
     window_length: IntLike,
-    periodic: bool | Tensor = True,
+    periodic: bool | Operators = True,
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
@@ -237,7 +239,10 @@ def _kaiser(size: int, beta: float) -> Any:
 
 @document(_COMMON, "<common>")
 def kaiser_window(
-    window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
+    window_length: IntLike,
+    beta: NumberLike = 12.0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """Return a Kaiser window, ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1.
 
@@ -255,7 +260,10 @@ def kaiser_window(
 
 @document(_COMMON, "<common>")
 def kaiser_bessel_derived_window(
-    window_length: IntLike, beta: float = 12.0, dtype: DTypeLike = float32, name: str | None = None
+    window_length: IntLike,
+    beta: NumberLike = 12.0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """Return a Kaiser-Bessel-derived window, whose squares half a window apart add up to 1.
 
@@ -302,8 +310,8 @@ def linear_to_mel_weight_matrix(
     num_mel_bins: IntLike = 20,
     num_spectrogram_bins: IntLike = 129,
     sample_rate: NumberLike = 8000,
-    lower_edge_hertz: float = 125.0,
-    upper_edge_hertz: float = 3800.0,
+    lower_edge_hertz: NumberLike = 125.0,
+    upper_edge_hertz: NumberLike = 3800.0,
     dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:

@@ -240,7 +240,7 @@ def slice_into_zeros(g: Tensor, shape: Ints, cut: Ranges) -> Tensor:
 
 @suggest_keywords
 def unstack(
-    value: TensorLike, num: int | None = None, axis: IntLike = 0, name: str = "unstack"
+    value: TensorLike, num: IntLike | None = None, axis: IntLike = 0, name: str = "unstack"
 ) -> list[Tensor]:
     """Split a tensor into slices along an axis, without that axis.
 

@@ -257,10 +257,11 @@ def draw_numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtype
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
-def scale(rest: Tensor, scale: TensorLike, start: TensorLike, op: str) -> Tensor:
-    """Return ``rest * scale + start``; check that it has the shape of ``rest``."""
-    result = rest * to_parameter(scale, rest.dtype, op) + to_parameter(start, rest.dtype, op)
-    require(result.shape == rest.shape, op, f"Parameters do not broadcast to shape {rest.shape}")
+def scale_and_shift(numbers: Tensor, scale: TensorLike, shift: TensorLike, op: str) -> Tensor:
+    """Return ``numbers * scale + shift``; check that it has the shape of ``numbers``."""
+    dtype, shape = numbers.dtype, numbers.shape
+    result = numbers * to_parameter(scale, dtype, op) + to_parameter(shift, dtype, op)
+    require(result.shape == shape, op, f"Parameters do not broadcast to shape {shape}")
     return result
 
 
@@ -277,7 +278,7 @@ def uniform(
     if requested in _FLOATS:
         low = to_parameter(0 if minval is None else minval, requested, op)
         high = to_parameter(1 if maxval is None else maxval, requested, op)
-        return scale(draw(state, "uniform", shape, requested), high - low, low, op)
+        return scale_and_shift(draw(state, "uniform", shape, requested), high - low, low, op)
     if requested not in _INTEGERS:
         raise ValueError(
             f"Argument `dtype` got invalid value {requested!r}. Accepted dtypes are float16, "
@@ -435,8 +436,8 @@ def stateless_normal(
     op = "StatelessRandomNormal"
     algorithm(alg)
     dims, requested = parse_shape(shape, op), parse_float_dtype(dtype)
-    rest = draw(parse_seed(seed, op), "normal", dims, requested)
-    return scale(rest, stddev, mean, op)
+    standard = draw(parse_seed(seed, op), "normal", dims, requested)
+    return scale_and_shift(standard, stddev, mean, op)
 
 
 @document(_FIRST)
@@ -466,8 +467,8 @@ def stateless_truncated_normal(
     op = "StatelessTruncatedNormal"
     algorithm(alg)
     dims, requested = parse_shape(shape, op), parse_float_dtype(dtype)
-    rest = draw(parse_seed(seed, op), "truncated", dims, requested)
-    return scale(rest, stddev, mean, op)
+    standard = draw(parse_seed(seed, op), "truncated", dims, requested)
+    return scale_and_shift(standard, stddev, mean, op)
 
 
 @document(_FIRST)

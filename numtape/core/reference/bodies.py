@@ -3,7 +3,7 @@
 Each target resolves the names in it: to NumPy here, to compiled scalar functions in
 `numtape.core.compile.lane_kernels`.
 
-Halves and complex numbers have no compiled kernels: `apply` computes ops of them on every
+16-bit floats and complex numbers have no compiled kernels: `apply` computes ops of them on every
 executor. Ops of float16 and bfloat16 convert operands to float32, and round the result.
 """
 
@@ -25,7 +25,7 @@ _MAX_VALUE_FOR_SLOPE = 1 - 2.0**-10  # as in kernels/functions/exponential.py
 
 
 @cache
-def _functions(complex_vjp: bool) -> dict[str, Any]:
+def _functions(any_complex: bool) -> dict[str, Any]:
     """The functions that names in bodies refer to. Imports SciPy on first use."""
     special = importlib.import_module("scipy.special")
     table = importlib.import_module("numtape.kernels.functions.elementary").TABLE
@@ -44,7 +44,7 @@ def _functions(complex_vjp: bool) -> dict[str, Any]:
         "floor_divide": np.floor_divide,
         "unit": np.sign,  # of a complex number: on the unit circle, or 0
     }
-    if complex_vjp:
+    if any_complex:
         functions["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
     return functions
 
@@ -106,15 +106,15 @@ def evaluate(body: str, operands: list[Array], dtype: np.dtype[Any]) -> Array:
 
 def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any]) -> None:
     """Compute an op into ``out``, from its body or with its NumPy function."""
-    converts_halves = op.name != "Bitcast"
-    are_halves = [converts_halves and _is_half(x.dtype) for x in operands]
+    widens = op.name != "Bitcast"  # which needs the bits of its operand unchanged
+    are_narrow = [widens and _is_narrow_float(x.dtype) for x in operands]
     target = out
-    if any(are_halves):
+    if any(are_narrow):
         operands = [
-            x.astype(np.float32) if is_half else x
-            for x, is_half in zip(operands, are_halves, strict=True)
+            x.astype(np.float32) if is_narrow else x
+            for x, is_narrow in zip(operands, are_narrow, strict=True)
         ]
-    if converts_halves and _is_half(out.dtype):
+    if widens and _is_narrow_float(out.dtype):
         target = np.empty(out.shape, np.float32)
     if op.kind == ELEMENTWISE:
         body = op.body
@@ -128,6 +128,6 @@ def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any])
         out[...] = target
 
 
-def _is_half(dtype: np.dtype[Any]) -> bool:
+def _is_narrow_float(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype is float16 or a float of `ml_dtypes`."""
     return bool(dtype.itemsize <= 2 and dtype.kind in "fV")

@@ -319,9 +319,8 @@ class Dispatcher:
         """
         trace, recording = call.trace, call.recording
         draws = CallDraws(old_draws.readers)  # others may have drawn the old numbers meanwhile
-        if trace.created or (
-            trace.reason and trace.draws.base >= 0
-        ):  # the call may have set the seed
+        may_set_seed = trace.reason and trace.draws.base >= 0
+        if trace.created or may_set_seed:  # the rows do neither
             return None, draws, []
         if recording is None:
             recording = Recording(trace, call.outputs, call.assigned, False)

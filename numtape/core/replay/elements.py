@@ -27,7 +27,7 @@ class PrefetchedElement(Protocol):
 
 
 class Reader(Protocol):
-    """A reader of a dataset.
+    """What a call needs of a dataset's reader: `numtape.data.source.Source`.
 
     Attributes:
       taken: The number of elements that were taken.

@@ -41,22 +41,15 @@ from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS
 from ..values.tensor import SCALAR_STORAGE, Tensor
 from .guard_tree import only_value
+from .observe import guards
 from .observe.guards import code_field_offsets, is_unchanged, make_table
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
     from .guard_tree import TracedPath
 
-_SOURCES = (
-    "compiler",
-    "constants",
-    "jit",
-    "target",
-    "passes.guard_rows",
-    "passes.guards",
-    "passes.call_words",
-    "passes.repeated_call",
-)
+# Modules of kernels whose text is part of the cache key of the machine code.
+_SOURCES = (*guards.SOURCES, "passes.call_words", "passes.repeated_call")
 _API = {
     "GET_ENTRY": "PyDict_GetItemWithError",
     "GET_ATTRIBUTE": "PyObject_GetAttr",

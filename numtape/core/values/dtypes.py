@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .annotations import DTypeLike
 
 _finfo, _iinfo = cache(np.finfo), cache(np.iinfo)
-_ML_DTYPES = {"bfloat16": 2}  # floats that `ml_dtypes` defines, and the bytes of an element
+_ML_DTYPES = {"bfloat16": 2}  # the floats of `ml_dtypes`, with the bytes of an element
 
 
 class DType:

@@ -407,7 +407,7 @@ class Tensor(Operators):
         return f"tf.Tensor({value}, shape={self.shape}, dtype={self.dtype.name})"
 
     @property
-    def assign(self) -> Callable[..., Operators]:
+    def assign(self) -> Callable[..., Any]:
         """Assign to a slice of a variable: ``v[key].assign(value)``.
 
         Raises:

@@ -8,7 +8,6 @@ deques and dictionaries.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial, update_wrapper
@@ -90,12 +89,12 @@ class WeakObjectMap(Generic[T]):
 
 V = TypeVar("V")
 
-MAX_ENTRIES = 1024  # the cache is cleared when it is full
+_MAX_CACHED = 1024  # results of one function; a full cache is cleared
 
 
 def weak_cache(function: Callable[[T], V]) -> Callable[[T], V]:
     """Cache a function of one object (a class or code, say) whose result never changes."""
-    cache: dict[int, tuple[weakref.ref[T], V]] = {}
+    cache: dict[int, tuple[ref[T], V]] = {}
 
     def lookup(x: T) -> V:
         try:
@@ -105,9 +104,9 @@ def weak_cache(function: Callable[[T], V]) -> Callable[[T], V]:
         except KeyError:
             pass
         value = function(x)
-        if len(cache) >= MAX_ENTRIES:
+        if len(cache) >= _MAX_CACHED:
             cache.clear()
-        cache[id(x)] = weakref.ref(x), value
+        cache[id(x)] = ref(x), value
         return value
 
     return update_wrapper(lookup, function)

@@ -251,9 +251,9 @@ def _projection_equation(kept_axes: int, summed_axes: int, new_axes: int) -> tup
     """Return the equation and bias letters of a projection.
 
     Args:
-      free: The number of leading axes that remain.
-      bound: The number of axes to sum over.
-      created: The number of new axes.
+      kept_axes: The number of leading axes that remain.
+      summed_axes: The number of axes to sum over.
+      new_axes: The number of new axes.
     """
     letters = string.ascii_lowercase
     kept_letters, summed_letters = letters[:kept_axes], letters[kept_axes : kept_axes + summed_axes]

@@ -13,7 +13,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
 from ..layer import Layer, LayerVariable
-from ..registry import ClassRegistry, Described, describe
+from ..registry import ClassRegistry, Decorated, describe
 
 if TYPE_CHECKING:
     from ..annotations import Config, InputShape
@@ -23,7 +23,7 @@ _Entry = TypeVar("_Entry")
 FUNCTIONAL = "keras.src.models.functional"  # Keras's module of functional models
 
 
-def _layer_kind() -> ClassRegistry:
+def _layer_registry() -> ClassRegistry:
     """Return the known layers and models, of modules that are already imported."""
     modules = [sys.modules.get(f"numtape.keras.{name}") for name in ("layers", "models")]
     layer_classes = (
@@ -50,7 +50,7 @@ def serialize(layer: object) -> Any:
       >>> tf.keras.layers.serialize(tf.keras.layers.LSTM(3))["class_name"]
       'LSTM'
     """
-    result = _layer_kind().serialize(layer)
+    result = _layer_registry().serialize(layer)
     if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
         functional = result["class_name"] == "Functional"
         result["module"] = FUNCTIONAL if functional else "keras"  # a model
@@ -75,7 +75,7 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       >>> tf.keras.layers.deserialize(config).units
       3
     """
-    return _layer_kind().deserialize(config, custom_objects)
+    return _layer_registry().deserialize(config, custom_objects)
 
 
 Shape = tuple[int | None, ...]
@@ -129,7 +129,7 @@ ARGUMENTS = {
 }
 
 
-def document(raises: str = "", **own: str) -> Callable[[Described], Described]:
+def document(raises: str = "", **own: str) -> Callable[[Decorated], Decorated]:
     """Return a decorator that adds descriptions of a layer's arguments to its docstring.
 
     Args:
@@ -180,6 +180,11 @@ class ConfiguredLayer(Layer):
     def _nt_floats(self, x: Tensor) -> Tensor:
         """Cast integers and bools to the layer's dtype; return other tensors unchanged."""
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
+
+    def _nt_known_output_shape(self, input_shape: Any) -> tuple[int, ...]:
+        """Return the output shape of a call, which has no None because the inputs have values."""
+        shape: tuple[int, ...] = self.compute_output_shape(input_shape)
+        return shape
 
     def _nt_weight(
         self,

@@ -562,12 +562,10 @@ class TransposedConvolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        # The shape is without None, because the inputs have values.
-        shape: Any = self.compute_output_shape(inputs.shape)
         result = conv_transpose(
             self._nt_floats(inputs),
             original(self.kernel),
-            shape,
+            self._nt_known_output_shape(inputs.shape),
             list(self.strides),
             self.padding.upper(),
             FORMATS[self.data_format][self.rank],

@@ -394,8 +394,7 @@ class Dot(Merge):
     def call(self, inputs: Sequence[Tensor]) -> Any:
         """Return the dot products."""
         x, y = inputs
-        # Without None, because the inputs have values.
-        full: Any = self.compute_output_shape([tuple(x.shape), tuple(y.shape)])
+        full = self._nt_known_output_shape([tuple(x.shape), tuple(y.shape)])
         i, j = self._nt_contracted_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
             x, y = l2_normalize(x, i, 1e-14), l2_normalize(y, j, 1e-14)

@@ -368,7 +368,8 @@ class BatchNormalization(Normalizer):
         super().__init__(**kwargs)
         if synchronized:
             raise ValueError(
-                "`synchronized=True` is not supported: moments are computed in one process."
+                "`synchronized=True` is not supported: moments are computed in one process. "
+                "Write synchronized=False."
             )
         self._nt_set_arguments(momentum=float(momentum), synchronized=synchronized)
         self._nt_set_affine_arguments(

@@ -279,9 +279,7 @@ class _UpSampling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs with each element repeated, or interpolated."""
         if self.interpolation != "nearest":
-            # The shape is without None, because the inputs have values.
-            shape: Any = self.compute_output_shape(inputs.shape)
-            return self._nt_resize(inputs, shape)
+            return self._nt_resize(inputs, self._nt_known_output_shape(inputs.shape))
         for axis, factor in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
             if factor > 1:
                 before, size, after = sizes_around(tuple(inputs.shape), axis)

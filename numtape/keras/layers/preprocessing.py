@@ -82,7 +82,7 @@ class Normalization(ConfiguredLayer):
         }
 
     def build(self, input_shape: InputShape) -> None:
-        """Create weights for the moments unless they are given."""
+        """Create weights for the moments, unless the constructor got their values."""
         shape = tuple(input_shape)
         if any(not -len(shape) <= axis < len(shape) for axis in self.axis):
             raise ValueError(
@@ -151,7 +151,10 @@ class Normalization(ConfiguredLayer):
           TypeError: If the data is neither an array nor an iterable of batches.
         """
         if self.input_mean is not None:
-            raise ValueError("`adapt` has nothing to compute: `mean` and `variance` were given.")
+            raise ValueError(
+                "`adapt` has nothing to compute: `mean` and `variance` were given. Omit them in "
+                "the constructor, or omit `adapt`."
+            )
         batches = self._nt_batches(data)
         first_batch = next(batches, None)
         if first_batch is None:

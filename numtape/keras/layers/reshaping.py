@@ -38,8 +38,7 @@ class Flatten(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return a matrix with a row for each example, in which channels vary fastest."""
         rank = inputs.ndim
-        # The shape is without None, because the inputs have values.
-        shape: Any = self.compute_output_shape(inputs.shape)
+        shape = self._nt_known_output_shape(inputs.shape)
         if self.data_format == "channels_first" and rank > 2:
             inputs = movement.transpose(inputs, (0, *range(2, rank), 1))
         return movement.reshape(inputs, shape)
@@ -73,9 +72,7 @@ class Reshape(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs in the new shape."""
-        # The shape is without None, because the inputs have values.
-        shape: Any = self.compute_output_shape(inputs.shape)
-        return movement.reshape(inputs, shape)
+        return movement.reshape(inputs, self._nt_known_output_shape(inputs.shape))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the batch size and the target shape."""
@@ -154,8 +151,7 @@ class RepeatVector(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs, repeated along a new axis."""
-        # The shape is without None, because the inputs have values.
-        shape: Any = self.compute_output_shape(inputs.shape)
+        shape = self._nt_known_output_shape(inputs.shape)
         return movement.broadcast_to(movement.expand_dims(inputs, 1), shape)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:

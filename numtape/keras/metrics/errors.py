@@ -126,7 +126,10 @@ class CosineSimilarity(FunctionMetric):
     _direction = "up"
 
     def __init__(
-        self, name: str | None = "cosine_similarity", dtype: DTypeLike | None = None, axis: int = -1
+        self,
+        name: str | None = "cosine_similarity",
+        dtype: DTypeLike | None = None,
+        axis: AxisLike = -1,
     ) -> None:
         super().__init__(_cosine, name, dtype, axis=axis)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ...core.values.tensor import Operators
     from ..annotations import InitializerLike, LearningRate
 
-_ClassRegistry = TypeVar("_ClassRegistry", bound=type)
+_Class = TypeVar("_Class", bound=type)
 
 BASE = {
     "weight_decay": "Each step subtracts ``weight_decay * learning_rate * variable``; None for no "
@@ -85,9 +85,9 @@ ARGUMENTS = {
 _described = describe(ARGUMENTS, "", "ValueError: If an argument is out of range.")
 
 
-def optimizer_class(kind: _ClassRegistry) -> _ClassRegistry:
+def optimizer_class(cls: _Class) -> _Class:
     """Class decorator: adds descriptions of arguments to the docstring, and rejects ``lr``."""
-    make = vars(kind)["__init__"]
+    make = vars(cls)["__init__"]
 
     @wraps(make)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -98,8 +98,8 @@ def optimizer_class(kind: _ClassRegistry) -> _ClassRegistry:
             )
         make(self, *args, **kwargs)
 
-    setattr(kind, "__init__", __init__)  # noqa: B010
-    return _described(kind)
+    setattr(cls, "__init__", __init__)  # noqa: B010
+    return _described(cls)
 
 
 def real(**arguments: object) -> None:
@@ -126,15 +126,15 @@ def trained_variables(variables: Iterable[Any]) -> list[Variable]:
     provided = list(variables)
     if set(map(type, provided)) == {Variable}:  # fast path: nothing to unwrap
         return provided
-    trained_variables = []
+    unwrapped = []
     for variable in provided:
         if type(variable) is LayerVariable:  # a layer's weight
-            trained_variables.append(variable._original)
+            unwrapped.append(variable._original)
             continue
         if not isinstance(variable, Variable):
             raise TypeError(f"{repr_of(variable)} is not a variable, so it cannot be trained.")
-        trained_variables.append(original(variable))
-    return trained_variables
+        unwrapped.append(original(variable))
+    return unwrapped
 
 
 def name_of(variable: Variable, name: str) -> str:

@@ -128,7 +128,7 @@ class ExceptionHandler(NamedTuple):
     end: int
     target: int
     depth: int
-    pushes_offset: int
+    pushes_offset: bool
 
 
 # Instructions of the handlers that the compiler adds to generators and comprehensions.
@@ -185,7 +185,9 @@ def _exception_handlers(code: types.CodeType) -> Iterator[ExceptionHandler]:
             number = 0
     for k in range(0, len(numbers), 4):
         start, size, target, depth = numbers[k : k + 4]
-        yield ExceptionHandler(2 * start, 2 * (start + size), 2 * target, depth >> 1, depth & 1)
+        yield ExceptionHandler(
+            2 * start, 2 * (start + size), 2 * target, depth >> 1, bool(depth & 1)
+        )
 
 
 @weak_cache

@@ -20,7 +20,7 @@ MAX_EFFECTS = 100  # descriptions of effects
 
 
 class CallObserver(Protocol):
-    """The observer of the call."""
+    """The methods of `Observer` that `CallEffects` calls."""
 
     def stop(self) -> None:
         """Stop observing."""

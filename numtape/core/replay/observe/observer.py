@@ -106,9 +106,10 @@ class Observer:
         """Note the call of ``function``. Callables other than Python functions have state."""
         frame = sys._getframe(1)  # not this frame, which would refer to itself
         if not self.effects.frozen:
-            for cls in reads.NUMTAPE_CLASSES:
-                name = f"the class {cls.__name__}"
-                self.reads.note_read(reads.CLASS, cls, None, reads.class_contents(cls), name, frame)
+            for numtape_class in reads.NUMTAPE_CLASSES:
+                contents = reads.class_contents(numtape_class)
+                name = f"the class {numtape_class.__name__}"
+                self.reads.note_read(reads.CLASS, numtape_class, None, contents, name, frame)
         while is_a(function, functools.partial | types.MethodType):
             if is_a(function, types.MethodType):
                 function = function.__func__
@@ -117,14 +118,14 @@ class Observer:
                 self.reads.note_attribute(function, name, getattr(function, name), False, frame)
             self.reads.note_entries(function.keywords, False, frame)
             function = function.func
-        kind = type(function)
-        if kind is types.FunctionType:
+        cls = type(function)
+        if cls is types.FunctionType:
             return
-        if is_a(class_attribute(kind, "__call__"), types.FunctionType):
-            self.reads.note_read(reads.TYPE, function, None, kind, f"type({kind.__name__})", frame)
-            self.reads.note_class_attribute(kind, "__call__", "call", frame)
+        if is_a(class_attribute(cls, "__call__"), types.FunctionType):
+            self.reads.note_read(reads.TYPE, function, None, cls, f"type({cls.__name__})", frame)
+            self.reads.note_class_attribute(cls, "__call__", "call", frame)
         elif not is_a(function, type) and id(function) not in PURE and function is not len:
-            self.effects.refuse(f"it is a {kind.__name__}, which is not supported")
+            self.effects.refuse(f"it is a {cls.__name__}, which is not supported")
 
     def stop(self) -> None:
         """Restore the previous trace function."""
@@ -142,7 +143,10 @@ class Observer:
         self.effects.refuse(f"what it reads could not be observed ({error!r})", frame)
 
     def clear(self) -> None:
-        """Drop all references to objects of the call."""
+        """Drop all references to objects of the call.
+
+        `reads.inputs` is kept: the trace owns this list, and its recording needs the inputs.
+        """
         self.effects.clear()
         self.reads.clear()
         self.writes.clear()

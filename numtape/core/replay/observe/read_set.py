@@ -38,7 +38,7 @@ MAX_ITEMS = 1 << 16  # of a container
 
 # Containers whose items the compiled pass cannot compare.
 _COMPARED_IN_PYTHON = (set, deque, OrderedDict, *VIEWS)
-_NOT_WRITTEN: Any = object()
+_NOT_WRITTEN: Any = object()  # compares identical to no value that a call wrote
 
 
 class ReadSet:
@@ -302,7 +302,7 @@ class ReadSet:
 
     def _note_absent(self, owner: Any, name: str, label: str, frame: types.FrameType) -> None:
         """Note that the object itself lacks an attribute, which would have precedence."""
-        if class_attribute(type(owner), "__dict__") is MISSING:  # it has only those of its class
+        if class_attribute(type(owner), "__dict__") is MISSING:  # it has no attributes of its own
             return
         attributes = instance_dict(owner)
         if type(attributes) is dict:
