@@ -85,6 +85,10 @@ VARIABLES = (
     "NUMTAPE_TRACEBACK",
 )
 CPU = "NUMTAPE_CPU"
+# Variables that limit the threads of a process.
+_THREADS = ("NUMTAPE_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# Variables that launchers of MPI programs set.
+_MPI_LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS")
 # Numba's variables that its object code depends on.
 _NUMBA = (
     "NUMBA_CPU_FEATURES",
@@ -287,13 +291,18 @@ def threads() -> int:
     if _threads is None:
         chosen = os.environ.get("NUMTAPE_NUM_THREADS")
         if not chosen:
-            affinity = getattr(os, "sched_getaffinity", None)  # not on every platform
-            _threads = len(affinity(0)) if affinity else os.cpu_count() or 1
+            _threads = _cores()
         elif chosen.strip().isdecimal() and int(chosen):
             _threads = int(chosen)
         else:
             raise ValueError(f"NUMTAPE_NUM_THREADS={chosen!r} is not a positive integer.")
     return _threads
+
+
+def _cores() -> int:
+    """The number of cores that the process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every platform
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def check_replay() -> int:
@@ -325,6 +334,19 @@ def distributed_timeout() -> float:
     if not seconds > 0.0:
         raise ValueError(f"NUMTAPE_DISTRIBUTED_TIMEOUT={chosen!r} is not a positive number.")
     return seconds
+
+
+def is_started_by_mpi() -> bool:
+    """Whether ``mpirun`` or another launcher of MPI programs started this process."""
+    return any(name in os.environ for name in _MPI_LAUNCHERS)
+
+
+def rank_environment(ranks: int) -> dict[str, str]:
+    """The environment of processes that share the cores, unless variables limit threads already."""
+    environment = dict(os.environ)
+    for name in _THREADS:
+        environment.setdefault(name, str(max(1, _cores() // ranks)))
+    return environment
 
 
 def numerics() -> tuple[bool, ...]:

@@ -27,9 +27,13 @@ class Callback(KerasCallback):
       root_callbacks: Callbacks that only the root runs, such as `ModelCheckpoint`.
 
     Example:
-      >>> nt.distribute.init()
-      >>> checkpoint = nt.keras.callbacks.ModelCheckpoint("weights.keras")
-      >>> callbacks = [nt.distribute.Callback(root_callbacks=[checkpoint])]
+      >>> tf.distribute.init()
+      >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+      >>> model.compile(tf.distribute.DistributedOptimizer(tf.keras.optimizers.SGD()), "mse")
+      >>> data = tf.distribute.shard((np.ones((8, 2), "f"), np.ones((8, 1), "f")), batch_size=4)
+      >>> history = model.fit(data, verbose=0, callbacks=[tf.distribute.Callback()])
+      >>> len(history.history["loss"])
+      1
     """
 
     def __init__(

@@ -118,18 +118,10 @@ class Job:
     """
 
     def __init__(self) -> None:
-        self.log = local.log
-        self.is_recorded = bool(self.log.tracing)
-        variable = next_number()
-        if self.is_recorded:
-            trace: Any = self.log
-            if trace.upstream:  # the derivative of a collective cannot be recorded in advance
-                raise UnimplementedError("A recorded derivative calls a collective.")
-            if any(guard.check is None for guard in trace.guards.values()):
-                trace.refuse("it calls a collective after it reads a value")
-        else:
-            engine().release_before(int(variable.numpy()))
-        self.number = variable.read_value()
+        self.is_recorded = local.log.begin_collectives()
+        if not self.is_recorded:
+            engine().release_before(int(next_number().numpy()))
+        self.number = next_number().read_value()
         self.count = 0
         self.results: list[Tensor] = []
 
@@ -201,8 +193,8 @@ def allreduce(
       UnimplementedError: When a derivative of `Min`, `Max` or `Product` is requested.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.allreduce(nt.constant([1.0, 2.0]), op=nt.distribute.Sum).numpy()
+      >>> tf.distribute.init()
+      >>> tf.distribute.allreduce(tf.constant([1.0, 2.0]), op=tf.distribute.Sum).numpy()
       array([1., 2.], dtype=float32)
     """
     if isinstance(tensor, IndexedSlices):
@@ -231,8 +223,8 @@ def grouped_allreduce(
       ValueError, TypeError, DistributedError: As `allreduce`.
 
     Example:
-      >>> nt.distribute.init()
-      >>> a, b = nt.distribute.grouped_allreduce([nt.constant(1.0), nt.constant([2.0])])
+      >>> tf.distribute.init()
+      >>> a, b = tf.distribute.grouped_allreduce([tf.constant(1.0), tf.constant([2.0])])
       >>> b.numpy()
       array([2.], dtype=float32)
     """
@@ -328,8 +320,8 @@ def allgather(tensor: TensorLike, name: str | None = None) -> Tensor:
       DistributedError: If the ranks do not call the same collective.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.allgather(nt.constant([[1.0, 2.0]])).numpy()
+      >>> tf.distribute.init()
+      >>> tf.distribute.allgather(tf.constant([[1.0, 2.0]])).numpy()
       array([[1., 2.]], dtype=float32)
     """
     x = as_tensor(tensor)
@@ -381,8 +373,8 @@ def broadcast(tensor: TensorLike, root_rank: int = 0, name: str | None = None) -
       DistributedError: If the ranks do not call the same collective.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.broadcast(nt.constant([3, 4])).numpy()
+      >>> tf.distribute.init()
+      >>> tf.distribute.broadcast(tf.constant([3, 4])).numpy()
       array([3, 4], dtype=int32)
     """
     x = as_tensor(tensor)
@@ -430,8 +422,8 @@ def reducescatter(tensor: TensorLike, op: str = Average, name: str | None = None
       ValueError, TypeError, DistributedError: As `allreduce`.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.reducescatter(nt.constant([1.0, 2.0]), op=nt.distribute.Sum).numpy()
+      >>> tf.distribute.init()
+      >>> tf.distribute.reducescatter(tf.constant([1.0, 2.0]), op=tf.distribute.Sum).numpy()
       array([1., 2.], dtype=float32)
     """
     x = as_tensor(tensor)
@@ -481,13 +473,14 @@ def barrier() -> None:
       DistributedTimeoutError: If a rank does not call it in time.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.barrier()
+      >>> tf.distribute.init()
+      >>> tf.distribute.barrier()  # returns when all ranks are here
+      >>> tf.distribute.rank()
+      0
     """
     if engine().size == 1:
         return
-    if local.log.tracing:
-        local.log.refuse("it calls a barrier")
+    local.log.refuse("it calls a barrier")
     with Job() as job:
         request = Request(BARRIER, (), (), "uint8", "uint8")
         job.result(job.start(request, []), intern((0,), as_dtype("uint8")))
@@ -539,9 +532,9 @@ class Compression:
     Sums of compressed numbers are computed in float32, and rounded once for each rank.
 
     Example:
-      >>> nt.distribute.init()
-      >>> x = nt.constant([1.0, 2.0])
-      >>> nt.distribute.allreduce(x, compression=nt.distribute.Compression.fp16).dtype
+      >>> tf.distribute.init()
+      >>> x = tf.constant([1.0, 2.0])
+      >>> tf.distribute.allreduce(x, compression=tf.distribute.Compression.fp16).dtype
       tf.float32
     """
 

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..core import settings
 from ..core.values.dtypes import as_dtype
 from ..errors import DistributedError, DistributedTimeoutError
 
@@ -163,20 +164,26 @@ class Engine:
       log: The finished transfers' numbers, names, bytes and times, if `keep_times` is set.
 
     Raises:
-      DistributedError: If mpi4py is not installed.
+      DistributedError: If MPI started the process and mpi4py is not installed.
     """
 
     def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self.rank = self.local_rank = 0
+        self.size = self.local_size = 1
         try:
             from mpi4py import MPI
         except ImportError as error:
-            raise DistributedError(
-                "numtape.distribute needs mpi4py and an MPI library: pip install 'numtape[mpi]'."
-            ) from error
+            if settings.is_started_by_mpi():
+                raise DistributedError(
+                    "numtape.distribute needs mpi4py: pip install 'numtape[mpi]'."
+                ) from error
+            return
         self.mpi = MPI
-        self.timeout = timeout
         self.world = MPI.COMM_WORLD
         self.rank, self.size = self.world.rank, self.world.size
+        if self.size == 1:
+            return
         machine = self.world.Split_type(MPI.COMM_TYPE_SHARED)
         self.local_rank, self.local_size = machine.rank, machine.size
         machine.Free()
@@ -193,21 +200,16 @@ class Engine:
         self._sends: list[Any] = []
         self._half_ops: dict[tuple[str, str], Any] = {}
         self._main_thread = threading.main_thread().ident
-        self._thread: threading.Thread | None = None
         room = MAX_HEADERS_BYTES // self.size - HEADER_SIZE
         self._inline_bytes = min(INLINE_BYTES, room) if room >= 64 else 0
-        if self.size > 1:
-            # Separate communicators: their messages cannot be taken for one another.
-            self._headers = self.world.Dup()
-            self._data = self.world.Dup()
-            self._control = self.world.Dup()
-            self._thread = threading.Thread(
-                target=self._run, name="numtape-distribute", daemon=True
-            )
-            self._thread.start()
-            atexit.register(self.shutdown)
-            self._previous_hook = sys.excepthook
-            sys.excepthook = self._abort_on_error
+        # Separate communicators: their messages cannot be taken for one another.
+        self._headers, self._data = self.world.Dup(), self.world.Dup()
+        self._control = self.world.Dup()
+        self._thread = threading.Thread(target=self._run, name="numtape-distribute", daemon=True)
+        self._thread.start()
+        atexit.register(self.shutdown)
+        self._previous_hook = sys.excepthook
+        sys.excepthook = self._abort_on_error
 
     # Collectives.
 
@@ -642,8 +644,7 @@ class Engine:
                     break
             time.sleep(IDLE_SECONDS)
         self._stopped = True
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
 
     def _abort(self) -> NoReturn:
         sys.stdout.flush()
@@ -658,7 +659,8 @@ class Engine:
         self._previous_hook(kind, error, trace)
         text = str(error).partition("\n")[0]
         prefix = f"numtape: rank {self.rank} of {self.size} failed"
-        print(f"{prefix}: {kind.__name__}: {text}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{prefix}: {kind.__name__}: {text}\n")
+        sys.stderr.flush()
         if isinstance(error, DistributedError):
             time.sleep(GRACE_SECONDS)
         self._abort()

@@ -122,11 +122,11 @@ class DistributedGradientTape:
       ValueError: If an argument is invalid.
 
     Example:
-      >>> nt.distribute.init()
-      >>> v = nt.Variable([1.0, 2.0])
-      >>> with nt.GradientTape() as tape:
-      ...     loss = nt.reduce_sum(v * v)
-      >>> tape = nt.distribute.DistributedGradientTape(tape)
+      >>> tf.distribute.init()
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> with tf.GradientTape() as tape:
+      ...     loss = tf.reduce_sum(v * v)
+      >>> tape = tf.distribute.DistributedGradientTape(tape)
       >>> tape.gradient(loss, v).numpy()
       array([2., 4.], dtype=float32)
     """
@@ -205,10 +205,10 @@ def distribute_optimizer(
         ``backward_passes_per_step`` differs from its ``gradient_accumulation_steps``.
 
     Example:
-      >>> nt.distribute.init()
-      >>> adam = nt.distribute.DistributedOptimizer(nt.keras.optimizers.Adam(0.01))
-      >>> v = nt.Variable([1.0, 2.0])
-      >>> adam.apply_gradients([(nt.constant([1.0, 1.0]), v)]).numpy()
+      >>> tf.distribute.init()
+      >>> adam = tf.distribute.DistributedOptimizer(tf.keras.optimizers.Adam(0.01))
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> adam.apply_gradients([(tf.constant([1.0, 1.0]), v)]).numpy()
       np.int64(1)
     """
     from ..keras.optimizers import Optimizer
@@ -247,9 +247,11 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> No
       DistributedError: If names, shapes or dtypes differ between ranks.
 
     Example:
-      >>> nt.distribute.init()
-      >>> v = nt.Variable([1.0, 2.0])
-      >>> nt.distribute.broadcast_variables([v])
+      >>> tf.distribute.init()
+      >>> v = tf.Variable([1.0, 2.0])
+      >>> tf.distribute.broadcast_variables([v], root_rank=0)
+      >>> v.numpy()
+      array([1., 2.], dtype=float32)
     """
     targets = [original(variable) for variable in variables]
     if not targets:

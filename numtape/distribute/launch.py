@@ -9,9 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core import settings
 from ..errors import DistributedError
-
-THREAD_VARIABLES = ("NUMTAPE_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def mpirun_path() -> str:
@@ -30,7 +29,8 @@ def mpirun_path() -> str:
 def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) -> int:
     """Run a Python program in several processes, and return the exit status of the job.
 
-    Each process gets its share of the cores, unless the variables of `THREAD_VARIABLES` are set.
+    Each process gets its share of the cores, unless variables such as ``NUMTAPE_NUM_THREADS`` say
+    otherwise.
 
     Args:
       ranks: The number of processes.
@@ -47,11 +47,7 @@ def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) 
     if ranks < 1:
         raise ValueError(f"The number of ranks must be positive, not {ranks}.")
     mpirun = mpirun_path()
-    variables = dict(os.environ)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    threads = str(max(1, (cores or 1) // ranks))
-    for name in THREAD_VARIABLES:
-        variables.setdefault(name, threads)
+    variables = settings.rank_environment(ranks)
     options = list(mpi_options)
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, env=variables)
     if "Open MPI" in version.stdout:

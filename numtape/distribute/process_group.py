@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core import settings
+from ..core.log.log import local
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64
 from ..errors import DistributedError
@@ -21,11 +22,12 @@ def init() -> None:
     job. After `init`, an uncaught error in one process ends all processes.
 
     Raises:
-      DistributedError: If mpi4py is not installed.
+      DistributedError: If ``mpirun`` started the process and mpi4py is not installed.
+      ValueError: If ``NUMTAPE_DISTRIBUTED_TIMEOUT`` is not a positive number.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.rank(), nt.distribute.size()
+      >>> tf.distribute.init()
+      >>> tf.distribute.rank(), tf.distribute.size()
       (0, 1)
     """
     global _engine, _next_number
@@ -37,11 +39,18 @@ def init() -> None:
 def is_initialized() -> bool:
     """Return whether `init` was called.
 
+    Returns:
+      A bool.
+
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.is_initialized()
+      >>> tf.distribute.init()
+      >>> tf.distribute.is_initialized()
       True
     """
+    return bool(local.log.call_guarded(_has_engine))
+
+
+def _has_engine() -> bool:
     return _engine is not None
 
 
@@ -60,28 +69,28 @@ def next_number() -> Variable:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0 to `size()` - 1.
+    """Return the number of this process, after `init`.
 
-    Raises:
-      DistributedError: If `init` was not called.
+    Returns:
+      An int from 0 to `size()` - 1.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.rank()
+      >>> tf.distribute.init()
+      >>> tf.distribute.rank()
       0
     """
     return engine().rank
 
 
 def size() -> int:
-    """Return the number of processes.
+    """Return the number of processes, after `init`.
 
-    Raises:
-      DistributedError: If `init` was not called.
+    Returns:
+      An int.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.size()
+      >>> tf.distribute.init()
+      >>> tf.distribute.size()
       1
     """
     return engine().size
@@ -90,12 +99,15 @@ def size() -> int:
 def local_rank() -> int:
     """Return the number of this process among those of this machine, for example to choose a GPU.
 
+    Returns:
+      An int from 0 to `local_size()` - 1.
+
     Raises:
       DistributedError: If `init` was not called.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.local_rank()
+      >>> tf.distribute.init()
+      >>> tf.distribute.local_rank()
       0
     """
     return engine().local_rank
@@ -104,12 +116,15 @@ def local_rank() -> int:
 def local_size() -> int:
     """Return the number of processes on this machine.
 
+    Returns:
+      An int.
+
     Raises:
       DistributedError: If `init` was not called.
 
     Example:
-      >>> nt.distribute.init()
-      >>> nt.distribute.local_size()
+      >>> tf.distribute.init()
+      >>> tf.distribute.local_size()
       1
     """
     return engine().local_size

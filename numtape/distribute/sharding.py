@@ -52,9 +52,9 @@ def shard(
       InvalidArgumentError: If the arrays have different numbers of rows.
 
     Example:
-      >>> nt.distribute.init()
+      >>> tf.distribute.init()
       >>> x, y = np.arange(6.0), np.arange(6)
-      >>> for a, b in nt.distribute.shard((x, y), batch_size=4):
+      >>> for a, b in tf.distribute.shard((x, y), batch_size=4):
       ...     print(a.numpy(), b.numpy())
       [0. 1. 2. 3.] [0 1 2 3]
       [4. 5.] [4 5]

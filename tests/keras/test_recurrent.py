@@ -236,6 +236,22 @@ def test_cells_of_ones_own(tf, mask):
     same(found, wanted, rtol=2e-6, atol=2e-6)
 
 
+def test_a_subclass_of_a_built_in_cell_may_override_call(tf):
+    class Doubled(tf.keras.layers.SimpleRNNCell):
+        def call(self, sequence, states, training=False):
+            output, states = super().call(sequence, states, training)
+            return 2.0 * output, states
+
+    layer = tf.keras.layers.RNN([Doubled(UNITS)], return_sequences=True)
+    found = layer(tf.constant(X)).numpy()
+    plain = tf.keras.layers.RNN([tf.keras.layers.SimpleRNNCell(UNITS)], return_sequences=True)
+    plain(tf.constant(X))
+    plain.set_weights(layer.get_weights())
+    np.testing.assert_allclose(found, 2.0 * plain(tf.constant(X)).numpy(), rtol=1e-6)
+    alone = tf.keras.layers.RNN(layer.cell.cells[0], return_sequences=True)
+    np.testing.assert_allclose(alone(tf.constant(X)).numpy(), found, rtol=1e-6)
+
+
 @pytest.mark.parametrize("mask", [None, MASK])
 def test_cells_on_top_of_each_other(tf, mask):
     layers = tf.keras.layers

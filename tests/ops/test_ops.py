@@ -354,10 +354,12 @@ def test_every_op_has_a_row(tf):
     from numtape.core.log.op import CODES, LEAF, READ
     from numtape.core.ops.kernel import KERNEL, KERNEL_GRAD, PART
     from numtape.core.ops.stateless_random import NUMBERED
+    from numtape.distribute import collectives
 
-    # Those of test_custom_gradient.py, the draws of layers (test_layer_states.py), and
-    # kernels (test_kernel_tape.py).
+    # Those of test_custom_gradient.py, the draws of layers (test_layer_states.py), kernels
+    # (test_kernel_tape.py), and collectives (test_ranks.py).
     others = {LINK, RESULT, UPSTREAM, NUMBERED, KERNEL, KERNEL_GRAD, PART}
+    others |= {collectives.START, collectives.RESULT}
     reached = set().union(*(ops_of(tf, case) for case in CASES), others)
     ops = [op for op in CODES.ops if op.kind not in (LEAF, READ)]
     assert [op.name for op in ops if op not in reached] == []

@@ -370,3 +370,16 @@ def test_lists_of_numbers_in_a_nested_signature(tf):
     function = tf.function(lambda parts: parts[0] * 2.0, input_signature=[spec])
     for parts in ([[1.0, 2.0]], [tf.constant([1.0, 2.0])], [np.array([1.0, 2.0], np.float32)]):
         np.testing.assert_array_equal(function(parts).numpy(), [2.0, 4.0])
+
+
+def test_functions_of_library_functions_bind_their_arguments(tf):
+    """Equal calls share a recording, and keywords fit a signature."""
+    x = tf.ones((2, 2))
+    total = tf.function(tf.reduce_sum)
+    for call in (total(x), total(input_tensor=x), total(x, axis=None), total(x, None, False)):
+        same(call, 4.0)
+    same(total(x, 0), [2.0, 2.0])
+    same(total(axis=0, input_tensor=x), [2.0, 2.0])
+    assert total.experimental_get_tracing_count() == 2
+    fixed = tf.function(tf.reduce_sum, input_signature=[tf.TensorSpec([None])])
+    same(fixed(input_tensor=tf.ones(3)), 3.0)

@@ -23,6 +23,8 @@ LOG = "it is a part of recording: logs, tapes and functions themselves"
 MEASURE = "profiles and tracebacks show it; results do not depend on it"
 COMPARED = "who reads it calls `depends`, and who sets it refuses"
 INPUT = "each replay reads it again, and moves it on"
+COLLECTIVE = "it belongs to the transfers of collectives, which each replay starts again"
+JOINED = "it is set once, and functions that need it raise an error before"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {
@@ -67,6 +69,38 @@ STATE = {
         "self.has_reads": LOG,
         "self.taken": INPUT,
     },
+    "distribute/callback.py": {"self._is_broadcast": "callbacks run outside of recorded steps"},
+    "distribute/collectives.py": {
+        "home.eager": LOG,
+        **dict.fromkeys(["job.results", "self.count", "self.number", "self.results"], NEW),
+    },
+    "distribute/engine.py": dict.fromkeys(
+        [
+            "self._ended",
+            "self._failure",
+            "self._free_buffers",
+            "self._half_ops",
+            "self._replies",
+            "self._sends",
+            "self._stopped",
+            "self._transfers",
+            "self._wake",
+            "self.log",
+            "self.started",
+            "transfer.descriptions",
+            "transfer.pending",
+            "transfer.result",
+            "transfer.rows",
+            "transfer.state",
+            "transfer.times",
+        ],
+        COLLECTIVE,
+    ),
+    "distribute/gradients.py": {
+        "optimizer._nt_reducer": COMPARED,
+        "optimizer.gradient_accumulation_steps": COMPARED,
+    },
+    "distribute/process_group.py": {"_engine": JOINED, "_next_number": JOINED},
     "function/control_flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
     "function/function.py": dict.fromkeys(
         [

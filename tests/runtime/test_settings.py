@@ -19,6 +19,7 @@ USES = {
     "NUMTAPE_CACHE_LIMIT": "float(tf.constant(1.0) + 1.0)",
     "NUMTAPE_CHECK_REPLAY": "tf.function(lambda x: x + 1.0)(tf.constant(1.0))",
     "NUMTAPE_CPU": "float(tf.constant(1.0) + 1.0)",
+    "NUMTAPE_DISTRIBUTED_TIMEOUT": "tf.distribute.init()",
     "NUMTAPE_DEVICE": "float(tf.constant(1.0) + 1.0)",
     "NUMTAPE_NUM_THREADS": "tf.config.threads()",
     "NUMTAPE_QUIET": "float(tf.sin(tf.constant([1.0] * 9))[0])",

@@ -471,6 +471,8 @@ RULES: dict[str, Rule] = {
 
 # Ops without a rule, which are done lane by lane.
 LOOPED: set[str] = {
+    "CollectiveResult",
+    "CollectiveStart",
     "DenseBincount",
     "Eig",
     "HistogramFixedWidth",

@@ -114,6 +114,10 @@ class LogInterface:
     def refuse(self, reason: str) -> None:
         """Note that the program does something that a replay cannot repeat."""
 
+    def begin_collectives(self) -> bool:
+        """Return whether collectives recorded now run in each replay rather than immediately."""
+        return False
+
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that reads numtape's state. Replays continue only on an equal result.
 

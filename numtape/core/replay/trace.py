@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ...errors import UnimplementedError
 from ..derive.custom import Segment, append_upstream, depends_on, stop_recording
 from ..log.evaluate import executor
 from ..log.log import VALUE, Log, local
@@ -317,6 +318,14 @@ class Trace(Log):
     def guard_value(self, make_tensor: Callable[[], Tensor]) -> None:
         """Evaluate a tensor, which leaves a guard."""
         make_tensor()._array()
+
+    def begin_collectives(self) -> bool:
+        """Return True. Refuse the call if a replay would send data before it checks a guard."""
+        if self.upstream:
+            raise UnimplementedError("The derivative of a collective is not recorded in advance.")
+        if any(guard.check is None for guard in self.guards.values()):
+            self.refuse("it calls a collective after it reads a value")
+        return True
 
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that reads numtape's state, and guard its result."""

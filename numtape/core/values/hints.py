@@ -115,6 +115,8 @@ def name_in_errors(
                 explain_argument_error(words, display_name(args), kwargs, parameters)
             ) from None
 
+    # `tf.function` binds arguments to the wrapper's own signature.
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 

@@ -61,6 +61,11 @@ ARGUMENTS = {
 _recurrent = document("ValueError: If ``cell`` is not a cell.", **ARGUMENTS)
 
 
+def _is_fused(cell: Any) -> bool:
+    """Whether a cell projects all time steps at once, which a subclass's own `call` does not."""
+    return isinstance(cell, Cell) and getattr(cell.call, "__func__", None) is Cell.call
+
+
 def _run_cell(
     cell: Any,
     inputs: list[Tensor],
@@ -77,7 +82,7 @@ def _run_cell(
 
     Args:
       cell: A cell.
-      inputs: The inputs at each time step; may be empty if ``sequence`` is given to a `Cell`.
+      inputs: The inputs at each time step; may be empty if ``sequence`` is given to a fused cell.
       sequence: The inputs as a tensor of shape (time, batch, ...), or None.
       states: The initial states.
       masks: A mask of the examples for each time step, or None.
@@ -95,7 +100,7 @@ def _run_cell(
             final_states.append(new_states if is_nested_state else new_states[0])
             sequence = None
         return inputs, final_states
-    if not isinstance(cell, Cell):
+    if not _is_fused(cell):
 
         def one_step(x: Tensor, states: list[Any]) -> tuple[Any, list[Any]]:
             return call_cell(cell, x, states, training)
@@ -231,8 +236,8 @@ class RNN(ConfiguredLayer):
         states = self._nt_initial_states(batch, initial_state)
         time_major = time_first(sequences)
         masks = None if mask is None else self._nt_mask_steps(mask, batch, length)
-        is_fused = isinstance(self.cell, Cell) or (
-            isinstance(self.cell, StackedRNNCells) and isinstance(self.cell.cells[0], Cell)
+        is_fused = _is_fused(self.cell) or (
+            isinstance(self.cell, StackedRNNCells) and _is_fused(self.cell.cells[0])
         )
         if self.go_backwards:
             time_major = time_major[::-1]
