@@ -142,12 +142,13 @@ def _launch(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     from .distribute.launch import launch
     from .errors import DistributedError
 
-    if not options.program:
+    program = ["-m", *options.m] if options.m else options.program
+    if not program:
         parser.error("name a program")
-    if options.program[0] != "-m" and not os.path.exists(options.program[0]):
-        parser.error(f"the program {options.program[0]!r} does not exist")
+    if not options.m and not os.path.exists(program[0]):
+        parser.error(f"the program {program[0]!r} does not exist")
     try:
-        return launch(options.n, options.program, options.mpi_option)
+        return launch(options.n, program, options.mpi_option)
     except (ValueError, DistributedError) as error:
         parser.error(str(error))
 
@@ -173,7 +174,10 @@ def main(arguments: list[str] | None = None) -> int:
     launch_parser.add_argument(
         "--mpi-option", action="append", default=[], metavar="OPTION", help="an option of mpirun"
     )
-    launch_parser.add_argument("program", nargs=argparse.REMAINDER, help="a script, or -m module")
+    launch_parser.add_argument(
+        "-m", nargs=argparse.REMAINDER, metavar="MODULE", help="a module instead of a script"
+    )
+    launch_parser.add_argument("program", nargs=argparse.REMAINDER, help="a script, its arguments")
     options = parser.parse_args(arguments)
     if options.command == "launch":
         return _launch(launch_parser, options)

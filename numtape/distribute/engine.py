@@ -169,6 +169,8 @@ class Engine:
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
+        self.keep_times = False
+        self.log: list[tuple[int, str, int, list[float]]] = []
         self.rank = self.local_rank = 0
         self.size = self.local_size = 1
         try:
@@ -188,14 +190,13 @@ class Engine:
         self.local_rank, self.local_size = machine.rank, machine.size
         machine.Free()
         self.started = 0
-        self.keep_times = False
-        self.log: list[tuple[int, str, int, list[float]]] = []
         self._transfers: OrderedDict[int, Transfer] = OrderedDict()
         self._failure: tuple[type[DistributedError], str] | None = None
         self._ended = self._stopped = False
+        self._wake = threading.Event()
+        self._is_waiting = False  # whether `finish` moves the transfers
         self._free_buffers: dict[int, list[NDArray[np.uint8]]] = {}
         self._lock = threading.RLock()
-        self._wake = threading.Event()
         self._replies: dict[int, dict[str, Any]] = {}
         self._sends: list[Any] = []
         self._half_ops: dict[tuple[str, str], Any] = {}
@@ -252,7 +253,8 @@ class Engine:
             self._transfers[number] = transfer
             self.started += 1
             self._advance()
-        self._wake.set()
+        if sent.nbytes > self._inline_bytes:
+            self._wake.set()  # small data do not need the thread: `finish` moves them
 
     def finish(self, number: int) -> Transfer:
         """Wait for the result of collective ``number``.
@@ -267,13 +269,22 @@ class Engine:
         if transfer is None:
             self._raise_failure()
             raise DistributedError(f"The result of collective {number} is not available any more.")
+        self._is_waiting = True
+        try:
+            self._wait(transfer)
+        finally:
+            self._is_waiting = False
+        return transfer
+
+    def _wait(self, transfer: Transfer) -> None:
+        """Move the transfers until this one is done."""
         begin = time.monotonic()
         next_query = begin + min(QUERY_SECONDS, self.timeout / 2)
         while True:
             with self._lock:
                 self._advance()
             if transfer.state == DONE:
-                return transfer
+                return
             self._raise_failure()
             now = time.monotonic()
             if now > begin + self.timeout:
@@ -605,7 +616,7 @@ class Engine:
                     )
                 is_active = False
                 time.sleep(IDLE_SECONDS)
-            if is_active:
+            if is_active and not self._is_waiting:
                 time.sleep(ACTIVE_SECONDS)
             else:
                 self._wake.wait(IDLE_SECONDS)

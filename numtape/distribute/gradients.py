@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import nest
 from ..core.log.as_tensor import as_tensor
 from ..core.log.variable import Variable, assign_all, original
+from ..core.values.dtypes import as_dtype
 from ..core.values.indexed_slices import IndexedSlices
 from ..core.values.tensor import Tensor
 from ..tape import GradientTape
@@ -27,7 +28,8 @@ from .process_group import engine
 if TYPE_CHECKING:
     from ..keras.optimizers import Optimizer
 
-BUCKET_BYTES = 25 << 20
+MAX_BUCKET_BYTES = 25 << 20
+MIN_BUCKET_BYTES = 1 << 20
 
 
 class GradientReducer:
@@ -40,7 +42,8 @@ class GradientReducer:
     Args:
       op: `Average` or `Sum`.
       compression: As for `allreduce`.
-      bucket_bytes: The size from which a bucket is sent.
+      bucket_bytes: The size from which a bucket is sent. Default: a quarter of all gradients, but
+        from 1 MiB to 25 MiB.
       sparse_as_dense: Whether `IndexedSlices` are converted to dense tensors first.
       check_finite: Whether a gradient that is not finite is an error on all ranks, which names the
         rank and the variable.
@@ -50,13 +53,13 @@ class GradientReducer:
         self,
         op: str = Average,
         compression: str | None = None,
-        bucket_bytes: int = BUCKET_BYTES,
+        bucket_bytes: int | None = None,
         sparse_as_dense: bool = False,
         check_finite: bool = False,
     ) -> None:
         if op not in (Average, Sum):
             raise ValueError(f"op={op!r} is neither Average nor Sum.")
-        if bucket_bytes < 1:
+        if bucket_bytes is not None and bucket_bytes < 1:
             raise ValueError(f"bucket_bytes={bucket_bytes} is not positive.")
         self.op, self.compression, self.bucket_bytes = op, compression, bucket_bytes
         self.sparse_as_dense, self.check_finite = sparse_as_dense, check_finite
@@ -93,15 +96,20 @@ class GradientReducer:
     def _buckets(self, tensors: Sequence[Tensor]) -> list[list[int]]:
         buckets: list[list[int]] = []
         open_buckets: dict[str, tuple[list[int], int]] = {}
+        sizes = [
+            x._spec.size * as_dtype(wire_dtype(x.dtype, self.compression)).size for x in tensors
+        ]
+        limit = self.bucket_bytes
+        if limit is None:
+            limit = min(max(sum(sizes) // 4, MIN_BUCKET_BYTES), MAX_BUCKET_BYTES)
         for k in reversed(range(len(tensors))):
             dtype = tensors[k].dtype
-            itemsize = 2 if wire_dtype(dtype, self.compression) != dtype.name else dtype.size
             bucket, nbytes = open_buckets.pop(dtype.name, ([], 0))
             if not bucket:
                 buckets.append(bucket)
             bucket.append(k)
-            nbytes += tensors[k]._spec.size * itemsize
-            if nbytes < self.bucket_bytes:
+            nbytes += sizes[k]
+            if nbytes < limit:
                 open_buckets[dtype.name] = bucket, nbytes
         # A bucket is sent when its last gradient exists.
         return sorted(buckets, key=lambda bucket: -bucket[-1])
@@ -114,7 +122,8 @@ class DistributedGradientTape:
       tape: A `GradientTape`, whose other methods remain available. Default: a new one.
       op: `Average` or `Sum`.
       compression: As for `allreduce`.
-      bucket_bytes: The size from which a bucket of gradients is sent, in bytes.
+      bucket_bytes: The size from which a bucket of gradients is sent, in bytes. Default: a quarter
+        of all gradients, but from 1 MiB to 25 MiB.
       sparse_as_dense: Whether `IndexedSlices` are converted to dense tensors first.
       check_finite: Whether a gradient that is not finite is an error on all ranks.
 
@@ -136,7 +145,7 @@ class DistributedGradientTape:
         tape: GradientTape | None = None,
         op: str = Average,
         compression: str | None = None,
-        bucket_bytes: int = BUCKET_BYTES,
+        bucket_bytes: int | None = None,
         sparse_as_dense: bool = False,
         check_finite: bool = False,
     ) -> None:
@@ -176,7 +185,7 @@ def distribute_optimizer(
     optimizer: Optimizer,
     op: str = Average,
     compression: str | None = None,
-    bucket_bytes: int = BUCKET_BYTES,
+    bucket_bytes: int | None = None,
     sparse_as_dense: bool = False,
     check_finite: bool = False,
     backward_passes_per_step: int = 1,
@@ -190,7 +199,8 @@ def distribute_optimizer(
       optimizer: A Keras optimizer.
       op: `Average` or `Sum`.
       compression: As for `allreduce`.
-      bucket_bytes: The size from which a bucket of gradients is sent, in bytes.
+      bucket_bytes: The size from which a bucket of gradients is sent, in bytes. Default: a quarter
+        of all gradients, but from 1 MiB to 25 MiB.
       sparse_as_dense: Whether `IndexedSlices` are converted to dense tensors first.
       check_finite: Whether a gradient that is not finite is an error on all ranks.
       backward_passes_per_step: The number of calls whose averaged gradients make one step: sets
