@@ -5,11 +5,13 @@ import os
 import time
 
 import pytest
+from processes import ROOT
 from ranks import launch, needs_mpi, output
 
 import numtape as nt
 
 pytestmark = needs_mpi
+EXAMPLES = ROOT / "notebooks" / "examples"
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,17 @@ def _is_running(pid):
         return False
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize(
+    "example", ["digits_tape.py", pytest.param("digits_fit.py", marks=pytest.mark.slow)]
+)
+def test_examples_of_the_page(example):
+    printed = output(4, EXAMPLES / example)
+    assert printed.split("\n")[-2].endswith("on 4 ranks")
+    losses = [float(line.split()[-1]) for line in printed.split("\n") if "loss" in line]
+    assert len(losses) == 10
+    assert losses[-1] < 0.2 * losses[0]
 
 
 def test_one_process_alone_is_a_job(tmp_path):
