@@ -120,7 +120,8 @@ class Job:
     def __init__(self) -> None:
         self.is_recorded = local.log.begin_collectives()
         if not self.is_recorded:
-            engine().release_before(int(next_number().numpy()))
+            self.first_number = int(next_number().numpy())
+            engine().release_before(self.first_number)
         self.number = next_number().read_value()
         self.count = 0
         self.results: list[Tensor] = []
@@ -152,13 +153,18 @@ class Job:
         if kind is not None:
             return
         next_number().assign(self.number)
-        if not self.is_recorded:
-            for result in self.results:
-                home = result._home
-                if isinstance(home, Log):
-                    home.eager.add(result._row)
+        if self.is_recorded:
+            return
+        for result in self.results:
+            home = result._home
+            if isinstance(home, Log):
+                home.eager.add(result._row)
+        try:
             for result in (*self.results, self.number):  # all are computed by the first one
                 result._array()
+        except BaseException:  # for example, an operand is invalid: nothing was sent
+            next_number().assign(self.first_number)
+            raise
 
 
 # Functions.

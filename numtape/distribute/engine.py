@@ -133,6 +133,7 @@ class Transfer:
       state: AGREEING, MOVING, DESCRIBING, DONE or FAILED.
       headers: The headers of all ranks.
       pending: MPI's request.
+      memory: The arrays whose memory later transfers may use.
       error: The error of a failed transfer.
       times: When it was started, agreed on, and done, in seconds of `time.perf_counter`.
     """
@@ -143,6 +144,7 @@ class Transfer:
     sent: NDArray[Any]
     headers: NDArray[np.uint8]
     pending: Any
+    memory: list[NDArray[Any]]
     result: NDArray[Any] | None = None
     rows: list[int] = field(default_factory=list)
     state: int = AGREEING
@@ -248,7 +250,7 @@ class Engine:
             if sent.nbytes <= self._inline_bytes:
                 own[HEADER_SIZE : HEADER_SIZE + sent.nbytes] = sent.view(np.uint8)
             pending = self._headers.Iallgather(own, headers)
-            transfer = Transfer(number, request, digest, sent, headers, pending)
+            transfer = Transfer(number, request, digest, sent, headers, pending, [sent])
             transfer.times.append(time.perf_counter())
             self._transfers[number] = transfer
             self.started += 1
@@ -306,9 +308,8 @@ class Engine:
             transfer = self.finish(oldest)
             with self._lock:
                 del self._transfers[oldest]
-                for array in (transfer.sent, transfer.result):
-                    if array is not None and array.base is not None:
-                        self._release_buffer(array)
+                for memory in transfer.memory:
+                    self._release_buffer(memory)
 
     def _check_same(
         self, number: int, earlier: Transfer | None, request: Request, sent: NDArray[Any]
@@ -319,8 +320,7 @@ class Engine:
             and earlier.request == request
             and np.array_equal(earlier.sent.view(np.uint8), sent.view(np.uint8))
         )
-        if sent.base is not None:
-            self._release_buffer(sent)
+        self._release_buffer(sent)
         if not is_same:
             self._fail(
                 f"collective {number} ({request}) was called again with other data, after other "
@@ -350,10 +350,9 @@ class Engine:
 
     def _release_buffer(self, array: NDArray[Any]) -> None:
         """Keep memory for later transfers, at most four pieces of a size, 16 sizes."""
-        memory: Any = array.base
-        free = self._free_buffers.setdefault(memory.nbytes, [])
+        free = self._free_buffers.setdefault(array.nbytes, [])
         if len(free) < 4:
-            free.append(memory)
+            free.append(array.view(np.uint8))
         while len(self._free_buffers) > 16:
             del self._free_buffers[next(iter(self._free_buffers))]
 
@@ -402,6 +401,8 @@ class Engine:
             self._done(transfer)
         else:
             self._post(transfer, sizes)
+            assert transfer.result is not None
+            transfer.memory.append(transfer.result)
             transfer.state = MOVING
 
     def _combine(self, request: Request, parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -28,7 +28,8 @@ def shard(
 
     Each batch is split into equal parts in the order of the ranks, so all ranks take the same
     number of steps, and the batch of all ranks together is the batch that one process would use.
-    Rows that cannot be split equally at the end of a batch are left out.
+    Rows that cannot be split equally at the end of a batch are left out. A batch of a dataset with
+    fewer rows than ranks is an error.
 
     With ``shuffle``, the order of the rows in epoch ``k`` depends on ``seed`` and ``k`` alone, not
     on the number of ranks. So training that is continued with ``initial_epoch=k``, also with
@@ -49,7 +50,8 @@ def shard(
     Raises:
       ValueError: If ``batch_size`` is missing or too small, or an argument does not apply to a
         dataset.
-      InvalidArgumentError: If the arrays have different numbers of rows.
+      InvalidArgumentError: If the arrays have different numbers of rows; while iterating, if a
+        batch of a dataset has fewer rows than ranks.
 
     Example:
       >>> tf.distribute.init()

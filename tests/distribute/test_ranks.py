@@ -18,8 +18,11 @@ EXAMPLES = ROOT / "notebooks" / "examples"
     "ranks", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 5))]
 )
 def test_collectives_equal_numpy(ranks):
-    printed = output(ranks, "collectives.py", timeout=120)
-    assert sorted(printed.split("\n")[:-1])[-1].startswith(f"rank {ranks - 1} of")
+    status, printed, errors = launch(ranks, "collectives.py", timeout=120)
+    done = [f"rank {rank} of {ranks} is done" for rank in range(ranks)]
+    assert sorted(printed.split("\n")[:-1]) == done, errors
+    assert status == 1  # the last check makes the ranks fail
+    assert "Traceback" not in errors
 
 
 @pytest.fixture(scope="module")

@@ -224,6 +224,66 @@ def check_tape():
     assert w.numpy().tolist() == [1.0, 2.0]
 
 
+def check_optimizer():
+    v = nt.Variable([1.0, 2.0])
+    sgd = nt.keras.optimizers.SGD(1.0, global_clipnorm=1e9)
+    sgd = hvd.DistributedOptimizer(sgd, backward_passes_per_step=2)
+    run = nt.function(lambda g: sgd.apply_gradients([(g, v)]))
+    for k in range(8):
+        run(nt.constant([RANK + 1.0, float(k)]))
+        if k == 0:
+            assert v.numpy().tolist() == [1.0, 2.0]
+    mean = (SIZE + 1) / 2
+    np.testing.assert_allclose(v.numpy(), [1.0 - 4 * mean, 2.0 - (0.5 + 2.5 + 4.5 + 6.5)])
+    assert not run.paths().reasons, run.paths()
+    raises(ValueError, "gradient_accumulation_steps=2", hvd.DistributedOptimizer, sgd)
+    w = nt.Variable([1.0], name="w")
+    plain = hvd.DistributedOptimizer(nt.keras.optimizers.SGD(1.0), op=hvd.Sum)
+    plain.apply_gradients([(nt.constant([1.0]), w)])
+    assert w.numpy() == [1.0 - SIZE]
+
+
+def check_shards():
+    numbers = nt.data.Dataset.range(3 * SIZE + 1)
+    rows = [x.numpy().tolist() for x in hvd.shard(numbers.batch(SIZE + 1, drop_remainder=True))]
+    assert rows == [[k + RANK] for k in range(0, 2 * SIZE, SIZE + 1)]
+    short = hvd.shard(numbers.batch(3 * SIZE))
+    raises(nt.errors.InvalidArgumentError, "1 rows for", list, short)
+    pairs = {"x": np.arange(5 * SIZE), "y": np.arange(5.0 * SIZE)}
+    for shuffle in (False, True):
+        data = hvd.shard(pairs, 2 * SIZE, shuffle=shuffle, seed=3)
+        assert len(data) == 3
+        for epoch in range(2):
+            mine = np.concatenate([batch["x"].numpy() for batch in data])
+            assert len(mine) == 5
+            everything = np.sort(hvd.allgather(nt.constant(mine)).numpy())
+            assert everything.tolist() == list(range(5 * SIZE))
+            again = hvd.shard(pairs, 2 * SIZE, shuffle=shuffle, seed=3, initial_epoch=epoch)
+            np.testing.assert_array_equal(mine, np.concatenate([b["x"].numpy() for b in again]))
+
+
+def check_errors_before_a_collective():
+    """An operand that cannot be computed leaves the ranks in step."""
+    x = nt.constant([1.0])
+    try:
+        hvd.allreduce(nt.gather(x, [7]))
+    except nt.errors.InvalidArgumentError:
+        pass
+    else:
+        raise AssertionError("no error")
+    assert hvd.allreduce(x, hvd.Sum).numpy() == [SIZE]
+
+
+def check_finite():
+    v = nt.Variable([1.0], name="v")
+    with nt.GradientTape() as tape:
+        loss = nt.reduce_sum(v * (np.nan if RANK == 1 else 1.0))
+    tape = hvd.DistributedGradientTape(tape, check_finite=True)
+    raises(nt.errors.DistributedError, "values of rank 1 are not finite", tape.gradient, loss, v)
+    # The ranks are not in step any more: later collectives raise the same error.
+    raises(nt.errors.DistributedError, "values of rank 1 are not finite", hvd.allreduce, v)
+
+
 def check_arguments():
     x = nt.constant([1.0])
     raises(ValueError, "op='Mean' is not one of", hvd.allreduce, x, "Mean")
@@ -246,7 +306,12 @@ for check in (
     check_derivatives,
     check_replay,
     check_tape,
+    check_optimizer,
+    check_shards,
     check_arguments,
+    check_errors_before_a_collective,
 ):
     check()
-print(f"rank {RANK} of {SIZE} is done")
+hvd.barrier()
+print(f"rank {RANK} of {SIZE} is done", flush=True)
+check_finite()
