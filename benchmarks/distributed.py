@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -37,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=15, help="rounds of measurements (15)")
     parser.add_argument("--json", metavar="FILE", help="write all numbers")
+    parser.add_argument("--plot", metavar="FILE", help="draw the model of more ranks")
     parser.add_argument("--rank-output", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank_output:
@@ -46,6 +48,8 @@ def main() -> None:
     print(report(results))
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    if options.plot:
+        draw(results, Path(options.plot))
 
 
 def launch(ranks: int, rounds: int) -> dict[str, Any]:
@@ -151,7 +155,7 @@ def _numtape_steps(width: int, layers: int, rows: int) -> dict[str, Step]:
 
     def make(distributed: bool, **options: Any) -> Step:
         variables = [nt.Variable(w) for w in _weights(width, layers)]
-        optimizer = nt.keras.optimizers.SGD(0.01)
+        optimizer: Any = nt.keras.optimizers.SGD(0.01)
         if distributed:
             optimizer = nt.distribute.DistributedOptimizer(optimizer, **options)
 
@@ -198,7 +202,7 @@ def _torch_step(width: int, layers: int, rows: int, size: int) -> Step:
         loss = model(x)
         loss.backward()
         optimizer.step()
-        return loss.item()
+        return float(loss.item())
 
     return step
 
@@ -248,6 +252,67 @@ def report(results: dict[str, Any]) -> str:
                 times = "".join(f" {t:>8.1f}" for t in entry["times"])
                 lines.append(f"{ranks:>5} {entry['bytes'] / 2**20:>6.1f} MiB {times}")
     return "\n".join(lines)
+
+
+# Latency in seconds, and bandwidth in bytes per second.
+NETWORKS = {
+    "10 Gb/s Ethernet": (30e-6, 1.1e9),
+    "100 Gb/s InfiniBand": (2e-6, 11e9),
+}
+REVERSE_SHARE = 2 / 3  # of a step's computation
+BUCKETS = 4
+
+
+def step_seconds(
+    ranks: int, compute: float, nbytes: int, latency: float, bandwidth: float
+) -> float:
+    """Return a model of the time of a training step: see the page on several processes.
+
+    Args:
+      ranks: The number of ranks.
+      compute: The time of a step on one rank, in seconds.
+      nbytes: The size of all gradients.
+      latency: Of a message, in seconds.
+      bandwidth: Of a link, in bytes per second.
+    """
+    if ranks == 1:
+        return compute
+    agreement = math.ceil(math.log2(ranks)) * latency
+    ring = 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * nbytes / BUCKETS / bandwidth
+    bucket = agreement + ring
+    hidden = min((BUCKETS - 1) * bucket, REVERSE_SHARE * compute * (BUCKETS - 1) / BUCKETS)
+    return compute + BUCKETS * bucket - hidden
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    """Draw the efficiency of a step of the large model: its time on one rank over that on many."""
+    from matplotlib.figure import Figure
+
+    from benchmarks.plots import bare, save
+
+    width, layers, _ = MODELS["large"]
+    nbytes = 4 * layers * width**2
+    compute = results["1"]["steps"]["large"]["numtape"]
+    two = results["2"]["allreduce"]
+    latency = two["1"]["mpi4py"]
+    most = ELEMENTS[-1]
+    memory = latency, 4 * most / (two[str(most)]["mpi4py"] - latency)
+    ranks = [2**k for k in range(11)]
+    drawn = Figure(figsize=(6.5, 3.2), layout="constrained")
+    axes = drawn.add_subplot()
+    for k, (name, (a, b)) in enumerate({"shared memory": memory, **NETWORKS}.items()):
+        times = [step_seconds(n, compute, nbytes, a, b) for n in ranks]
+        axes.plot(ranks, [100 * compute / t for t in times], color=f"C{k}", label=f"model, {name}")
+    measured = {int(n): result["steps"]["large"] for n, result in results.items()}
+    efficiency = [100 * m["numtape, no communication"] / m["numtape"] for m in measured.values()]
+    axes.plot([*measured], efficiency, "ko", ms=5, label="measured, shared memory")
+    axes.set(xscale="log", ylim=(0, 105), xlabel="ranks", ylabel="efficiency of a step, %")
+    axes.set_title(
+        f"{nbytes / 2**20:.0f} MiB of gradients, {1e3 * compute:.0f} ms of computation", fontsize=10
+    )
+    axes.legend(frameon=False, fontsize=8)
+    bare(axes)
+    save(drawn, path, "path")
 
 
 if __name__ == "__main__":

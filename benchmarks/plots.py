@@ -219,16 +219,16 @@ def write(result: dict[str, Any], output: Path) -> None:
     if result["scaling"]:
         drawn |= {"elements": elements(result), "rows": rows(result)}
     for name, plot in drawn.items():
-        _save(plot, output.with_name(f"{output.stem}-{name}.svg"), "none")
+        save(plot, output.with_name(f"{output.stem}-{name}.svg"), "none")
 
 
 def write_peers(result: dict[str, Any], path: Path) -> None:
     """Saves the plot of the README, with text as paths so that it does not depend on fonts."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _save(peers(result), path, "path")
+    save(peers(result), path, "path")
 
 
-def _save(drawn: Figure, path: Path, text: str) -> None:
+def save(drawn: Figure, path: Path, text: str) -> None:
     """Writes a reproducible SVG, without dates or random names."""
     with matplotlib.rc_context({"svg.fonttype": text, "svg.hashsalt": "numtape"}):
         drawn.savefig(path, metadata={"Date": None})

@@ -446,6 +446,7 @@ if _typing.TYPE_CHECKING:
         data,
         datasets,
         debugging,
+        distribute,
         experimental,
         keras,
         nest,

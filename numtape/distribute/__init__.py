@@ -10,6 +10,10 @@ raise an error that names the ranks that do not join, end, or fail.
 
 from __future__ import annotations
 
+import typing as _typing
+
+from ..compat.names import getter as _getter
+from ..compat.traceback_filter import guard_module as _guard_module
 from .callback import Callback
 from .collectives import (
     Average,
@@ -62,3 +66,9 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+_guard_module(__name__)
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
