@@ -1,22 +1,21 @@
 """Monte Carlo Greeks of an Asian call option, in independent tasks on a Dask cluster.
 
-Run it::
+Run it after ``pip install "numtape[dask]"``::
 
-    pip install "numtape[dask]"
     python notebooks/examples/greeks_dask.py --tasks 64 --paths 20000 --workers 2
 
-Each task draws its paths from its number as the seed, so the result does not depend on which worker
-runs it, or how often. Dask repeats the tasks of a lost worker. ``--kill FILE`` shows this: if the
-file does not exist, a task creates it and kills its worker. ``--workers 0`` uses no cluster.
+A task's number is the seed of its paths, so its result does not depend on the worker. Dask repeats
+the tasks of a lost worker. With ``--kill FILE``, a task creates this file, if it does not exist,
+and kills its worker. ``--workers 0`` uses no cluster.
 """
 
 import argparse
 import os
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
+from dask.distributed import Client
 
 import numtape as nt
 
@@ -27,9 +26,9 @@ STRIKE, YEARS, STEPS = 100.0, 1.0, 12
 def payoff(market, normals):
     """The discounted mean payoff for spot price, volatility and interest rate."""
     spot, volatility, rate = market[0], market[1], market[2]
-    time_step = YEARS / STEPS
-    drift = (rate - 0.5 * volatility**2) * time_step
-    returns = nt.cumsum(drift + volatility * time_step**0.5 * normals, axis=1)
+    step = YEARS / STEPS
+    drift = (rate - 0.5 * volatility**2) * step
+    returns = nt.cumsum(drift + volatility * step**0.5 * normals, axis=1)
     average = nt.reduce_mean(spot * nt.exp(returns), axis=1)
     return nt.exp(-rate * YEARS) * nt.reduce_mean(nt.nn.relu(average - STRIKE))
 
@@ -49,24 +48,18 @@ def greeks(task, paths, kill):
 
 def main(tasks, paths, workers, kill):
     """Run the tasks, and print the means and their standard errors."""
-    began = time.perf_counter()
     if workers:
-        from dask.distributed import Client
-
         with Client(n_workers=workers, threads_per_worker=1, dashboard_address=None) as client:
-            futures = client.map(greeks, range(tasks), paths=paths, kill=kill, pure=False)
-            results = np.array(client.gather(futures))
+            results = client.gather(client.map(greeks, range(tasks), paths=paths, kill=kill))
     else:
-        results = np.array([greeks(task, paths, kill) for task in range(tasks)])
-    mean, error = results.mean(0), results.std(0, ddof=1) / tasks**0.5
+        results = [greeks(task, paths, kill) for task in range(tasks)]
+    mean, error = np.mean(results, 0), np.std(results, 0, ddof=1) / tasks**0.5
     for name, x, e in zip(["price", "delta", "vega", "rho"], mean, error, strict=True):
         print(f"{name:6}{x:10.5f} +- {e:.5f}  {float(x).hex()}")
-    print(f"{tasks} tasks in {time.perf_counter() - began:.1f} s")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Monte Carlo Greeks with Dask.")
-    for name, default in (("tasks", 64), ("paths", 20000), ("workers", 2)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--kill", metavar="FILE", default="")
+    for name, default in (("tasks", 64), ("paths", 20000), ("workers", 2), ("kill", "")):
+        parser.add_argument(f"--{name}", type=type(default), default=default)
     main(**vars(parser.parse_args()))
