@@ -4,44 +4,39 @@ Run it after ``pip install "numtape[dask]"``::
 
     python notebooks/examples/greeks_dask.py --tasks 64 --paths 20000 --workers 2
 
-A task's number is the seed of its paths, so its result does not depend on the worker. Dask repeats
-the tasks of a lost worker. With ``--kill FILE``, a task creates this file, if it does not exist,
-and kills its worker. ``--workers 0`` uses no cluster.
+The seed of a task is its number, so results do not depend on workers; ``--workers 0`` uses none.
+Dask repeats the tasks of a lost worker. With ``--kill FILE``, a task kills its worker, and creates
+this file; it does neither if the file exists.
 """
 
 import argparse
 import os
 import signal
-from pathlib import Path
 
 import numpy as np
 from dask.distributed import Client
 
 import numtape as nt
 
-STRIKE, YEARS, STEPS = 100.0, 1.0, 12
-
 
 @nt.function
-def payoff(market, normals):
-    """The discounted mean payoff for spot price, volatility and interest rate."""
+def payoff(market, normals, strike=100.0):
+    """The discounted mean payoff for spot price, volatility and interest rate, after a year."""
     spot, volatility, rate = market[0], market[1], market[2]
-    step = YEARS / STEPS
-    drift = (rate - 0.5 * volatility**2) * step
-    returns = nt.cumsum(drift + volatility * step**0.5 * normals, axis=1)
-    average = nt.reduce_mean(spot * nt.exp(returns), axis=1)
-    return nt.exp(-rate * YEARS) * nt.reduce_mean(nt.nn.relu(average - STRIKE))
+    step = 1.0 / normals.shape[1]
+    returns = (rate - 0.5 * volatility**2) * step + volatility * step**0.5 * normals
+    average = nt.reduce_mean(spot * nt.exp(nt.cumsum(returns, axis=1)), axis=1)
+    return nt.exp(-rate) * nt.reduce_mean(nt.nn.relu(average - strike))
 
 
 def greeks(task, paths, kill):
     """The price and its derivatives from the paths of one task."""
     if kill and task == 20 and not os.path.exists(kill):
-        Path(kill).touch()
+        open(kill, "x").close()
         os.kill(os.getpid(), signal.SIGKILL)
-    market = nt.constant([100.0, 0.2, 0.03], nt.float64)
-    normals = nt.random.stateless_normal([paths, STEPS], seed=[task, 0], dtype=nt.float64)
+    market = nt.Variable([100.0, 0.2, 0.03], dtype=nt.float64)
+    normals = nt.random.stateless_normal([paths, 12], seed=[task, 0], dtype=nt.float64)
     with nt.GradientTape() as tape:
-        tape.watch(market)
         price = payoff(market, normals)
     return np.append(price.numpy(), tape.gradient(price, market).numpy())
 

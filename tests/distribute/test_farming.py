@@ -2,10 +2,8 @@
 
 import importlib.util
 import multiprocessing
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,27 +14,16 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "notebooks" / "examples"
 METHODS = [x for x in ("spawn", "forkserver") if x in multiprocessing.get_all_start_methods()]
 
 pytestmark = [
+    pytest.mark.distributed,
     pytest.mark.numtape_only("TensorFlow's objects cannot be pickled"),
     pytest.mark.cpu_only("each process uses the CPU"),
 ]
 
 
 def needs(package):
-    """Marks of a test of processes that needs a package."""
-    is_missing = importlib.util.find_spec(package) is None
-    reason = f"{package} is {'not ' if is_missing else ''}installed"
-    return [pytest.mark.distributed, pytest.mark.skipif(is_missing, reason=reason)]
-
-
-def with_marks(*marks):
-    """Decorate a test with marks."""
-
-    def decorate(test):
-        for mark in marks:
-            test = mark(test)
-        return test
-
-    return decorate
+    """Mark tests that need a package."""
+    reason = f"{package} is needed"
+    return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=reason)
 
 
 def output(program, *arguments, timeout=120, **variables):
@@ -53,7 +40,6 @@ def output(program, *arguments, timeout=120, **variables):
     return child.stdout
 
 
-@pytest.mark.distributed
 @pytest.mark.parametrize(
     ("method", "way"),
     [
@@ -85,8 +71,10 @@ def greeks():
     return output(EXAMPLES / "greeks_dask.py", *SMALL, "--workers", 0)
 
 
-@with_marks(*needs("distributed"))
-@pytest.mark.parametrize("run", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))])
+@needs("distributed")
+@pytest.mark.parametrize(
+    "run", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
+)
 def test_greeks_have_the_same_bits_though_a_worker_is_killed(greeks, tmp_path, run):
     mark = tmp_path / "killed"
     printed = output(EXAMPLES / "greeks_dask.py", *SMALL, "--workers", 2, "--kill", mark)
@@ -95,14 +83,14 @@ def test_greeks_have_the_same_bits_though_a_worker_is_killed(greeks, tmp_path, r
     assert len(printed.splitlines()) == 4
 
 
-@with_marks(*needs("distributed"))
+@needs("distributed")
 def test_scenarios_have_the_same_gradients_on_workers(tmp_path):
     """The example compares with the gradient that it computes itself."""
     printed = output(EXAMPLES / "scenarios_dask.py", "--scenarios", 4, "--days", 200)
     assert [line.split()[0] for line in printed.splitlines()] == ["shortage", "by", "by"]
 
 
-@with_marks(*needs("joblib"))
+@needs("joblib")
 def test_a_sweep_has_the_same_results_in_processes():
     results = {
         jobs: output(EXAMPLES / "sweep_joblib.py", "--epochs", 1, "--jobs", jobs) for jobs in (1, 2)
