@@ -5,8 +5,7 @@ Run it after ``pip install "numtape[dask]"``::
     python notebooks/examples/greeks_dask.py --tasks 64 --paths 20000 --workers 2
 
 The seed of a task is its number, so results do not depend on workers; ``--workers 0`` uses none.
-Dask repeats the tasks of a lost worker. With ``--kill FILE``, a task kills its worker, and creates
-this file; it does neither if the file exists.
+Dask repeats the tasks of a lost worker: ``--kill FILE`` kills one, unless this file exists.
 """
 
 import argparse
