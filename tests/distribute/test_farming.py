@@ -97,3 +97,12 @@ def test_a_sweep_has_the_same_results_in_processes():
     }
     assert results[1] == results[2]
     assert "the best, trained for one more epoch" in results[1]
+
+
+@needs("distributed")
+@pytest.mark.slow
+def test_workers_find_a_sent_kernel_in_the_cache_under_one_key(tmp_path):
+    """Its key depends on its code, not on the process or on the file that it was sent from."""
+    example = EXAMPLES / "scenarios_dask.py"
+    output(example, "--scenarios", 8, "--days", 50, "--workers", 4, NUMTAPE_CACHE_DIR=tmp_path)
+    assert len(list(tmp_path.glob("loops_*.unit"))) == 1
