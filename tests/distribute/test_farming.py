@@ -26,7 +26,7 @@ def needs(package):
     return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=reason)
 
 
-def output(program, *arguments, timeout=120, **variables):
+def output(program, *arguments, timeout=300, **variables):
     """The output of a program, which must succeed."""
     child = subprocess.run(
         [sys.executable, "-P", str(program), *map(str, arguments)],
