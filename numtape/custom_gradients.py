@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -17,6 +18,7 @@ from .core.log.log import Log, local
 from .core.log.variable import Variable, creation_order, original
 from .core.ops.movement import identity
 from .core.values.tensor import Tensor
+from .function.pickling import reduce_function, stand_in
 from .tape import GradientTape, UnconnectedGradients
 
 if TYPE_CHECKING:
@@ -63,6 +65,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     return custom_gradient if f is None else _Custom(f)
 
 
+def _unchanged(f: Callable[..., Any]) -> Callable[..., Any]:
+    return f
+
+
 class _Custom:
     """A function with its own gradient. As a class attribute, it is a method.
 
@@ -72,8 +78,9 @@ class _Custom:
         ``grad_fn``.
     """
 
-    def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = lambda f: f) -> None:
+    def __init__(self, f: Callable[..., Any], inner: Callable[[Any], Any] = _unchanged) -> None:
         functools.update_wrapper(self, f)
+        self.__wrapped__ = f
         self._inner, self._called = inner, inner(f)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +89,17 @@ class _Custom:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        return _Custom(self.__wrapped__.__get__(instance, owner), self._inner)  # type: ignore[attr-defined]
+        return _Custom(self.__wrapped__.__get__(instance, owner), self._inner)
+
+    def __reduce__(self) -> Any:
+        f = self.__wrapped__
+        if isinstance(f, types.MethodType):  # its name is that of the attribute, a `_Custom`
+            return getattr, (f.__self__, f.__name__)
+        return reduce_function(self, f, self._inner)
+
+    @functools.cached_property
+    def _stand_in(self) -> Any:
+        return stand_in(self.__wrapped__)
 
 
 guard([_Custom])

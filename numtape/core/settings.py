@@ -13,7 +13,8 @@ ValueError at first use; an unknown ``NUMTAPE_*`` variable is a warning when num
                             no limit (default: ``1 GiB``). Least recently used files go first
 ``NUMTAPE_QUIET``           ``1``: no message on stderr when compiling takes over a second
 ``NUMTAPE_NUM_THREADS``     how many threads may share a sweep (default: one for each core that
-                            the process may use)
+                            the process may use, at most ``OMP_NUM_THREADS``, which Dask and joblib
+                            set for their workers)
 ``NUMTAPE_RECORD``          ``native`` (default): machine code records ops and replays functions, if
                             this Python's memory layout is known; or ``python``: Python functions
                             do
@@ -278,7 +279,8 @@ def threads() -> int:
     """How many threads share a large sweep: ``NUMTAPE_NUM_THREADS``, read once, at first use.
 
     Returns:
-      An int; by default the number of cores that the process may use.
+      An int; by default the number of cores that the process may use, at most
+      ``OMP_NUM_THREADS``. Dask and joblib set that variable to each worker's share of the cores.
 
     Raises:
       ValueError: If the variable is not a positive integer.
@@ -291,12 +293,18 @@ def threads() -> int:
     if _threads is None:
         chosen = os.environ.get("NUMTAPE_NUM_THREADS")
         if not chosen:
-            _threads = _cores()
+            _threads = min(_cores(), _openmp_threads() or _cores())
         elif chosen.strip().isdecimal() and int(chosen):
             _threads = int(chosen)
         else:
             raise ValueError(f"NUMTAPE_NUM_THREADS={chosen!r} is not a positive integer.")
     return _threads
+
+
+def _openmp_threads() -> int | None:
+    """``OMP_NUM_THREADS``, of which numtape uses the first number; None if it has none."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) or None if first.isdecimal() else None
 
 
 def _cores() -> int:

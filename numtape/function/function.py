@@ -18,7 +18,7 @@ from ..core.replay.owner_map import OwnerMap
 from ..core.values.tensor import Tensor
 from ..tensor_spec import TensorSpec, check_signature
 from .concrete_function import ConcreteFunction
-from .pickling import at_module_level, restore_function, stand_in
+from .pickling import reduce_function, stand_in
 from .signature import PLAIN, Method, Parameters, weakly_bound
 
 P = ParamSpec("P")
@@ -456,15 +456,8 @@ class Function:
         return copy_
 
     def __reduce__(self) -> Any:
-        inner, is_at_module_level = self.python_function, at_module_level(self)
-        if is_at_module_level and inner.__module__ not in ("__main__", "__mp_main__"):
-            return inner.__qualname__
         options = self.input_signature, self._jit_compile, None, self._freeze
-        return restore_function, (
-            Function,
-            self._stand_in if is_at_module_level else inner,
-            *options,
-        )
+        return reduce_function(self, self.python_function, *options)
 
     @functools.cached_property
     def _stand_in(self) -> Any:

@@ -1,4 +1,4 @@
-"""Pickling of `tf.function` objects: by name, or with their code for cloudpickle.
+"""Pickling of `tf.function` objects and the like: by name, or with their code for cloudpickle.
 
 A function at module level is pickled by its name, like a Python function. Another process cannot
 import a script's function or a lambda, so cloudpickle sends these with their code. It does so only
@@ -59,13 +59,26 @@ def refuse_older(x: object, state: dict[str, Any], key: str) -> None:
         )
 
 
-def at_module_level(function: Any) -> bool:
-    """Whether a `tf.function` or kernel can be imported by its module and name."""
-    inner = function.python_function
-    if not isinstance(inner, types.FunctionType):
+def at_module_level(function: Any, inner: Any) -> bool:
+    """Whether a `tf.function` or kernel can be imported by the module and name of ``inner``."""
+    if not hasattr(inner, "__qualname__"):
         return False
-    module_value = _lookup(inner.__module__, inner.__qualname__)
-    return module_value is function
+    return _lookup(inner.__module__, inner.__qualname__) is function
+
+
+def reduce_function(function: Any, inner: Any, *options: Any) -> Any:
+    """Return the pickled form of an object that wraps a Python function.
+
+    Args:
+      function: A `tf.function`, or another object that has ``_stand_in``.
+      inner: The Python function.
+      *options: The arguments of its class after the function.
+    """
+    is_at_module_level = at_module_level(function, inner)
+    if is_at_module_level and inner.__module__ not in ("__main__", "__mp_main__"):
+        return inner.__qualname__
+    sent = function._stand_in if is_at_module_level else inner
+    return restore_function, (type(function), sent, *options)
 
 
 def _lookup(module: str | None, name: str) -> Any:

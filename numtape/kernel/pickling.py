@@ -43,7 +43,7 @@ def reduce_kernel(kernel: Any) -> Any:
     kernel._key = kernel._key or uuid.uuid4().hex
     _keep(kernel._key, kernel)
     locate(kernel)
-    function = kernel._stand_in if at_module_level(kernel) else inner
+    function = kernel._stand_in if at_module_level(kernel, inner) else inner
     codes = [function.__code__ for function in _reachable_functions(kernel)]
     texts = {file: linecache.getlines(file) for file in {code.co_filename for code in codes}}
     sources = {

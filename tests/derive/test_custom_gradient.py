@@ -1,6 +1,9 @@
 """`custom_gradient`, `recompute_grad`, `grad_pass_through`: TensorFlow's results, and more."""
 
+import copy
 import gc
+import pickle
+import sys
 import threading
 import weakref
 
@@ -319,3 +322,60 @@ def test_names_that_graphs_have():
         tf.no_gradient("Round")
     with pytest.raises(RuntimeError, match="GradientTape"):
         tf.gradients(tf.constant(1.0), tf.constant(1.0))
+
+
+@tf.custom_gradient
+def square_with_gradient_5(x):
+    return x * x, lambda upstream: 5.0 * upstream
+
+
+@tf.function
+@tf.custom_gradient
+def recorded_with_gradient_6(x):
+    return x * x, lambda upstream: 6.0 * upstream
+
+
+recomputed = tf.recompute_grad(tf.sin)
+
+
+class WithGradient:
+    factor = 2.0
+
+    @tf.custom_gradient
+    def apply_to_both(self, x, y):
+        return self.factor * x * y, lambda upstream: (3.0 * upstream, upstream)
+
+
+def slope_at_3(f):
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = f(x)
+    return tape.gradient(y, x).numpy()
+
+
+def test_pickled_functions_keep_their_gradient(monkeypatch):
+    module = type(tf)("a_module_of_functions")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for name in ("square_with_gradient_5", "recorded_with_gradient_6", "WithGradient"):
+        value = globals()[name]
+        monkeypatch.setattr(value, "__module__", module.__name__)
+        inner = getattr(value, "python_function", value)
+        for x in (inner, getattr(inner, "__wrapped__", inner)):
+            monkeypatch.setattr(x, "__module__", module.__name__)
+        setattr(module, name, value)
+    for f in (square_with_gradient_5, recorded_with_gradient_6):
+        assert pickle.loads(pickle.dumps(f)) is f
+        assert copy.copy(f) is f
+    method = pickle.loads(pickle.dumps(WithGradient().apply_to_both))
+    assert slope_at_3(lambda x: method(x, 1.0)) == 3.0
+    assert slope_at_3(pickle.loads(pickle.dumps(recomputed))) == slope_at_3(tf.sin)
+
+
+def test_cloudpickled_functions_keep_their_gradient():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    scale = tf.Variable(2.0)
+    doubled = tf.recompute_grad(lambda x: scale * x)
+    passed = tf.grad_pass_through(lambda x: tf.round(x))
+    own = tf.custom_gradient(lambda x: (x, lambda upstream: 4.0 * upstream))
+    again = [cloudpickle.loads(cloudpickle.dumps(f)) for f in (doubled, passed, own)]
+    assert [slope_at_3(f) for f in again] == [2.0, 1.0, 4.0]

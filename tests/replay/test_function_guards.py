@@ -5,6 +5,8 @@ import ctypes
 import functools
 import re
 import sys
+import threading
+import time
 import types
 import warnings
 
@@ -555,6 +557,46 @@ def test_watches_do_not_disturb_a_profiler(tf):
     finally:
         profile.disable()
     assert profile.getstats()
+
+
+@pure
+def test_a_profiler_in_a_thread_does_not_stop_recording(tf):
+    """Dask's workers sample frames, and hold them, with their tensors, after the call has ended."""
+    held, end = [], threading.Event()
+
+    def sample(thread):
+        while not end.is_set():
+            frame = sys._current_frames()[thread]
+            while frame is not None and frame.f_code.co_name != "sampled":
+                frame = frame.f_back
+            if frame is not None:
+                held.append(True)
+                time.sleep(0.03)
+            del frame
+            time.sleep(1e-4)
+
+    profiler = threading.Thread(target=sample, args=[threading.get_ident()])
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    profiler.start()
+    try:
+        for _ in range(30):
+
+            @tf.function
+            def sampled(x):
+                y = x
+                for _ in range(100):
+                    y = y + 1.0
+                return tf.reduce_sum(y)
+
+            assert sampled(tf.ones(3)) == 303.0
+            assert sampled.experimental_get_tracing_count() == 1
+            assert "recorded path" in str(sampled.paths())
+    finally:
+        end.set()
+        profiler.join()
+        sys.setswitchinterval(interval)
+    assert held
 
 
 @pytest.mark.numtape_only("TensorFlow does not look at names")

@@ -331,3 +331,16 @@ def test_info_names_the_processor(cpu):
 def test_names_near_each_other_are_told_apart():
     for name in settings.VARIABLES:
         assert difflib.get_close_matches(name, settings.VARIABLES, 1) == [name]
+
+
+THREADS = "import numtape as tf; print(tf.config.threads())"
+
+
+@pytest.mark.parametrize(
+    ("openmp", "own", "threads"),
+    [("1", None, 1), ("1,2", "", 1), ("1", "3", 3), ("0", None, None), ("many", None, None)],
+)
+def test_workers_of_dask_and_joblib_use_their_share_of_the_cores(openmp, own, threads):
+    """They set `OMP_NUM_THREADS`."""
+    found = int(run(THREADS, OMP_NUM_THREADS=openmp, NUMTAPE_NUM_THREADS=own))
+    assert found == (threads or settings._cores())

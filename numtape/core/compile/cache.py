@@ -31,9 +31,11 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from .. import settings
+from . import file_lock
 from .processor import processor
 
 PART = ".numtape-part"  # of a file that is being written
+LOCK = ".numtape-lock"  # of a file that is locked while its unit is compiled
 
 _messages = logging.getLogger("numtape")
 _warned: set[str] = set()
@@ -214,6 +216,56 @@ class Folder:
             if not isinstance(error, OSError):
                 raise
 
+    @contextmanager
+    def locked(self, name: str, seconds: float) -> Iterator[None]:
+        """Hold a lock file, which other processes and threads wait for.
+
+        After ``seconds``, and where files cannot be created or locked, the block runs without the
+        lock. The lock of a process that is killed is free.
+        """
+        descriptor = self._lock(name, seconds)
+        try:
+            yield
+        finally:
+            if descriptor is not None:
+                if os.name == "nt":  # an open file cannot be removed
+                    file_lock.close(descriptor)
+                    self._remove(name)
+                else:  # before others can lock it, so that none locks a removed file for long
+                    self._remove(name)
+                    file_lock.close(descriptor)
+
+    def _lock(self, name: str, seconds: float) -> int | None:
+        """Return the descriptor of a locked file; None if it cannot be locked in time."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                flags = os.O_RDWR | os.O_CREAT | _FLAGS | _NO_WAIT
+                descriptor = os.open(self._name(name), flags, 0o600, dir_fd=self._at)
+            except OSError:
+                return None
+            is_locked = False
+            try:
+                is_locked = file_lock.try_lock(descriptor) and self._has(name, descriptor)
+            except OSError:  # a file system without locks
+                return None
+            finally:
+                if not is_locked:
+                    file_lock.close(descriptor)
+            if is_locked:
+                return descriptor
+            if time.monotonic() > end:
+                return None
+            time.sleep(0.01)
+
+    def _has(self, name: str, descriptor: int) -> bool:
+        """Whether an open file is the one of this name: its last holder may have removed it."""
+        try:
+            status = os.stat(self._name(name), dir_fd=self._at, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(status, os.fstat(descriptor))
+
 
 @contextmanager
 def open_folder(path: Path, *, make: bool = False) -> Iterator[Folder | None]:
@@ -358,7 +410,10 @@ def writable() -> bool:
 
 def read(name: str, source: str, for_host: bool = True) -> Built | None:
     """Read a unit from the cache; None if it is missing or unusable."""
-    file = _file(name, source, for_host)
+    return _read_file(_file(name, source, for_host))
+
+
+def _read_file(file: str) -> Built | None:
     with _folder() as folder:
         content = folder.read(file) if folder else None
     built = _unpack(file, content) if content else None
@@ -381,6 +436,7 @@ def _keep(file: str, built: Built) -> None:
             _written[1] += 1
             if limit is not None and (_written[0] > limit or _written[1] > RECOUNT):
                 folder.forget(DAYS, EDITED, SUFFIX)
+                folder.forget(1, "", LOCK)  # those of killed processes
                 _written[:] = folder.shrink(limit, SUFFIX, PART), 0
 
 
@@ -389,7 +445,9 @@ def load_or_compile(
 ) -> Built:
     """Read a unit from the cache, or compile and store it; see `load`.
 
-    With ``for_host`` false, the code is for another processor, and any host may use it.
+    If several processes need the same unit at once, one compiles it, and the others wait for it, at
+    most `WAIT` seconds. With ``for_host`` false, the code is for another processor, and any host
+    may use it.
     """
     built = read(name, source, for_host)
     return (
@@ -404,15 +462,22 @@ def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:
     """
     built: list[Built] = []
     errors: list[BaseException] = []
+    is_compiled_here = True
     began = time.monotonic()
 
     settings.quiet()  # raise for a wrong value before the compiler runs
     _need(COMPILING)
 
     def work() -> None:
+        nonlocal is_compiled_here
         try:
-            built.append(compile_unit())
-            _keep(file, built[0])
+            with _locked(file):
+                if found := _read_file(file):  # another process has compiled it meanwhile
+                    is_compiled_here = False
+                    built.append(found)
+                else:
+                    built.append(compile_unit())
+                    _keep(file, built[0])
         except BaseException as error:
             errors.append(error)
 
@@ -434,8 +499,24 @@ def _compile_in_thread(file: str, compile_unit: Callable[[], Built]) -> Built:
         raise errors.pop()
     seconds = time.monotonic() - began
     _waited[0] += seconds
-    _messages.info("Compiled %s in %.2f s.", file.rpartition("-")[0], seconds)
+    message = (
+        "Compiled %s in %.2f s."
+        if is_compiled_here
+        else "Another process compiled %s; waited %.2f s."
+    )
+    _messages.info(message, file.rpartition("-")[0], seconds)
     return built[0]
+
+
+WAIT = 60.0  # seconds of waiting for another process, which may be stopped, before compiling
+
+
+@contextmanager
+def _locked(file: str) -> Iterator[None]:
+    """Hold the lock of a unit, if the cache folder can be used."""
+    with _folder(make=True) as folder:
+        with nullcontext() if folder is None else folder.locked(file + LOCK, WAIT):
+            yield
 
 
 _here = threading.local()
@@ -511,7 +592,7 @@ def _files(*suffixes: str) -> list[Path]:
 def clear() -> int:
     """Remove all compiled kernels from the cache folder. Returns the number of removed files."""
     count = 0
-    for path in _files(SUFFIX, PART):
+    for path in _files(SUFFIX, PART, LOCK):
         try:
             path.unlink()
             count += 1

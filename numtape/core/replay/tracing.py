@@ -11,6 +11,8 @@ import contextlib
 import gc
 import operator
 import sys
+import threading
+import time
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +46,7 @@ Journal = dict[int, tuple[Variable, Tensor]]
 # Calls a function with the first list of tensors in place of the second, its tensor arguments.
 RunFunction = Callable[[Sequence[Tensor], Sequence[Tensor]], Any]
 RETRIES = 100  # of an assign, if a signal handler assigns the same variable
+SAMPLING = 0.05  # seconds that a profiler may keep the frames of a call
 
 
 class TracedCall:
@@ -205,12 +208,18 @@ def assign_from_handlers(
 def _find_after_collection(find: Callable[[], list[Any]]) -> list[Any]:
     """Return what ``find`` returns after the objects of an exception's cycles are collected.
 
-    The youngest generation is collected first, because a full collection can take long.
+    The youngest generation is collected first, because a full collection can take long. Then other
+    threads get some time, because a profiler in a thread, as in Dask's workers, keeps the frames
+    that it samples for some milliseconds.
     """
     for generation in range(3):
         if not find():
             return []
         gc.collect(generation)
+    if threading.active_count() > 1:
+        end = time.monotonic() + SAMPLING
+        while find() and time.monotonic() < end:
+            time.sleep(0.001)
     return find()
 
 
