@@ -30,7 +30,7 @@ from .gradients import (
     broadcast_variables,
     distribute_optimizer as DistributedOptimizer,
 )
-from .process_group import init, is_initialized, local_rank, local_size, rank, size
+from .process_group import init, is_initialized, local_rank, local_size, rank, size, transport
 from .sharding import shard
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "reducescatter",
     "shard",
     "size",
+    "transport",
 ]
 
 
