@@ -423,8 +423,18 @@ class Engine:
     # Progress. The lock is held.
 
     def _advance(self) -> None:
-        """Move all transfers as far as possible, in the order of their numbers."""
+        """Move all transfers as far as possible, in the order of their numbers.
+
+        Data on a GPU are left to the engine's thread: what the main thread runs may be observed by
+        a function that is recorded, which must not depend on the library's Python code.
+        """
+        is_main = threading.get_ident() != self._thread.ident
         for transfer in list(self._transfers.values()):
+            if is_main and transfer.on_device is not None:
+                if transfer.state == AGREEING:
+                    return
+                if transfer.state == MOVING:
+                    continue
             if transfer.state == AGREEING:
                 if not transfer.pending.Test():
                     return  # later ones must not be posted before this one

@@ -1,7 +1,8 @@
 """A stub of `nccl.core` (nccl4py 0.6): it checks arguments, records calls, and may combine data.
 
 Signatures, arguments and checks are those of nccl4py's `Communicator`. Buffers are read through
-DLPack, as nccl4py does. With `Combiner`, MPI combines data in the host memory of the simulator.
+DLPack, as nccl4py does. With
+`combine_by_mpi`, MPI combines data in the memory of the simulator.
 """
 
 import contextlib
@@ -80,9 +81,8 @@ class Buffer:
 
 
 class Communicator:
-    """Records each call, as a name and arguments, in `calls`; `combine(name, ...)` moves data."""
+    """Appends each call, as a name and arguments, to `calls`; `combine(name, ...)` moves data."""
 
-    calls = []
     combine = staticmethod(lambda *_: None)
     async_error = 0
 
@@ -146,7 +146,7 @@ class Communicator:
 
 
 def combine_by_mpi(comm):
-    """Return a function that combines host memory over an MPI communicator, by `_COMBINE`."""
+    """Return a function that combines host memory over an MPI communicator, by NumPy."""
 
     def gather(buffer):
         return [np.array(x) for x in comm.allgather(buffer.array().copy())]

@@ -6,6 +6,8 @@ round to the nearest value, ties to even.
 
 from __future__ import annotations
 
+import hashlib
+
 from .codegen import each, function
 from .launches import Launch, blocks, kernel, threads
 
@@ -59,25 +61,44 @@ _DECODE = {
 }
 
 
+def encode_source(half: str) -> str:
+    """The text of a ``kernel(n, out, x)`` that rounds float32 to a 16-bit float."""
+    return _source(_ENCODE[half])
+
+
+def decode_source(half: str) -> str:
+    """The text of a ``kernel(n, out, x)`` that converts a 16-bit float to float32."""
+    return _source(_DECODE[half])
+
+
+def scale_source(dtype: str, scale: float) -> str:
+    """The text of a ``kernel(n, out, x)`` that multiplies floats by a number."""
+    return _source(f"        out[t] = x[t] * {dtype}({scale!r})")
+
+
+def _source(lines: str) -> str:
+    return each("out, x", *lines.strip("\n").split("\n"))
+
+
+ENCODED, DECODED = "uint16", "uint32"  # the dtypes of the bits in the kernels
+
+
 def encode_launch(half: str, size: int) -> Launch:
-    """Return the launch that rounds float32 to a 16-bit float. Its places are out and x."""
-    return _launch(f"encode_{half}", _ENCODE[half], size, "uint16", "uint32")
+    """Return the launch of `encode_source`. Its places are out and x."""
+    return _launch("encode", encode_source(half), size, ENCODED, DECODED)
 
 
 def decode_launch(half: str, size: int) -> Launch:
-    """Return the launch that converts a 16-bit float to float32. Its places are out and x."""
-    return _launch(f"decode_{half}", _DECODE[half], size, "uint32", "uint16")
+    """Return the launch of `decode_source`. Its places are out and x."""
+    return _launch("decode", decode_source(half), size, DECODED, ENCODED)
 
 
 def scale_launch(dtype: str, scale: float, size: int) -> Launch:
-    """Return the launch that multiplies floats by a number. Its places are out and x."""
-    line = f"        out[t] = x[t] * {dtype}({scale!r})"
-    return _launch(f"scale_{dtype}_{scale.hex()}", line, size, dtype, dtype)
+    """Return the launch of `scale_source`. Its places are out and x."""
+    return _launch("scale", scale_source(dtype, scale), size, dtype, dtype)
 
 
-def _launch(name: str, lines: str, size: int, out: str, x: str) -> Launch:
-    text = each("out, x", *lines.strip("\n").split("\n"))
-    symbol = "".join(c if c.isalnum() else "_" for c in name)
-    dtypes = ["int64", f"*{out}", f"*{x}"]
-    compiled = kernel(lambda: function(text, []), dtypes, symbol, text)
+def _launch(name: str, text: str, size: int, out: str, x: str) -> Launch:
+    symbol = f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    compiled = kernel(lambda: function(text, []), ["int64", f"*{out}", f"*{x}"], symbol, text)
     return Launch(compiled, blocks(size), threads(), (size,), (0, 1))

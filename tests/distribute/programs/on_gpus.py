@@ -20,7 +20,7 @@ Simulator.uuid = lambda self: str(os.getpid())
 
 nt.distribute.init()
 assert nt.distribute.transport() == "NCCL", nt.distribute.transport()
-sys.argv = sys.argv[1:]
+sys.argv = [program, *sys.argv[3:]]
 runpy.run_path(str(Path(__file__).with_name(program)), run_name="__main__")
 calls = [name for name, *_ in library.Communicator.calls]
 assert len(calls) > int(counts), calls
