@@ -4,6 +4,10 @@ Start a program with ``python -m numtape launch -n 4 program.py``. Each process 
 of its share of every batch; `DistributedGradientTape` or `DistributedOptimizer` averages them.
 Needs ``pip install "numtape[mpi]"``.
 
+On GPUs, each process of a machine takes another one, and NCCL moves the data, with
+``pip install "numtape[nccl]"``. `transport` says whether it does, or why MPI moves copies on the
+host.
+
 Collectives run in the same order on all ranks. They check that all ranks ask for the same, and
 raise an error that names the ranks that do not join, end, or fail.
 """

@@ -227,12 +227,17 @@ SYNCHRONIZATIONS = {
 }
 
 
-@pytest.mark.parametrize("scale", [1.0, 1 / 3])
-@pytest.mark.parametrize("name", KINDS)
+# Averages: of floats.
+SCALED_KINDS = [
+    (name, 1 / 3)
+    for name, (request, _) in KINDS.items()
+    if request.kind in (ALLREDUCE, REDUCE_SCATTER) and "int" not in request.dtype
+]
+
+
+@pytest.mark.parametrize("name, scale", [(name, 1.0) for name in KINDS] + SCALED_KINDS)
 def test_streams_wait_for_each_other_and_the_host_for_none(gpu, library, name, scale):
     request, _ = KINDS[name]
-    if scale != 1.0 and not (request.kind == ALLREDUCE and "int" not in request.dtype):
-        pytest.skip("is not scaled")
     calls = Run(gpu, library, request, scale=scale).calls
     names = [call[0] for call in calls]
     assert not SYNCHRONIZATIONS & set(names)
@@ -682,7 +687,20 @@ class TestRanks:
         printed = output(ranks, "on_gpus.py", "collectives.py", 200, timeout=300, **SIMULATED)
         assert f"rank {ranks - 1} of {ranks} is done" in printed
 
-    @pytest.mark.parametrize("compression", ["none", pytest.param("float16")])
+    @pytest.mark.slow
+    def test_training_gives_the_same_bits_in_every_way(self, tmp_path):
+        arguments = "training.py", 10, tmp_path, 0, 1
+        results = json.loads(output(2, "on_gpus.py", *arguments, timeout=300, **SIMULATED))
+        bits = {results[name]["bits"] for name in ("fit", "function", "eager", "small buckets")}
+        assert len(bits) == 1
+        on_cpu = json.loads(output(2, "training.py", tmp_path, 0, 1, timeout=300))
+        for name, found in results.items():
+            tolerance = 1e-3 if name == "float16" else 1e-5
+            assert found["losses"] == pytest.approx(on_cpu[name]["losses"], rel=tolerance), name
+
+    @pytest.mark.parametrize(
+        "compression", ["none", pytest.param("float16", marks=pytest.mark.slow)]
+    )
     def test_a_training_step_waits_for_nothing(self, compression):
         arguments = [] if compression == "none" else [compression]
         printed = output(2, "stream_order.py", *arguments, NUMTAPE_DEVICE="cuda")
