@@ -133,7 +133,7 @@ def size() -> int:
 
 
 def local_rank() -> int:
-    """Return the number of this process among those of this machine, for example to choose a GPU.
+    """Return the number of this process among those of this machine; on GPUs, that of its GPU.
 
     Returns:
       An int from 0 to `local_size()` - 1.

@@ -711,9 +711,8 @@ class TestRanks:
         # The buckets: the gradients of the last two variables, then that of the first.
         wire = "FLOAT32" if compression == "none" else "FLOAT16"
         sent = [call[1:4] for call in found["calls"] if call[0] == "nccl allreduce"]
-        assert (
-            sent == [[wire, 12, 12], [wire, 12, 12]] if compression == "none" else [[wire, 24, 24]]
-        )
+        expected = [[wire, 12, 12]] * 2 if compression == "none" else [[wire, 24, 24]]
+        assert sent == expected
         compute, (stream, *_) = found["streams"]
         _check_order(found["calls"], compute, stream)
 
