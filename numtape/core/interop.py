@@ -38,8 +38,8 @@ COPIED = 2  # a flag of a capsule
 
 _lock = threading.RLock()
 
-_GPU = CUDA, 0  # the device that numtape computes on, of those in CUDA_VISIBLE_DEVICES
 _DTYPE_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # of dtypes
+_BFLOAT = 4
 _SUPPORTED_DTYPES = "bool8", *dtypes.NAMES, "float16"
 _ALIGNMENT = 32  # of arrays on a GPU: kernels load four elements of up to 8 bytes at once
 _ADVICE = "compute on the GPU with NUMTAPE_DEVICE=cuda, or copy the array to the host first"
@@ -118,7 +118,7 @@ def _device() -> Any:
 
 def device_of_tensors() -> tuple[int, int]:
     """The device of tensors, as a DLPack pair."""
-    return _GPU if settings.device() == "cuda" else (CPU, 0)
+    return (CUDA, _device().number) if settings.device() == "cuda" else (CPU, 0)
 
 
 def capsule_of(
@@ -149,13 +149,13 @@ def capsule_of(
     """
     own_device = device_of_tensors()
     target_device = own_device if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-    if target_device == _GPU == own_device:
+    if target_device == own_device != (CPU, 0):
         return _gpu_capsule(tensor, stream, max_version, copy)
     if target_device != (CPU, 0):
         raise BufferError(
             f"A tensor on the DLPack device {own_device} cannot be exported to {target_device}."
         )
-    if own_device == _GPU:
+    if own_device != (CPU, 0):
         if copy is False:
             raise BufferError("Exporting a tensor from the GPU to the host requires a copy.")
         stream = None  # the copy is complete already
@@ -194,12 +194,40 @@ def _gpu_capsule(
     if stream != UNORDERED:
         gpu.order(gpu.stream, stream)
     interface = _interface(value, _has_flags(max_version) and not copy)
-    capsule = np.asarray(_ArrayInterface(interface, value)).__dlpack__(max_version=max_version)
-    fields = _capsule_fields(capsule)
-    assert fields is not None
-    fields.device, fields.number = _GPU
+    capsule = _capsule(interface, value, max_version)
     if copy and _has_flags(max_version):
         _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).flags |= COPIED
+    return capsule
+
+
+def _capsule(interface: dict[str, Any], owner: object, max_version: tuple[int, int] | None) -> Any:
+    """Return a capsule of an array on the GPU."""
+    capsule = np.asarray(_ArrayInterface(interface, owner)).__dlpack__(max_version=max_version)
+    fields = _capsule_fields(capsule)
+    assert fields is not None
+    fields.device, fields.number = CUDA, _device().number
+    return capsule
+
+
+def capsule_of_elements(
+    address: int, size: int, dtype: str, max_version: tuple[int, int] | None
+) -> Any:
+    """Return a DLPack capsule of elements on the GPU. The caller keeps their memory alive.
+
+    Args:
+      address: The address of the first one.
+      size: How many there are.
+      dtype: The name of their dtype, ``bfloat16`` or one of NumPy's.
+      max_version: The latest version of DLPack that the consumer knows.
+    """
+    is_bfloat = dtype == "bfloat16"
+    typestr = np.dtype("uint16" if is_bfloat else dtype).str
+    interface = {"shape": (size,), "typestr": typestr, "data": (address, False)}
+    capsule = _capsule(interface, None, max_version)
+    if is_bfloat:  # which NumPy cannot export
+        fields = _capsule_fields(capsule)
+        assert fields is not None
+        fields.kind = _BFLOAT
     return capsule
 
 
@@ -238,7 +266,7 @@ def cuda_array_interface(tensor: Tensor) -> dict[str, Any]:
     On other devices the attribute does not exist. PyTorch does not accept read-only memory here:
     use ``torch.from_dlpack(tensor)``.
     """
-    if device_of_tensors() != _GPU:
+    if settings.device() != "cuda":
         raise AttributeError(
             "This tensor is not on a GPU, so it has no __cuda_array_interface__: set "
             "NUMTAPE_DEVICE=cuda."
@@ -362,7 +390,7 @@ def _receive_array_or_shadow(value: Any) -> tuple[Array, bool]:
         if fields is not None:
             return _open_capsule(capsule, fields), on_gpu
     elif hasattr(value, "__cuda_array_interface__"):
-        _is_our_gpu(*_GPU)
+        _is_our_gpu(CUDA, _device().number if settings.device() == "cuda" else 0)
         return _shadow(value), True
     kind = type(value).__name__
     raise InvalidArgumentError(
@@ -387,10 +415,10 @@ def _is_our_gpu(kind: int, number: int) -> bool:
             f"An array on a GPU, and numtape computes on the {settings.device()} device: {_ADVICE} "
             f"(x.cpu() in PyTorch, x.get() in CuPy)."
         )
-    if kind == CUDA and number != 0:
+    if kind == CUDA and number != _device().number:
         raise DeviceError(
-            f"An array on GPU {number}, and numtape computes on GPU 0 of CUDA_VISIBLE_DEVICES: "
-            f"copy the array there first."
+            f"An array on GPU {number}, and numtape computes on GPU {_device().number} of "
+            f"CUDA_VISIBLE_DEVICES: copy the array there first."
         )
     return True
 

@@ -37,6 +37,7 @@ Attributes:
   traceback: Whether the program's lines are recorded.
   tensor_float_32: Whether float32 products may be computed with TF32, on GPUs that have it.
   nondeterministic_scatter: Whether the GPU may add slices in an order that varies.
+  gpu_number: The GPU to compute on, modulo their number. `distribute.init` sets it.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ checked = False
 traceback = False
 tensor_float_32 = False
 nondeterministic_scatter = False
+gpu_number = 0
 _here = threading.local()
 _threads: int | None = None
 _check_replay: int | None = None

@@ -4,6 +4,10 @@ Start a program with ``python -m numtape launch -n 4 program.py``. Each process 
 of its share of every batch; `DistributedGradientTape` or `DistributedOptimizer` averages them.
 Needs ``pip install "numtape[mpi]"``.
 
+On GPUs, each process of a machine takes another one, and NCCL moves the data, with
+``pip install "numtape[nccl]"``. `transport` says whether it does, or why MPI moves copies on the
+host.
+
 Collectives run in the same order on all ranks. They check that all ranks ask for the same, and
 raise an error that names the ranks that do not join, end, or fail.
 """
@@ -34,7 +38,7 @@ from .gradients import (
     broadcast_variables,
     distribute_optimizer as DistributedOptimizer,
 )
-from .process_group import init, is_initialized, local_rank, local_size, rank, size
+from .process_group import init, is_initialized, local_rank, local_size, rank, size, transport
 from .sharding import shard
 
 __all__ = [
@@ -61,6 +65,7 @@ __all__ = [
     "reducescatter",
     "shard",
     "size",
+    "transport",
 ]
 
 

@@ -26,14 +26,14 @@ from ..core.log.record import record, require
 from ..core.ops.creation import constant, zeros_like
 from ..core.ops.movement import reshape
 from ..core.ops.slicing import strided_slice
-from ..core.values.dtypes import DType, as_dtype, int64
+from ..core.values.dtypes import DType, int64
 from ..core.values.indexed_slices import IndexedSlices
 from ..core.values.spec import Spec, intern
 from ..core.values.tensor import Tensor
 from ..errors import UnimplementedError
 from . import engine as engines
 from .engine import ALLGATHER, ALLREDUCE, BARRIER, BROADCAST, REDUCE_SCATTER, Request
-from .process_group import engine, next_number
+from .process_group import engine, next_number, release_transfers
 
 if TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
@@ -53,16 +53,9 @@ def _start_spec(op: Op, *specs: Spec, request: Request) -> Spec:
 
 def _compute_start(out: Array, *operands: Array, request: Request) -> None:
     number = int(operands[-1])
-    _release_transfers()
+    release_transfers()
     engine().start(number, request, operands[:-1])
     out[...] = number + 1
-
-
-def _release_transfers() -> None:
-    """Free transfers of calls that are complete: those before the variable's present value."""
-    value = next_number()._value
-    if not isinstance(value._home, Log):
-        engine().release_before(int(value._array()))
 
 
 def _result_spec(op: Op, number: Spec, *, back: int, spec: Spec, scale: float) -> Spec:
@@ -71,13 +64,9 @@ def _result_spec(op: Op, number: Spec, *, back: int, spec: Spec, scale: float) -
 
 def _compute_result(out: Array, number: Array, back: int, spec: Spec, scale: float) -> None:
     transfer = engine().finish(int(number) - back)
-    result: Any = transfer.result
-    if result.size != out.size:
-        raise engine().failure(
-            f"collective {transfer.number} ({transfer.request}) in a recorded function gathers "
-            f"{transfer.rows} rows by rank, but was recorded with equal numbers of rows. Call it "
-            f"outside of `function`, or make the numbers equal"
-        )
+    on_device = transfer.on_device
+    result: Any = transfer.result if on_device is None else on_device.result()
+    engine().check_size(transfer, result.size, out.size)
     if scale == 1.0:
         out.reshape(-1)[...] = result
     else:
@@ -161,7 +150,7 @@ class Job:
                 home.eager.add(result._row)
         try:
             for result in (*self.results, self.number):  # all are computed by the first one
-                result._array()
+                result._stored_value()  # results on a GPU stay there
         except BaseException:  # for example, an operand is invalid: nothing was sent
             next_number().assign(self.first_number)
             raise
@@ -488,8 +477,8 @@ def barrier() -> None:
         return
     local.log.refuse("it calls a barrier")
     with Job() as job:
-        request = Request(BARRIER, (), (), "uint8", "uint8")
-        job.result(job.start(request, []), intern((0,), as_dtype("uint8")))
+        position = job.start(Request(BARRIER, (), (), "uint8", "uint8"), [])
+        job.rows_by_rank(position)  # waits for it; a GPU would not compute an empty result
 
 
 def _gather_slices(slices: IndexedSlices, op: str, name: str) -> IndexedSlices:

@@ -10,6 +10,9 @@ with these states:
 2. MOVING: MPI combines the data, if they did not fit in the header.
 3. DONE, or FAILED.
 
+Data on a GPU do not pass through here: the header says only what is asked for, and when the ranks
+agree, `DeviceData.enqueue` lets NCCL combine the data. See `nccl`.
+
 All ranks post their requests in the order of the collectives' numbers. A number that is started
 again, because a replay of a recorded function failed a guard, gets the result of the first time,
 if the data are the same; otherwise the engine fails. A failed engine raises the same error in every
@@ -33,7 +36,7 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -70,6 +73,7 @@ ALLREDUCE, ALLGATHER, BROADCAST, REDUCE_SCATTER, BARRIER = (
     "reducescatter",
     "barrier",
 )
+MPI, NCCL = "MPI", "NCCL"  # what moves the data
 SUM, MIN, MAX, PRODUCT = "Sum", "Min", "Max", "Product"
 _COMBINE = {SUM: np.add, MIN: np.minimum, MAX: np.maximum, PRODUCT: np.multiply}
 _MPI_OPS = {SUM: "SUM", MIN: "MIN", MAX: "MAX", PRODUCT: "PROD"}
@@ -89,6 +93,7 @@ class Request:
       root: The rank that broadcasts.
       counts: For a reducescatter, the number of rows of each rank.
       check_finite: Whether values that are not finite are errors.
+      transport: What moves the data, `MPI` or `NCCL`.
     """
 
     kind: str
@@ -100,6 +105,7 @@ class Request:
     root: int = 0
     counts: tuple[int, ...] = ()
     check_finite: bool = False
+    transport: str = MPI
 
     def describe(self) -> list[str]:
         """Return lines that say what is asked for."""
@@ -107,7 +113,8 @@ class Request:
         wire = f" as {self.wire_dtype}" if self.wire_dtype != self.dtype else ""
         counts = f", rows by rank {self.counts}" if self.counts else ""
         arrays = "1 array" if len(self.names) == 1 else f"{len(self.names)} arrays"
-        lines = [f"{self.kind}{how} of {arrays}{wire}{counts}"]
+        by = f" by {self.transport}" if self.transport != MPI else ""
+        lines = [f"{self.kind}{how} of {arrays}{wire}{counts}{by}"]
         lines += [
             f"{name!r} of shape {shape} and dtype {self.dtype}"
             for name, shape in zip(self.names, self.shapes, strict=True)
@@ -119,6 +126,36 @@ class Request:
         return f"{self.kind} of {names}" if names else self.kind
 
 
+class DeviceData(Protocol):
+    """The data of a transfer on a GPU.
+
+    Attributes:
+      rows: For an allgather, the number of rows of this rank.
+      nbytes: The number of bytes that are sent.
+    """
+
+    rows: int
+    nbytes: int
+
+    def enqueue(self, rows: list[int]) -> None:
+        """Let the GPU combine the data of all ranks; ``rows`` are those of each rank."""
+
+    def is_done(self) -> bool:
+        """Whether the GPU has combined the data."""
+
+    def error(self) -> str:
+        """Return the error of the communication, "" if there is none."""
+
+    def has_same(self, other: DeviceData) -> bool:
+        """Whether the data that another transfer sends are the same."""
+
+    def result(self) -> NDArray[Any]:
+        """Wait for the result, and return a copy on the host, one axis."""
+
+    def release(self) -> None:
+        """Free the memory after the GPU has used it."""
+
+
 @dataclass(eq=False)
 class Transfer:
     """A collective that has been started.
@@ -128,6 +165,7 @@ class Transfer:
       request: What the ranks ask for.
       digest: The request's digest.
       sent: The data of this rank, one axis, in the wire dtype.
+      on_device: The data, if they are on a GPU.
       result: The result, one axis.
       rows: For an allgather, the number of rows of each rank.
       state: AGREEING, MOVING, DESCRIBING, DONE or FAILED.
@@ -145,6 +183,7 @@ class Transfer:
     headers: NDArray[np.uint8]
     pending: Any
     memory: list[NDArray[Any]]
+    on_device: DeviceData | None = None
     result: NDArray[Any] | None = None
     rows: list[int] = field(default_factory=list)
     state: int = AGREEING
@@ -216,13 +255,20 @@ class Engine:
 
     # Collectives.
 
-    def start(self, number: int, request: Request, arrays: Sequence[NDArray[Any]]) -> None:
+    def start(
+        self,
+        number: int,
+        request: Request,
+        arrays: Sequence[NDArray[Any]],
+        on_device: DeviceData | None = None,
+    ) -> None:
         """Start collective ``number``, or do nothing if it was started before with the same data.
 
         Args:
           number: The collective's number: that of the collective before it, plus 1.
           request: What is asked for.
           arrays: The data, of the request's shapes.
+          on_device: The data, if they are on a GPU; there are no arrays then.
 
         Raises:
           DistributedError: If the engine has failed, or the collective was started with other data.
@@ -232,7 +278,7 @@ class Engine:
         with self._lock:
             earlier = self._transfers.get(number)
             if number < self.started:
-                self._check_same(number, earlier, request, sent)
+                self._check_same(number, earlier, request, sent, on_device)
                 return
             if number > self.started:
                 self._fail(
@@ -243,23 +289,25 @@ class Engine:
             finite = not request.check_finite or bool(np.isfinite(sent).all())
             headers = np.zeros((self.size, HEADER_SIZE + self._inline_bytes), np.uint8)
             own = np.zeros(HEADER_SIZE + self._inline_bytes, np.uint8)
-            rows = len(arrays[0]) if request.kind == ALLGATHER else 0
+            rows = 0
+            if request.kind == ALLGATHER:
+                rows = len(arrays[0]) if on_device is None else on_device.rows
             own[: HEADER.size] = np.frombuffer(
                 HEADER.pack(digest, rows, sent.nbytes, not finite), np.uint8
             )
             if sent.nbytes <= self._inline_bytes:
                 own[HEADER_SIZE : HEADER_SIZE + sent.nbytes] = sent.view(np.uint8)
             pending = self._headers.Iallgather(own, headers)
-            transfer = Transfer(number, request, digest, sent, headers, pending, [sent])
+            transfer = Transfer(number, request, digest, sent, headers, pending, [sent], on_device)
             transfer.times.append(time.perf_counter())
             self._transfers[number] = transfer
             self.started += 1
             self._advance()
-        if sent.nbytes > self._inline_bytes:
+        if sent.nbytes > self._inline_bytes or on_device is not None:
             self._wake.set()  # small data do not need the thread: `finish` moves them
 
     def finish(self, number: int) -> Transfer:
-        """Wait for the result of collective ``number``.
+        """Wait for the result of collective ``number``. On a GPU, wait until it is enqueued.
 
         Raises:
           DistributedTimeoutError: If the time limit has passed. The message names the ranks that
@@ -285,7 +333,8 @@ class Engine:
         while True:
             with self._lock:
                 self._advance()
-            if transfer.state == DONE:
+            is_enqueued = transfer.state == MOVING and transfer.on_device is not None
+            if transfer.state == DONE or is_enqueued:
                 return
             self._raise_failure()
             now = time.monotonic()
@@ -308,11 +357,33 @@ class Engine:
             transfer = self.finish(oldest)
             with self._lock:
                 del self._transfers[oldest]
+                if transfer.on_device is not None:
+                    transfer.on_device.release()
                 for memory in transfer.memory:
                     self._release_buffer(memory)
 
+    def check_size(self, transfer: Transfer, size: int, recorded: int) -> None:
+        """Fail if a result has another size than when its function was recorded."""
+        if size != recorded:
+            raise self.failure(
+                f"collective {transfer.number} ({transfer.request}) in a recorded function gathers "
+                f"{transfer.rows} rows by rank, but was recorded with equal numbers of rows. Call "
+                f"it outside of `function`, or make the numbers equal"
+            )
+
+    def exchange(self, value: Any) -> list[Any]:
+        """Return a small value of every rank. For the setup: all ranks must call it."""
+        with self._lock:
+            values: list[Any] = self.world.allgather(value)
+        return values
+
     def _check_same(
-        self, number: int, earlier: Transfer | None, request: Request, sent: NDArray[Any]
+        self,
+        number: int,
+        earlier: Transfer | None,
+        request: Request,
+        sent: NDArray[Any],
+        on_device: DeviceData | None,
     ) -> None:
         """Check that a collective that is started again has the same data."""
         is_same = (
@@ -320,6 +391,9 @@ class Engine:
             and earlier.request == request
             and np.array_equal(earlier.sent.view(np.uint8), sent.view(np.uint8))
         )
+        if is_same and on_device is not None:
+            assert earlier is not None and earlier.on_device is not None
+            is_same = earlier.on_device.has_same(on_device)
         self._release_buffer(sent)
         if not is_same:
             self._fail(
@@ -359,14 +433,27 @@ class Engine:
     # Progress. The lock is held.
 
     def _advance(self) -> None:
-        """Move all transfers as far as possible, in the order of their numbers."""
+        """Move all transfers as far as possible, in the order of their numbers.
+
+        Data on a GPU are left to the engine's thread: what the main thread runs may be observed by
+        a function that is recorded, which must not depend on the library's Python code.
+        """
+        is_main = threading.get_ident() != self._thread.ident
         for transfer in list(self._transfers.values()):
+            if is_main and transfer.on_device is not None:
+                if transfer.state == AGREEING:
+                    return
+                if transfer.state == MOVING:
+                    continue
             if transfer.state == AGREEING:
                 if not transfer.pending.Test():
                     return  # later ones must not be posted before this one
                 self._agree(transfer)
-            if transfer.state == MOVING and transfer.pending.Test():
-                self._done(transfer)
+            if transfer.state == MOVING:
+                if transfer.on_device is not None:
+                    self._watch(transfer, transfer.on_device)
+                elif transfer.pending.Test():
+                    self._done(transfer)
             if transfer.state == DESCRIBING and transfer.pending.Test():
                 self._report_mismatch(transfer)
             if transfer.state in (DESCRIBING, FAILED):
@@ -391,7 +478,9 @@ class Engine:
         transfer.rows = [rows for _, rows, *_ in heads]
         transfer.times.append(time.perf_counter())
         sizes = [nbytes for _, _, nbytes, _ in heads]
-        if max(sizes) <= self._inline_bytes:
+        if transfer.on_device is not None:
+            self._enqueue(transfer, transfer.on_device)
+        elif max(sizes) <= self._inline_bytes:
             dtype = _numpy_dtype(request.wire_dtype)
             parts = [
                 row[HEADER_SIZE : HEADER_SIZE + nbytes].view(dtype)
@@ -404,6 +493,33 @@ class Engine:
             assert transfer.result is not None
             transfer.memory.append(transfer.result)
             transfer.state = MOVING
+
+    def _enqueue(self, transfer: Transfer, on_device: DeviceData) -> None:
+        """Let the GPU combine the data."""
+        try:
+            on_device.enqueue(transfer.rows)
+        except Exception as error:
+            text = f"collective {transfer.number} ({transfer.request}): NCCL failed: {error}"
+            self._fail_transfer(transfer, text)
+            return
+        transfer.state, transfer.pending = MOVING, None
+
+    def _watch(self, transfer: Transfer, on_device: DeviceData) -> None:
+        """Look whether the GPU has combined the data, and end the job if it cannot.
+
+        The main thread may be waiting for the GPU, where no exception reaches it.
+        """
+        try:
+            if on_device.is_done():
+                self._done(transfer)
+                return
+            error = on_device.error()
+        except Exception as caught:
+            error = str(caught)
+        if not error and time.perf_counter() - transfer.times[-1] > self.timeout:
+            error = f"not complete {self.timeout:g} s after all ranks had joined"
+        if error:
+            self._end_job(f"collective {transfer.number} ({transfer.request}) by NCCL: {error}")
 
     def _combine(self, request: Request, parts: list[NDArray[Any]]) -> NDArray[Any]:
         """Compute the result of small data, in the order of the ranks."""
@@ -477,7 +593,8 @@ class Engine:
         transfer.state, transfer.pending = DONE, None
         transfer.times.append(time.perf_counter())
         if self.keep_times:
-            entry = transfer.number, str(transfer.request), transfer.sent.nbytes, transfer.times
+            data = transfer.on_device or transfer.sent
+            entry = transfer.number, str(transfer.request), data.nbytes, transfer.times
             self.log.append(entry)
 
     # Failures.
@@ -608,16 +725,22 @@ class Engine:
                 with self._lock:
                     self._advance()
                     self._answer()
-                    is_active = any(x.state != DONE for x in self._transfers.values())
+                    active = [
+                        x
+                        for x in self._transfers.values()
+                        if x.state != DONE and not (x.state == MOVING and x.on_device is not None)
+                    ]
+                    # `finish` moves data on the host while it waits.
+                    is_needed = not self._is_waiting or any(x.on_device for x in active)
             except Exception as error:  # reported by the next collective
                 if self._failure is None:
                     self._failure = (
                         DistributedError,
                         f"Rank {self.rank} of {self.size}: MPI failed: {error!r}.",
                     )
-                is_active = False
+                active = []
                 time.sleep(IDLE_SECONDS)
-            if is_active and not self._is_waiting:
+            if active and is_needed:
                 time.sleep(ACTIVE_SECONDS)
             else:
                 self._wake.wait(IDLE_SECONDS)
@@ -647,6 +770,8 @@ class Engine:
             return
         if self._failure is not None:
             self._abort()
+        while any(x.on_device and x.state == MOVING for x in self._transfers.values()):
+            time.sleep(IDLE_SECONDS)  # other ranks' GPUs need this one to the end
         self._ended = True
         with self._lock:
             barrier = self._control.Ibarrier()
@@ -670,12 +795,19 @@ class Engine:
         """Print an uncaught error with the number of the rank, and end all ranks."""
         self._previous_hook(kind, error, trace)
         text = str(error).partition("\n")[0]
-        prefix = f"numtape: rank {self.rank} of {self.size} failed"
-        sys.stderr.write(f"{prefix}: {kind.__name__}: {text}\n")
-        sys.stderr.flush()
+        self._write_failure(f"{kind.__name__}: {text}")
         if isinstance(error, DistributedError):
             time.sleep(GRACE_SECONDS)
         self._abort()
+
+    def _end_job(self, message: str) -> None:
+        self._write_failure(f"DistributedError: {message}")
+        time.sleep(GRACE_SECONDS)
+        self._abort()
+
+    def _write_failure(self, text: str) -> None:
+        sys.stderr.write(f"numtape: rank {self.rank} of {self.size} failed: {text}\n")
+        sys.stderr.flush()
 
 
 def _digest(number: int, request: Request) -> bytes:

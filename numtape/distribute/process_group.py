@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ..core import settings
-from ..core.log.log import local
+from ..core.log.log import Log, local
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64
 from ..errors import DistributedError
-from .engine import Engine
+from . import nccl
+from .engine import MPI, NCCL, Engine
 
 _engine: Engine | None = None
+_why_not_nccl = "there is one process"
 # The number of the next collective. Each collective reads and assigns it, so that evaluation,
 # replay and abandoned calls keep collectives in order, as they do for any other variable.
 _next_number: Variable | None = None
@@ -21,6 +23,9 @@ def init() -> None:
     A process that ``python -m numtape launch`` or ``mpirun`` did not start is the only one of its
     job. After `init`, an uncaught error in one process ends all processes.
 
+    On GPUs, call it before anything is computed: each process of a machine takes another GPU. See
+    `transport`.
+
     Raises:
       DistributedError: If ``mpirun`` started the process and mpi4py is not installed.
       ValueError: If ``NUMTAPE_DISTRIBUTED_TIMEOUT`` is not a positive number.
@@ -30,9 +35,12 @@ def init() -> None:
       >>> tf.distribute.rank(), tf.distribute.size()
       (0, 1)
     """
-    global _engine, _next_number
+    global _engine, _next_number, _why_not_nccl
     if _engine is None:
         _engine = Engine(settings.distributed_timeout())
+        if _engine.size > 1:
+            settings.gpu_number = _engine.local_rank
+            _why_not_nccl = nccl.connect(_engine, release_transfers)
         _next_number = Variable(0, trainable=False, dtype=int64, name="next_collective")
 
 
@@ -68,6 +76,34 @@ def next_number() -> Variable:
     return _next_number
 
 
+def release_transfers() -> None:
+    """Free transfers of calls that are complete: those before the variable's present value."""
+    value = next_number()._value
+    if not isinstance(value._home, Log):
+        engine().release_before(int(value._array()))
+
+
+def transport() -> str:
+    """Return what moves the data of collectives.
+
+    Returns:
+      ``"NCCL"``: from GPU to GPU, if all processes compute on GPUs of their own and have NCCL,
+      ``pip install "numtape[nccl]"``. A few collectives use MPI nevertheless: those of less common
+      dtypes, and those with ``check_finite``. Otherwise ``"MPI: "`` and the reason; data on GPUs
+      are copied to the host then.
+
+    Raises:
+      DistributedError: If `init` was not called.
+
+    Example:
+      >>> tf.distribute.init()
+      >>> tf.distribute.transport()
+      'MPI: there is one process'
+    """
+    engine()
+    return f"{MPI}: {_why_not_nccl}" if _why_not_nccl else NCCL
+
+
 def rank() -> int:
     """Return the number of this process, after `init`.
 
@@ -97,7 +133,7 @@ def size() -> int:
 
 
 def local_rank() -> int:
-    """Return the number of this process among those of this machine, for example to choose a GPU.
+    """Return the number of this process among those of this machine; on GPUs, that of its GPU.
 
     Returns:
       An int from 0 to `local_size()` - 1.

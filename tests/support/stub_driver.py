@@ -2,7 +2,9 @@
 
 import ctypes
 import enum
+import os
 import threading
+from types import SimpleNamespace
 
 
 class CUresult(enum.IntEnum):
@@ -106,6 +108,9 @@ class StubDriver:
 
     # Implemented functions, by the driver's names; all others are only recorded.
 
+    def do_cuDeviceGetUuid(self, device):
+        return SimpleNamespace(bytes=os.getpid().to_bytes(16, "little"))
+
     def do_cuDriverGetVersion(self):
         return 13000
 
@@ -140,7 +145,7 @@ class StubDriver:
         return len(self.calls)
 
     def do_cuStreamCreate(self, flags):
-        return self.stream
+        return self.stream + len(self.named("cuStreamCreate")) - 1
 
     def do_cuMemAllocAsync(self, size, stream):
         return self.allocate(size) if size <= MOST else CUresult.CUDA_ERROR_OUT_OF_MEMORY
@@ -215,7 +220,6 @@ def on_stub():
     Its code counts as numtape's own: a function that is recorded must not be seen to depend on it.
     """
     from pathlib import Path
-    from types import SimpleNamespace
 
     import numtape
     from numtape.core.cuda.runtime import blas, compiler, driver

@@ -26,7 +26,7 @@ from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .device_errors import DEVICE_CHECKS
 from .graph_capture import BufferPool, Graphs, Steady
-from .launches import chain_launches, draw_values, full, launch_all
+from .launches import Addresses, chain_launches, draw_values, full, launch_all
 from .plan import GpuPlan, GpuPlanner, Place
 from .runtime.device import DeviceArray, device, empty, reclaim, resident
 from .runtime.transfer import SMALL
@@ -39,7 +39,7 @@ class Runner:
         self.arena: Any = None
         self.cells: Any = None
         self._plan: GpuPlan | None = None  # the plan that `_at` belongs to
-        self._at: list[int] = []  # the address of each place
+        self._at = Addresses()  # the address of each place
         self._fed = b""  # the bytes last uploaded to the cells of leaves
         self.running = False
         _RUNNERS.add(self)
@@ -65,7 +65,7 @@ class Runner:
         finally:
             self.running = False
 
-    def ready(self, log: Log, plan: GpuPlan) -> list[int]:
+    def ready(self, log: Log, plan: GpuPlan) -> Addresses:
         """Allocate memory, upload the leaves, and return the addresses of a plan's places."""
         if plan is not self._plan:
             self._fit(plan)
@@ -80,6 +80,9 @@ class Runner:
         cell, at = columns.cell_view, self._at
         for number, row in plan.rows_at:
             at[number] = cell[row]
+        if plan.on_host:
+            numbers = plan.cell_numbers().items()
+            at.host = {number: int(fed[k]) for k, number in numbers if k < plan.fed}
         return at
 
     def _fit(self, plan: GpuPlan) -> None:
@@ -93,16 +96,26 @@ class Runner:
         bases = {"cell": self.cells.address, "arena": self.arena.address, "row": 0}
         if any(place.kind == "word" for place in plan.places):
             bases["word"] = DEVICE_CHECKS.address
-        self._at = [bases[place.kind] + place.at for place in plan.places]
+        self._at = Addresses(bases[place.kind] + place.at for place in plan.places)
         self._plan = plan
 
     def fetch(self, log: Log, plan: GpuPlan) -> None:
         """Wait for the single-element results, and copy them to the log's cells."""
         single = plan.cells[plan.fed :]
         if single.size:
-            values = np.empty(single.size, np.int64)
-            device().download(self.cells.address + 8 * plan.fed, values)
+            values = self._known(plan)
+            if values is None:
+                values = np.empty(single.size, np.int64)
+                device().download(self.cells.address + 8 * plan.fed, values)
             log.columns.cell[single] = (values.view(np.uint64) & plan.masks).view(np.int64)
+
+    def _known(self, plan: GpuPlan) -> Array | None:
+        """Return the single-element results if all are on the host as well, else None."""
+        if not plan.on_host:
+            return None
+        numbers, host = plan.cell_numbers(), self._at.host
+        values = [host.get(numbers.get(k, -1)) for k in range(plan.fed, plan.cells.size)]
+        return None if None in values else np.array(values, np.int64)
 
 
 def _bring(log: Log, plan: GpuPlan) -> None:
@@ -170,6 +183,9 @@ class CudaProgram:
         numbered = plan.cell_numbers() if plan is not None else {}
         self._leaf_place = {row: numbered[k] for row, k in self._leaf.items() if k in numbered}
         self._single_places = [(n, 8 * (k - fed)) for k, n in numbered.items() if k >= fed]
+        self._single_number = {
+            row: numbered[k + fed] for row, k in self._single.items() if k + fed in numbered
+        }
         # By row; the pool of the cells of results has the key -1.
         self._lenders: defaultdict[int, BufferPool] = defaultdict(BufferPool)
         self._steady = Steady(plan is not None and Graphs.worth(plan))
@@ -270,16 +286,24 @@ class CudaProgram:
         elif block is not None:
             for row, k in self._single.items():
                 spec = SPECS.specs[log.spec[row]]
-                buffers[row] = _device_array(block, block.address + 8 * k, spec)
+                array = _device_array(block, block.address + 8 * k, spec)
+                if (
+                    plan.on_host
+                    and (bits := at.host.get(self._single_number.get(row, -1))) is not None
+                ):
+                    array.know(bits)
+                buffers[row] = array
 
-    def _cells_at(self, at: list[int], late: list[tuple[int, DeviceArray]]) -> None:
+    def _cells_at(self, at: Addresses, late: list[tuple[int, DeviceArray]]) -> None:
         """Set the addresses of single-element leaves: cells, or arrays that are on the GPU."""
         cells = self.runner.cells.address
         for row, number in self._leaf_place.items():
             at[number] = cells + 8 * self._leaf[row]
         for row, array in late:
             if row in self._leaf_place:
-                at[self._leaf_place[row]] = self._steady.read(device(), row, array)
+                number = self._leaf_place[row]
+                at[number] = self._steady.read(device(), row, array)
+                at.host.pop(number, None)
 
     def array(self, row: int) -> Array:
         """The value of a row that is not in a cell, on the host."""

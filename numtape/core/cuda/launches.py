@@ -129,6 +129,19 @@ class Product(NamedTuple):
         gpu.gemm(self.dtype, self.scalars, *(at[k] for k in self.places))
 
 
+class Addresses(list[int]):
+    """The addresses of a plan's places, by place number.
+
+    Attributes:
+      host: The bits of single elements that are on the host as well, by place number. Steps on the
+        host read them without waiting for the GPU.
+    """
+
+    def __init__(self, addresses: Iterable[int] = ()) -> None:
+        super().__init__(addresses)
+        self.host: dict[int, int] = {}
+
+
 class OnHost(NamedTuple):
     """An op without a kernel: NumPy computes it on the host, from copies of its operands."""
 

@@ -30,7 +30,7 @@ from ..values import dtypes
 from ..values.spec import SPECS, Spec, intern
 from .codegen import LONGEST, KernelLoop, KernelStep
 from .fusion import FusedGroup, Fuser, Group
-from .launches import OnHost, Runnable, elementwise, launch_together
+from .launches import Launch, Product, Runnable, elementwise, launch_together
 from .ops.array import array_launches
 
 _ALIGNMENT = 256  # of temporaries: whole lines of the GPU's caches, and any vector
@@ -65,7 +65,7 @@ class GpuPlan(Plan):
       masks: The significant bits of the cells that are not leaves.
       leaves: Leaf rows of more than one element.
       computed: Rows whose values are kept afterwards.
-      on_host: Whether NumPy computes part of the plan on the host.
+      on_host: Whether part of the plan runs on the host, so that it cannot be captured.
     """
 
     __slots__ = (
@@ -130,7 +130,7 @@ class GpuPlan(Plan):
         self.rows_at = [
             (number, place.at) for number, place in enumerate(self.places) if place.kind == "row"
         ]
-        self.on_host = any(isinstance(launch, OnHost) for launch in self.launches)
+        self.on_host = not all(isinstance(launch, Launch | Product) for launch in self.launches)
 
     def _places(
         self, rows: _Rows, how: dict[int, int], offsets: dict[int, int]

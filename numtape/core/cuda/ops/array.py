@@ -36,6 +36,8 @@ def array_launches(
 
     `OnHost` is used for halves, complex numbers and ops without a kernel.
     """
+    if op.name in TRANSFERS:
+        return TRANSFERS[op.name](LaunchRow(op, attributes, out, operands, places, reserve))
     if not out.size:
         return []
     row = LaunchRow(op, attributes, out, operands, places, reserve)
@@ -128,6 +130,10 @@ def _contrast(row: LaunchRow) -> list[Launch]:
     values, places = (row.out.size, *sizes[1:]), (out, images, factor, sums)
     return [*launches, _array("contrast", [row.out] * 4, row.out.size, values, places)]
 
+
+# By op name: ops that move data between processes, of any dtype and size. `distribute.nccl` adds
+# them.
+TRANSFERS: dict[str, Callable[[LaunchRow], list[Any]]] = {}
 
 # By op name: ops that need several launches, or parameters that op records do not have.
 MAKERS: dict[str, Callable[[LaunchRow], list[Any]]] = {

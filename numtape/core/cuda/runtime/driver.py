@@ -23,6 +23,7 @@ from .resources import (
     GONE,
     STAYS,
     Code,
+    CudaEvent,
     CudaGraph,
     CudaTimer,
     DeviceMemory,
@@ -69,6 +70,7 @@ class Driver:
       name: The GPU's name.
       capability: Its compute capability.
       blocks: The number of blocks that keep it busy.
+      number: Its number, of those in ``CUDA_VISIBLE_DEVICES``.
       launches: How many kernels were launched.
       stream: The stream of all operations.
     """
@@ -86,9 +88,11 @@ class Driver:
             raise DeviceError(
                 f"The NVIDIA driver does not start: {self._status_text(status)}. {_FIX}"
             )
-        if self._do("cuDeviceGetCount") == 0:
+        count = self._do("cuDeviceGetCount")
+        if count == 0:
             raise DeviceError(f"There is no NVIDIA GPU (see CUDA_VISIBLE_DEVICES). {_FIX}")
-        self._number = self._do("cuDeviceGet", 0)
+        self.number = settings.gpu_number % count
+        self._number = self._do("cuDeviceGet", self.number)
         attribute = cuda.CUdevice_attribute
         self.name = self._do("cuDeviceGetName", 128, self._number).split(b"\0")[0].decode()
         self.capability = (
@@ -250,7 +254,35 @@ class Driver:
         """A timer of operations in the stream."""
         return CudaTimer(self)
 
-    # Synchronization with other libraries, which use other streams.
+    # Synchronization with other streams: those of collectives, and of other libraries.
+
+    @entering
+    def create_stream(self) -> Any:
+        """Create a stream whose operations run beside those of other streams."""
+        return self._do("cuStreamCreate", self._driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+
+    @entering
+    def mark(self, stream: Any) -> CudaEvent:
+        """Return an event after all operations of a stream so far."""
+        return CudaEvent(self, self._mark(stream))
+
+    @entering
+    def wait(self, event: CudaEvent, stream: Any) -> None:
+        """Let later operations of a stream wait for an event. The host does not wait."""
+        self._do("cuStreamWaitEvent", stream, event.handle, 0)
+
+    @entering
+    def is_done(self, event: CudaEvent) -> bool:
+        """Whether all operations before an event are complete."""
+        status = self._driver.cuEventQuery(event.handle)[0]
+        results = self._driver.CUresult
+        if status not in (results.CUDA_SUCCESS, results.CUDA_ERROR_NOT_READY):
+            raise DeviceError(f"cuEventQuery failed: {self._status_text(status)}.")
+        return bool(status == results.CUDA_SUCCESS)
+
+    def uuid(self) -> str:
+        """The identity of the GPU, or of its part: the same in all processes."""
+        return bytes(self._do("cuDeviceGetUuid", self._number).bytes).hex()
 
     @entering
     def order(self, before: int, after: int) -> None:

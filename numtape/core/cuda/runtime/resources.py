@@ -199,6 +199,14 @@ class CudaGraph:
         GONE.add(self, partial(device.forget, handle))
 
 
+class CudaEvent:
+    """A place in a stream. It is destroyed when the object is garbage collected."""
+
+    def __init__(self, device: DriverInterface, handle: Any) -> None:
+        self.handle = handle
+        GONE.add(self, partial(_done, device, "cuEventDestroy", [handle]))
+
+
 class CudaTimer:
     """Measures the GPU's time from ``begin`` to ``end`` by events in the stream."""
 

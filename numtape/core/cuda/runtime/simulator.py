@@ -75,6 +75,7 @@ class Simulator:
     capability = (9, 0)
     blocks, threads = 2, 8  # few: each thread is a thread of the operating system
     stream = 1
+    number = 0
 
     def __init__(self) -> None:
         from numba import config
@@ -141,6 +142,24 @@ class Simulator:
 
     def keep(self, thing: object) -> None:
         """Do nothing: all operations are synchronous."""
+
+    def create_stream(self) -> int:
+        """Return the number of a stream."""
+        return self.stream + 1
+
+    def mark(self, stream: int) -> None:
+        """Do nothing: all operations are synchronous."""
+
+    def wait(self, event: None, stream: int) -> None:
+        """Do nothing: all operations are synchronous."""
+
+    def is_done(self, event: None) -> bool:
+        """Return True: all operations are synchronous."""
+        return True
+
+    def uuid(self) -> str:
+        """Return "": a simulator is not a GPU that processes could share."""
+        return ""
 
     def enter_context(self) -> AbstractContextManager[None]:
         """Do nothing: the simulator has no context."""
