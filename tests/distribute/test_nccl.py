@@ -526,7 +526,7 @@ def engine_alone():
 def transfer_of(on_device):
     headers = np.zeros((2, 4), np.uint8)
     request = request_of(ALLREDUCE)
-    found = Transfer(3, request, b"", headers[0], headers, None, on_device)
+    found = Transfer(3, request, b"", headers[0], headers, None, [], on_device)
     found.times = [0.0, 0.0]
     return found
 

@@ -18,11 +18,9 @@ EXAMPLES = ROOT / "notebooks" / "examples"
     "ranks", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 5))]
 )
 def test_collectives_equal_numpy(ranks):
-    status, printed, errors = launch(ranks, "collectives.py", timeout=120)
+    printed = output(ranks, "collectives.py", timeout=120)
     done = [f"rank {rank} of {ranks} is done" for rank in range(ranks)]
-    assert sorted(printed.split("\n")[:-1]) == done, errors
-    assert status == 1  # the last check makes the ranks fail
-    assert "Traceback" not in errors
+    assert sorted(printed.split("\n")[:-1]) == done
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +72,7 @@ FAILURES = {
         "'step' of shape (3,) and dtype float32 on ranks 0, 1",
     ],
     "order": ["allgather of 1 array on rank 2", "allreduce (Sum) of 1 array on ranks 0, 1"],
+    "nan": ["values of rank 2 are not finite; here 'w", "values of rank 2 are not finite. "],
     "sleep": [
         "DistributedTimeoutError",
         "It waits for rank 2, which has called 10 collectives and is at failing.py:",

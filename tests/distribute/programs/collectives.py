@@ -197,15 +197,17 @@ def check_tape():
     v = nt.Variable(np.ones((4, 3), "f"), name="v")
     w = nt.Variable([1.0, 2.0], name="w")
     table = nt.Variable(np.zeros((6, 2), "f"), name="table")
+    unused = nt.Variable(0.0)
 
     def gradients(x):
         with nt.GradientTape() as tape:
             rows = nt.gather(table, [RANK, 0]) + 1.0
             loss = nt.reduce_sum(v * x) + nt.reduce_sum(w * x) + nt.reduce_sum(rows * x)
         tape = hvd.DistributedGradientTape(tape, hvd.Sum, bucket_bytes=16)
-        return tape.gradient(loss, {"v": v, "w": w, "table": table, "none": nt.Variable(0.0)})
+        return tape.gradient(loss, {"v": v, "w": w, "table": table, "none": unused})
 
-    for run in (gradients, nt.function(gradients)):
+    recorded = nt.function(gradients)
+    for run in (gradients, recorded):
         for k in range(4):
             found = run(nt.constant(RANK + 1.0 + k))
             total = sum(rank + 1.0 + k for rank in range(SIZE))
@@ -216,6 +218,7 @@ def check_tape():
                 np.add.at(dense, [rank, 0], rank + 1.0 + k)
             np.testing.assert_allclose(nt.convert_to_tensor(found["table"]).numpy(), dense)
             assert found["none"] is None
+    assert not recorded.paths().reasons, recorded.paths()
     with nt.GradientTape() as tape:
         loss = nt.reduce_sum(w * w)
     assert hvd.DistributedGradientTape(tape).gradient(loss, w).numpy().tolist() == [2.0, 4.0]
@@ -274,16 +277,6 @@ def check_errors_before_a_collective():
     assert hvd.allreduce(x, hvd.Sum).numpy() == [SIZE]
 
 
-def check_finite():
-    v = nt.Variable([1.0], name="v")
-    with nt.GradientTape() as tape:
-        loss = nt.reduce_sum(v * (np.nan if RANK == 1 else 1.0))
-    tape = hvd.DistributedGradientTape(tape, check_finite=True)
-    raises(nt.errors.DistributedError, "values of rank 1 are not finite", tape.gradient, loss, v)
-    # The ranks are not in step any more: later collectives raise the same error.
-    raises(nt.errors.DistributedError, "values of rank 1 are not finite", hvd.allreduce, v)
-
-
 def check_arguments():
     x = nt.constant([1.0])
     raises(ValueError, "op='Mean' is not one of", hvd.allreduce, x, "Mean")
@@ -312,6 +305,4 @@ for check in (
     check_errors_before_a_collective,
 ):
     check()
-hvd.barrier()
-print(f"rank {RANK} of {SIZE} is done", flush=True)
-check_finite()
+print(f"rank {RANK} of {SIZE} is done")

@@ -14,7 +14,8 @@ hvd.init()
 how, folder = sys.argv[1:]
 with open(f"{folder}/{hvd.rank()}", "w", encoding="utf-8") as file:
     file.write(str(os.getpid()))
-x, weights = nt.ones((3,)), nt.Variable(np.ones(50000, "f"))
+x, weights = nt.ones((3,)), nt.Variable(np.ones(50000, "f"), name="w")
+scale = nt.Variable(1.0)
 
 
 @nt.function
@@ -36,8 +37,14 @@ for k in range(100):
             x = nt.ones((4,))
         elif how == "order":
             hvd.allgather(x)
+        elif how == "nan":
+            scale.assign(np.nan)
         elif how == "sleep":
             time.sleep(1000)
         elif how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
     x = step(x)
+    if how == "nan":
+        with nt.GradientTape() as tape:
+            loss = nt.reduce_sum(weights * scale)
+        hvd.DistributedGradientTape(tape, check_finite=True).gradient(loss, weights)
