@@ -177,3 +177,23 @@ def test_what_a_dtype_is(tf):
         tf.complex64.limits  # noqa: B018
     with pytest.raises(TypeError, match="Cannot convert"):
         tf.as_dtype(complex)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_signs_of_extreme_numbers(tf, dtype):
+    """They are NumPy's, and the derivative of the absolute value is the sign."""
+    limits = np.finfo(dtype)
+    parts = [0.0, -0.0, limits.tiny, -limits.smallest_subnormal, 1.0, limits.max, -np.inf, np.nan]
+    real, imag = (part.ravel() for part in np.meshgrid(parts, parts))
+    for at in (np.isfinite(real) & np.isfinite(imag), slice(None)):
+        x = tf.complex(real[at].astype(limits.dtype), imag[at].astype(limits.dtype))
+        np.testing.assert_array_equal(tf.math.real(x), real[at].astype(limits.dtype))
+        np.testing.assert_array_equal(tf.math.imag(x), imag[at].astype(limits.dtype))
+        with np.errstate(all="ignore"):
+            expected = np.sign(x.numpy())
+        np.testing.assert_allclose(tf.sign(x).numpy(), expected, rtol=4 * limits.eps)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.abs(x)
+        found = tape.gradient(y, x).numpy()
+        np.testing.assert_allclose(found, expected, rtol=4 * limits.eps)

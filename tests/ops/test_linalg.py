@@ -186,3 +186,33 @@ def test_slices_of_as_many_axes_as_there_can_be(tf):
             expected = np.zeros_like(x)
             expected[key] = 2 * x[key]
             np.testing.assert_allclose(tape.gradient(z, a), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_determinants_of_special_matrices(tf, dtype):
+    """A kernel computes them from the factors; NumPy's are compared, but for the sign of NaN."""
+    matrices = np.array(
+        [
+            SINGULAR,
+            [[0, 1], [1, 0]],
+            [[-1, 0], [0, 0]],
+            [[np.inf, 1], [1, 2]],
+            [[1e-40, 0], [0, -1e-3]],
+        ],
+        dtype,
+    )
+    sign, log = tf.linalg.slogdet(tf.constant(matrices))
+    expected = np.linalg.slogdet(matrices)
+    np.testing.assert_array_equal(sign.numpy(), expected.sign)
+    np.testing.assert_allclose(log.numpy(), expected.logabsdet, rtol=1e-6)
+    det = tf.linalg.det(tf.constant(matrices)).numpy()
+    np.testing.assert_allclose(det, np.linalg.det(matrices), rtol=1e-6)
+    for value in (tf.linalg.det([[np.nan, 1.0], [1.0, 2.0]]), *tf.linalg.slogdet([[np.nan]])):
+        assert np.isnan(value.numpy())
+
+
+def test_log_determinants_are_added_in_float64(tf):
+    n = 700
+    diagonal = np.random.default_rng(0).uniform(1.5, 2.5, n).astype("float32")
+    log = tf.linalg.slogdet(np.diag(diagonal)).log_abs_determinant.numpy()
+    assert log == np.log(diagonal.astype("float64")).sum().astype("float32")

@@ -284,3 +284,13 @@ def test_errors(tf):
 def test_dropout_of_a_seed_leaves_tensorflows_places(tf):
     found = tf.nn.experimental.stateless_dropout(tf.ones(8), 0.4, [1, 2])
     assert np.flatnonzero(found).tolist() == [0, 2, 5]
+
+
+def test_few_blocks_equal_many():
+    """Python's integers draw a few blocks, arrays draw many; the counter has 128 bits."""
+    for state in ([1, 2], [-3, -1, 5], [-3, 7, -5], [2**63 - 1, 0, -1]):
+        source = philox.Philox(np.array(state, np.int64))
+        many = source.at(np.arange(40))
+        for start in range(0, 40, 5):
+            few = source.at(np.arange(start, start + 5))
+            np.testing.assert_array_equal(few, many[start : start + 5])

@@ -98,3 +98,48 @@ def test_three_axes_and_errors(tf):
     ):
         with pytest.raises(ValueError, match=r"requires|Types"):
             wrong()
+
+
+@pytest.mark.parametrize("shape", [(7,), (8,), (1,), (2,), (3, 4, 5), (2, 5, 4)])
+def test_derivatives_of_half_spectra(tf, shape):
+    """Against matrices: of the transform, of its adjoint, and of the inverse."""
+    rng = np.random.default_rng(0)
+    axes = len(shape)
+    forward = getattr(tf.signal, "rfft" if axes == 1 else f"rfft{axes}d")
+    inverse = getattr(tf.signal, "irfft" if axes == 1 else f"irfft{axes}d")
+    x = tf.constant(rng.standard_normal(shape))
+    spectrum = np.fft.rfftn(x.numpy())
+    real, imag = rng.standard_normal((2, *spectrum.shape))
+    weights = tf.constant(real + 1j * imag)
+
+    def product(x):  # of the spectrum and the weights, as real numbers
+        return tf.reduce_sum(tf.math.real(forward(x) * tf.math.conj(weights)))
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = product(x)
+    basis = np.eye(x.numpy().size).reshape(-1, *shape)
+    columns = np.array([np.fft.rfftn(one) for one in basis])
+    expected = (columns * np.conj(weights.numpy())).real.reshape(len(basis), -1).sum(1)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy().ravel(), expected, atol=1e-12)
+
+    with tf.GradientTape() as outer:
+        outer.watch(weights)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = product(x)
+        z = tf.reduce_sum(tape.gradient(y, x) * x)  # linear in the weights
+    np.testing.assert_allclose(outer.gradient(z, weights).numpy(), spectrum, atol=1e-12)
+
+    g = rng.standard_normal(shape)
+    with tf.GradientTape() as tape:
+        tape.watch(weights)
+        y = tf.reduce_sum(inverse(weights, shape) * g)
+    found = tape.gradient(y, weights).numpy().ravel()
+    basis = np.eye(weights.numpy().size).reshape(-1, *weights.shape)
+
+    def inner_product(spectrum):
+        return (np.fft.irfftn(spectrum, shape, range(axes)) * g).sum()
+
+    expected = [inner_product(one) + 1j * inner_product(1j * one) for one in basis]
+    np.testing.assert_allclose(found, expected, atol=1e-12)

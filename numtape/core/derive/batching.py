@@ -373,7 +373,9 @@ def _segments_rule(
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("FFT", "IFFT", "RFFT", "IRFFT"), _leading_axes_rule),
+    **dict.fromkeys(
+        ("FFT", "IFFT", "RFFT", "RFFTAdjoint", "IRFFT", "IRFFTAdjoint"), _leading_axes_rule
+    ),
     **dict.fromkeys(
         ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), _segments_rule
     ),

@@ -211,7 +211,7 @@ negative: Recorder = unary_op(
 abs_ = unary_op(
     "Abs",
     "absolute(x)",
-    lambda g, y, x: (_abs_vjp(g, y, x),),
+    lambda g, y, x: (_abs_vjp(g, x),),
     rules.magnitude,
     doc="""
     Absolute value, elementwise; real for complex numbers. Its derivative at 0 is 0.
@@ -768,10 +768,8 @@ def _sign_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
     )
 
 
-def _abs_vjp(g: Tensor, y: Tensor, x: Tensor) -> Tensor:
-    if x.dtype.is_complex:
-        return real_divide_no_nan(cast(g, x.dtype) * x, cast(y, x.dtype))
-    return g * sign(x)
+def _abs_vjp(g: Tensor, x: Tensor) -> Tensor:
+    return (cast(g, x.dtype) if x.dtype.is_complex else g) * sign(x)
 
 
 def _log_is_defined(x: Tensor) -> Tensor:

@@ -1,13 +1,14 @@
 """Discrete Fourier and cosine transforms over the last axes, computed by SciPy's pocketfft.
 
-The four ops at the top are N-dimensional; ``_make_*`` build the public functions (`fft`, `rfft2d`
+The ops at the top are N-dimensional; ``_make_*`` build the public functions (`fft`, `rfft2d`
 and so on) from them, with their docstrings.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -58,92 +59,117 @@ def _irfft_spec(op: Op, x: Spec, axes: int, n: int) -> Spec:
     return intern((*x.shape[:-1], n), x.dtype.real_dtype)
 
 
+def _scipy_fft(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(import_module("scipy.fft"), name)
+    return function
+
+
 def _make_compute(name: str) -> Callable[..., None]:
-    def compute(out: Array, x: Array, axes: int, n: int = 0) -> None:
-        if not out.size:
-            return
-        length = {"s": (*x.shape[-axes:-1], n)} if n else {}
-        out[...] = getattr(import_module("scipy.fft"), name)(x, axes=_last_axes(axes), **length)
+    def compute(out: Array, x: Array, axes: int, norm: str) -> None:
+        if out.size:
+            out[...] = _scipy_fft(name)(x, axes=_last_axes(axes), norm=norm)
 
     return compute
 
 
-def _transform_size(shape: Sequence[int], axes: int) -> float:
-    return float(math.prod(shape[-axes:]))
+def _irfft(out: Array, x: Array, axes: int, n: int, norm: str = "backward") -> None:
+    if out.size:
+        lengths = (*x.shape[-axes:-1], n)
+        out[...] = _scipy_fft("irfftn")(x, lengths, axes=_last_axes(axes), norm=norm)
 
 
-def _rfft_vjp(g: Tensor, y: Tensor, x: Tensor, axes: int) -> tuple[Tensor]:
-    """Return the adjoint of ``x``; zeros stand for the omitted half of the spectrum."""
-    padded = _fit_lengths(g, tuple(x.shape[-axes:]))
-    return (real(record(_IFFT, (padded,), axes=axes)) * _transform_size(x.shape, axes),)
-
-
-def _irfft_vjp(g: Tensor, y: Tensor, x: Tensor, axes: int, n: int) -> tuple[Tensor]:
-    """Return the adjoint of ``x``.
-
-    Each element but the first, and the last of an even length, stands for two conjugate elements of
-    the full spectrum and counts twice.
-    """
-    spectrum = record(_RFFT, (g,), axes=axes) * (1.0 / _transform_size(y.shape, axes))
-    leading = tuple((0, dim, 1) for dim in spectrum.shape[:-1])
-    parts = [strided_slice(spectrum, (*leading, (0, 1, 1)))]
-    middle = (n + 1) // 2
-    parts.append(strided_slice(spectrum, (*leading, (1, middle, 1))) * 2.0)
-    if n % 2 == 0:
-        parts.append(strided_slice(spectrum, (*leading, (middle, middle + 1, 1))))
-    size = spectrum.shape[-1]
-    starts = [0, 1, middle]
-    padded_parts = [_embed(part, offset, size) for part, offset in zip(parts, starts, strict=False)]
-    total = padded_parts[0]
-    for part in padded_parts[1:]:
-        total = total + part
-    return (total,)
-
-
-def _embed(x: Tensor, offset: int, size: int) -> Tensor:
-    """Embed ``x`` at ``offset`` into zeros of length ``size`` along the last axis."""
-    return pad(x, [*[[0, 0]] * (x.ndim - 1), [offset, size - offset - x.shape[-1]]])
-
+# The norm "forward" divides by the number of elements in the transform, and not in its inverse.
+# Then one transform is the adjoint of the other.
+_OTHER_NORM = {"backward": "forward", "forward": "backward"}
 
 _FFT = defop(
     "FFT",
     ARRAY,
     1,
-    _complex_spec,
+    lambda op, x, axes, norm: _complex_spec(op, x, axes),
     compute=_make_compute("fftn"),
     on_host=True,
     complex_vjp="explicit",
-    vjp=lambda g, y, x, axes: (record(_IFFT, (g,), axes=axes) * _transform_size(x.shape, axes),),
+    vjp=lambda g, y, x, axes, norm: (record(_IFFT, (g,), axes=axes, norm=_OTHER_NORM[norm]),),
 )
 _IFFT: Op = defop(
     "IFFT",
     ARRAY,
     1,
-    _complex_spec,
+    lambda op, x, axes, norm: _complex_spec(op, x, axes),
     compute=_make_compute("ifftn"),
     on_host=True,
     complex_vjp="explicit",
-    vjp=lambda g, y, x, axes: (
-        record(_FFT, (g,), axes=axes) * (1.0 / max(1.0, _transform_size(x.shape, axes))),
-    ),
+    vjp=lambda g, y, x, axes, norm: (record(_FFT, (g,), axes=axes, norm=_OTHER_NORM[norm]),),
 )
 _RFFT: Op = defop(
     "RFFT",
     ARRAY,
     1,
     _rfft_spec,
-    compute=_make_compute("rfftn"),
-    vjp=_rfft_vjp,
+    compute=lambda out, x, axes: _make_compute("rfftn")(out, x, axes, "backward"),
+    vjp=lambda g, y, x, axes: (record(_RFFT_ADJOINT, (g,), axes=axes, n=x.shape[-1]),),
     on_host=True,
     complex_vjp="explicit",
 )
-_IRFFT = defop(
+_IRFFT: Op = defop(
     "IRFFT",
     ARRAY,
     1,
     _irfft_spec,
-    compute=_make_compute("irfftn"),
-    vjp=_irfft_vjp,
+    compute=_irfft,
+    vjp=lambda g, y, x, axes, n: (record(_IRFFT_ADJOINT, (g,), axes=axes),),
+    on_host=True,
+    complex_vjp="explicit",
+)
+
+
+# Adjoints of the transforms of real numbers. Each element of a half spectrum but the first, and
+# the last of an even length, stands for two conjugate elements of the full spectrum.
+
+
+@lru_cache(maxsize=16)
+def _weights(n: int, dtype: str, inner: float) -> Array:
+    """``inner`` for the elements that stand for two in a spectrum of ``n`` numbers, 1 for others.
+
+    There are two equal weights for each element, for its parts.
+    """
+    weights = np.ones(n // 2 + 1, dtype)
+    weights[1 : (n + 1) // 2] = inner
+    return np.repeat(weights, 2)
+
+
+def _rfft_adjoint(out: Array, g: Array, axes: int, n: int) -> None:
+    """The other halves of the adjoints are zeros, so conjugate elements get half of them each."""
+    if out.size:
+        parts = np.ascontiguousarray(g).view(out.dtype) * _weights(n, out.dtype.name, 0.5)
+        _irfft(out, parts.view(g.dtype), axes, n, "forward")
+
+
+def _irfft_adjoint(out: Array, g: Array, axes: int) -> None:
+    if out.size:
+        spectrum = _scipy_fft("rfftn")(g, axes=_last_axes(axes), norm="forward")
+        weights = _weights(g.shape[-1], g.dtype.name, 2.0)
+        np.multiply(spectrum.view(g.dtype), weights, out=out.view(g.dtype))
+
+
+_RFFT_ADJOINT: Op = defop(
+    "RFFTAdjoint",
+    ARRAY,
+    1,
+    _irfft_spec,
+    compute=_rfft_adjoint,
+    vjp=lambda g, y, x, axes, n: (record(_RFFT, (g,), axes=axes),),
+    on_host=True,
+    complex_vjp="explicit",
+)
+_IRFFT_ADJOINT: Op = defop(
+    "IRFFTAdjoint",
+    ARRAY,
+    1,
+    _rfft_spec,
+    compute=_irfft_adjoint,
+    vjp=lambda g, y, x, axes: (record(_IRFFT, (g,), axes=axes, n=x.shape[-1]),),
     on_host=True,
     complex_vjp="explicit",
 )
@@ -179,7 +205,7 @@ def _make_complex_transform(axes: int, op: Op, inverse: bool) -> Callable[..., T
     name = f"{'i' if inverse else ''}fft{'' if axes == 1 else f'{axes}d'}"
 
     def transform(input: TensorLike, name: str | None = None) -> Tensor:
-        return record(op, (_as_complex_tensor(input),), axes=axes)
+        return record(op, (_as_complex_tensor(input),), axes=axes, norm="backward")
 
     example_input = "[" * axes + "1, 0" + "]" * axes
     example_output = "[" * axes + ("0.5+0.j, 0.5+0.j" if inverse else "1.+0.j, 1.+0.j") + "]" * axes

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -247,6 +249,14 @@ def _log_det(out: Array, a: Array, factor: Array) -> None:
     out[..., 1] = np.sum(np.log(np.abs(pivots)), -1)
 
 
+def _make_det_native(kernel: str) -> Callable[[Spec, Spec, Spec], Native]:
+    def native(out: Spec, a: Spec, factor: Spec) -> Native:
+        units = math.prod(a.shape[:-2])
+        return Native(f"determinants.{kernel}", (a.dtype.name,), (a.shape[-1],), units, factor.size)
+
+    return native
+
+
 def _as_1x1_matrices(g: Tensor) -> Tensor:
     """Reshape one number for each matrix to matrices of one element."""
     return movement.reshape(g, (*g.shape, 1, 1))
@@ -272,6 +282,7 @@ DET = defop(
     lambda op, a, factor: intern(tuple(a.shape[:-2]), a.dtype),
     compute=_det,
     vjp=_det_vjp,
+    native=_make_det_native("det"),
     on_host=True,
     complex_vjp="explicit",
 )
@@ -282,6 +293,7 @@ LOG_DET = defop(
     lambda op, a, factor: intern((*a.shape[:-2], 2), a.dtype),
     compute=_log_det,
     vjp=_log_det_vjp,
+    native=_make_det_native("log_det"),
     on_host=True,
     complex_vjp="explicit",
 )

@@ -16,22 +16,25 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_WORD = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
-_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_WEYL = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_WORD = 0xFFFFFFFF
 RESERVED = 256  # blocks reserved for each number that needs an unknown count of uniform numbers
+_FEW = 8  # blocks; for more, arrays are faster than Python's integers
 
 
-def _blocks(key: int, low: Array, high: Array) -> Array:
-    """Return four words for each 128-bit counter, whose halves are ``low`` and ``high``."""
-    c = [low & _WORD, low >> _HALF, high & _WORD, high >> _HALF]
-    k = [np.uint64(key & 0xFFFFFFFF), np.uint64(key >> 32)]
+def _rounds(key: int, a: Any, b: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the four words of blocks, from those of their counters: ints, or arrays of uint64."""
+    first_key, second_key = key & _WORD, key >> 32
     for _ in range(10):
-        a, b = c[0] * _MULTIPLIERS[0], c[2] * _MULTIPLIERS[1]
-        c = [(b >> _HALF) ^ c[1] ^ k[0], b & _WORD, (a >> _HALF) ^ c[3] ^ k[1], a & _WORD]
-        k = [(k[0] + _WEYL[0]) & _WORD, (k[1] + _WEYL[1]) & _WORD]
-    return np.stack(c, -1).astype(np.uint32)
+        x, y = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = (y >> 32) ^ b ^ first_key, y & _WORD, (x >> 32) ^ d ^ second_key, x & _WORD
+        first_key, second_key = first_key + 0x9E3779B9 & _WORD, second_key + 0xBB67AE85 & _WORD
+    return a, b, c, d
+
+
+def _block(key: int, counter: int) -> tuple[int, int, int, int]:
+    """Return the four words for a 128-bit counter."""
+    words = (counter & _WORD, counter >> 32 & _WORD, counter >> 64 & _WORD, counter >> 96 & _WORD)
+    return _rounds(key, *words)
 
 
 class Philox:
@@ -44,17 +47,20 @@ class Philox:
     def __init__(self, state: Array) -> None:
         words = [int(x) & (2**64 - 1) for x in state.tolist()]
         if len(words) == 2:  # TensorFlow derives the key and the counter from a seed in this way
-            mix = _blocks(0x02461E293EC8F720, *(np.array([x], np.uint64) for x in words))[0]
-            low, high, a, b = (int(x) for x in mix)
+            low, high, a, b = _block(0x02461E293EC8F720, words[1] << 64 | words[0])
             words = [0, b << 32 | a, high << 32 | low]
         self.key = words[2]
         self.counter = words[1] << 64 | words[0]
 
     def at(self, places: Array) -> Array:
         """Return the blocks at these offsets from the counter."""
+        if len(places) <= _FEW:
+            blocks = [_block(self.key, self.counter + place) for place in places.tolist()]
+            return np.array(blocks, np.uint32).reshape(-1, 4)
         low = places.astype(np.uint64) + np.uint64(self.counter & (2**64 - 1))
         high = np.uint64(self.counter >> 64) + (low < places.astype(np.uint64)).astype(np.uint64)
-        return _blocks(self.key, low, high)
+        words = _rounds(self.key, low & _WORD, low >> 32, high & _WORD, high >> 32)
+        return np.stack(words, -1).astype(np.uint32)
 
     def words(self, count: int) -> Array:
         """Return the first ``count`` words."""
@@ -67,17 +73,17 @@ def to_floats(words: Array, dtype: DTypeLike) -> Array:
         fraction = 10 if dtype == np.float16 else 7
         ends = (words & np.uint32(2**fraction - 1)).astype(np.float32)
         return np.asarray((ends * np.float32(2.0**-fraction)).astype(dtype))
+    # Multiples of the epsilon, so that these products are exact.
     if dtype == np.float32:
-        return (words & np.uint32(0x7FFFFF) | np.uint32(127 << 23)).view(np.float32) - np.float32(1)
-    pairs = words.reshape(-1, 2).astype(np.uint64)
-    bits = (pairs[:, 0] & np.uint64(0xFFFFF)) << _HALF | pairs[:, 1] | np.uint64(1023 << 52)
-    return bits.view(np.float64) - 1.0
+        return (words & np.uint32(0x7FFFFF)).astype(np.float32) * np.float32(2.0**-23)
+    pairs = words.reshape(-1, 2)
+    return (pairs[:, 0] & np.uint32(0xFFFFF)) * 2.0**-20 + pairs[:, 1] * 2.0**-52
 
 
 def to_uint64(words: Array) -> Array:
     """Return 64-bit integers, from two words each."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
-    return pairs[:, 0] | pairs[:, 1] << _HALF
+    return pairs[:, 0] | pairs[:, 1] << np.uint64(32)
 
 
 def to_normals(words: Array, dtype: DTypeLike) -> Array:
@@ -171,25 +177,28 @@ def gamma(source: Philox, alpha: Array, count: int) -> Array:
     streams, value = Streams(source, len(a)), np.full(len(a), np.nan)
     value[a == 0] = 0
     one = np.flatnonzero(a == 1)
-    value[one] = -np.log1p(-streams.take("uniform", one))
+    if len(one):
+        value[one] = -np.log1p(-streams.take("uniform", one))
     open_ = np.flatnonzero((a > 0) & (a != 1) & np.isfinite(a))
-    d = a + np.where(a < 1, 2 / 3, -1 / 3)
     with np.errstate(invalid="ignore", divide="ignore"):
+        d = a + np.where(a < 1, 2 / 3, -1 / 3)
         c = 1 / 3 / np.sqrt(d)
-    while len(open_):
-        x = streams.take("normal", open_)
-        v = 1 + c[open_] * x
-        tried, x, v = open_[v > 0], x[v > 0], v[v > 0] ** 3
-        u = streams.take("uniform", tried)
-        with np.errstate(divide="ignore"):
+        while len(open_):
+            x = streams.take("normal", open_)
+            v = 1 + c[open_] * x
+            is_tried = v > 0
+            tried, x, v = open_[is_tried], x[is_tried], v[is_tried] ** 3
+            u = streams.take("uniform", tried)
             taken = (u < 1 - 0.0331 * x**4) | (
                 np.log(u) < 0.5 * x * x + d[tried] * (1 - v + np.log(v))
             )
-        done = tried[taken]
-        value[done] = d[done] * v[taken]
-        small = done[a[done] < 1]
-        value[small] *= streams.take("uniform", small) ** (1 / a[small])
-        open_ = np.setdiff1d(open_, done, assume_unique=True)
+            done = tried[taken]
+            value[done] = d[done] * v[taken]
+            small = done[a[done] < 1]
+            if len(small):
+                value[small] *= streams.take("uniform", small) ** (1 / a[small])
+            is_tried[is_tried] = taken
+            open_ = open_[~is_tried]
     return value.reshape(alpha.size, count).T.reshape(count, *alpha.shape)
 
 
@@ -251,13 +260,16 @@ def categorical(source: Philox, logits: Array, count: int) -> Array:
     u = to_floats(source.words(rows * count * 2), np.float64).reshape(rows, count)
     x = logits.astype(np.float64)
     real = np.isfinite(x)
-    largest = np.max(np.where(real, x, -np.inf), -1, keepdims=True, initial=-np.inf)
-    with np.errstate(invalid="ignore"):
-        share = np.where(real, np.exp(x - largest), 0)
-    total = np.cumsum(share, -1)
+    if real.all():
+        share = np.exp(x - x.max(-1, keepdims=True))
+    else:
+        largest = np.max(np.where(real, x, -np.inf), -1, keepdims=True, initial=-np.inf)
+        with np.errstate(invalid="ignore"):
+            share = np.where(real, np.exp(x - largest), 0)
+    total = share.cumsum(-1)
     array = np.empty((rows, count), np.int64)
     for row in range(rows):
-        array[row] = np.searchsorted(total[row], u[row] * total[row, -1], "right")
+        array[row] = total[row].searchsorted(u[row] * total[row, -1], "right")
     return array
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ...kernels.constants import INSERTED
+from ..cpu import blas
 from ..log.as_tensor import as_tensor
-from ..log.op import ARRAY, STOP, Op, defop
+from ..log.op import ARRAY, STOP, Native, Op, defop
 from ..log.record import record, require
 from ..values import dtypes
 from ..values.dtypes import as_dtype, mismatch_error
@@ -46,7 +48,26 @@ def _order(out: Array, x: Array, k: int, descending: bool, output: str) -> None:
     np.copyto(out, np.argsort(x, -1, kind="stable")[..., :k], casting="unsafe")
 
 
-ORDER = defop("TopKV2", ARRAY, 1, _order_spec, compute=_order, gradient=STOP, on_host=True)
+def _order_native(out: Spec, x: Spec, k: int, descending: bool, output: str) -> Native | None:
+    n, rows = x.shape[-1], math.prod(x.shape[:-1])
+    if n >= 2**31:  # kernels count in 32 bits
+        return None
+    kinds, sizes = (x.dtype.name, output), (n, k, int(descending))
+    if k <= INSERTED:
+        return Native("sorting.few", kinds, sizes, rows, x.size + out.size * k)
+    return Native("sorting.many", kinds, (*sizes, *blas.memory()), rows, 8 * (x.size + out.size))
+
+
+ORDER = defop(
+    "TopKV2",
+    ARRAY,
+    1,
+    _order_spec,
+    compute=_order,
+    native=_order_native,
+    gradient=STOP,
+    on_host=True,
+)
 
 
 def _sort_indices(x: Tensor, k: int, descending: bool, output: str) -> Tensor:

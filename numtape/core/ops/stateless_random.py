@@ -257,8 +257,14 @@ def draw_numbered(state: Tensor, kind: str, shape: tuple[int, ...], dtype: dtype
     return record(NUMBERED, (state,), kind=kind, shape=shape, dtype=dtype.name)
 
 
+def _is_number(value: object, number: int) -> bool:
+    return type(value) in (int, float) and value == number
+
+
 def scale_and_shift(numbers: Tensor, scale: TensorLike, shift: TensorLike, op: str) -> Tensor:
     """Return ``numbers * scale + shift``; check that it has the shape of ``numbers``."""
+    if _is_number(scale, 1) and _is_number(shift, 0):
+        return numbers
     dtype, shape = numbers.dtype, numbers.shape
     result = numbers * to_parameter(scale, dtype, op) + to_parameter(shift, dtype, op)
     require(result.shape == shape, op, f"Parameters do not broadcast to shape {shape}")
@@ -276,6 +282,8 @@ def uniform(
     """Record floats or integers in a range."""
     requested = as_dtype(dtype)
     if requested in _FLOATS:
+        if (minval is None or _is_number(minval, 0)) and (maxval is None or _is_number(maxval, 1)):
+            return draw(state, "uniform", shape, requested)
         low = to_parameter(0 if minval is None else minval, requested, op)
         high = to_parameter(1 if maxval is None else maxval, requested, op)
         return scale_and_shift(draw(state, "uniform", shape, requested), high - low, low, op)

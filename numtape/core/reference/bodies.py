@@ -42,7 +42,7 @@ def _functions(any_complex: bool) -> dict[str, Any]:
         "divisor_adjoint": _divisor_adjoint,
         "int_power": np.power,
         "floor_divide": np.floor_divide,
-        "unit": np.sign,  # of a complex number: on the unit circle, or 0
+        "unit": _unit,
     }
     if any_complex:
         functions["sigmoid"] = lambda x: 1 / (1 + np.exp(-x))
@@ -84,6 +84,54 @@ def _sigmoid_slope(x: Array, y: Array) -> Array:
     )
 
 
+def _unit(x: Array, out: Array | None = None) -> Array:
+    """``x / abs(x)`` of complex numbers; 0 at 0. Like NumPy's sign, in vector code."""
+    magnitude = np.empty(x.shape, x.real.dtype)
+    np.absolute(x, out=magnitude)
+    if not np.isfinite(magnitude).all():
+        return np.sign(x, out=out)
+    np.putmask(magnitude, magnitude == 0, 1)
+    result = np.empty_like(x) if out is None else out
+    np.divide(x.real, magnitude, out=result.real)
+    np.divide(x.imag, magnitude, out=result.imag)
+    return result
+
+
+# Bodies of complex numbers that are one NumPy function.
+_UFUNCS = {
+    "x + y": np.add,
+    "x - y": np.subtract,
+    "x * y": np.multiply,
+    "x / y": np.divide,
+    "-x": np.negative,
+    "absolute(x)": np.absolute,
+    "conjugate(x)": np.conjugate,
+}
+
+
+def _write_directly(body: str, out: Array, operands: list[Array]) -> bool:
+    """Compute complex numbers in one pass, without an array in between, if the body is simple.
+
+    Returns:
+      Whether ``out`` is computed.
+    """
+    x, kind = operands[0], out.dtype.kind
+    if body in _UFUNCS and all(operand.dtype == x.dtype for operand in operands):
+        _UFUNCS[body](*operands, out=out)
+    elif body == "unit(x)":
+        _unit(x, out)
+    elif body == "x + 1j * y":  # also of infinity, whose product with 1j has a NaN
+        out.real[...] = x
+        out.imag[...] = operands[1]
+    elif body == "cast(x)" and kind == "c":
+        out[...] = x
+    elif body == "cast(x)" and kind == "f" and x.dtype.itemsize == 2 * out.dtype.itemsize:
+        out[...] = x.real
+    else:
+        return False
+    return True
+
+
 @cache
 def _compile_body(body: str) -> CodeType:
     return compile(body, f"<body {body}>", "eval")
@@ -117,10 +165,11 @@ def apply(op: Op, out: Array, operands: list[Array], attributes: dict[str, Any])
     if widens and _is_narrow_float(out.dtype):
         target = np.empty(out.shape, np.float32)
     if op.kind == ELEMENTWISE:
-        body = op.body
+        body, is_complex = op.body, any(x.dtype.kind == "c" for x in (out, *operands))
         if op.complex_body and any(x.dtype.kind == "c" for x in operands):
             body = op.complex_body
-        target[...] = np.asarray(evaluate(body, operands, target.dtype))
+        if not (is_complex and _write_directly(body, target, operands)):
+            target[...] = np.asarray(evaluate(body, operands, target.dtype))
     else:
         assert op.compute is not None
         op.compute(target, *operands, **attributes)
