@@ -59,6 +59,47 @@ def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
     return low if name == "max" else high
 
 
+def _splat(kind: ir.Type, lanes: int, value: Any) -> ir.Constant:
+    return ir.Constant(ir.VectorType(kind, lanes), [ir.Constant(kind, value)] * lanes)
+
+
+def _shuffle(builder: Builder, x: ir.Value, y: ir.Value, lanes: list[int]) -> Any:
+    """The vector of these lanes of ``x`` and ``y``, one after the other."""
+    places = ir.VectorType(ir.IntType(32), len(lanes))
+    return builder.shuffle_vector(x, y, ir.Constant(places, lanes))
+
+
+def _lanes_before(builder: Builder, n: ir.Value, lanes: int) -> ir.Value:
+    """A mask of the first ``n`` lanes."""
+    kind = ir.IntType(8)
+    nothing = ir.Constant(ir.VectorType(kind, lanes), ir.Undefined)
+    first = builder.insert_element(nothing, builder.trunc(n, kind), ir.IntType(32)(0))
+    limits = _shuffle(builder, first, nothing, [0] * lanes)
+    return builder.icmp_signed("<", ir.Constant(first.type, list(range(lanes))), limits)
+
+
+def _load(builder: Builder, x: ir.Value, i: ir.Value, lanes: int, size: int) -> Any:
+    """Load a vector of elements from the ``i``-th on. They are ``size`` bytes each."""
+    address = builder.gep(x, [i])
+    vector = ir.VectorType(x.type.pointee, lanes)
+    return builder.load(builder.bitcast(address, vector.as_pointer()), align=size)
+
+
+def _load_part(
+    builder: Builder, x: ir.Value, i: ir.Value, n: ir.Value, other: ir.Constant, size: int
+) -> Any:
+    """As `_load`, but only the first ``n`` elements are read; the other lanes are ``other``'s."""
+    vector, bits = other.type, ir.VectorType(ir.IntType(1), other.type.count)
+    name = f"llvm.masked.load.v{vector.count}{vector.element.intrinsic_name}.p0"
+    arguments = [vector.as_pointer(), ir.IntType(32), bits, vector]
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(vector, arguments), name)
+    address = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
+    mask = _lanes_before(builder, n, vector.count)
+    return builder.call(function, [address, ir.IntType(32)(size), mask, other])
+
+
 def _fold_intrinsic(name: str) -> Any:
     """An intrinsic that combines ``n`` elements from a pointer on, `VECTOR` in parallel."""
     combine = COMBINE[name]
@@ -69,42 +110,32 @@ def _fold_intrinsic(name: str) -> Any:
         real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
 
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
-            number = context.get_data_type(kind)
-            start = identity(name, real, signed, kind.bitwidth)
-            vector = ir.VectorType(number, VECTOR)
+            number, size = context.get_data_type(kind), kind.bitwidth // 8
+            start = _splat(number, VECTOR, identity(name, real, signed, kind.bitwidth))
             x, n = args
 
             def combine_pair(u: ir.Value, v: ir.Value) -> Any:
                 return combine(builder, real, signed, u, v)
 
-            total = cgutils.alloca_once_value(
-                builder, ir.Constant(vector, [ir.Constant(number, start)] * VECTOR)
-            )
-            step = ir.Constant(n.type, VECTOR)
+            total = cgutils.alloca_once_value(builder, start)
+            zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, VECTOR)
             remainder = builder.srem(n, step)
             vector_part = builder.sub(n, remainder)
-            with cgutils.for_range_slice(
-                builder, ir.Constant(n.type, 0), vector_part, step, n.type, inc=True
-            ) as (i, _):
-                block = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
-                loaded = builder.load(block, align=kind.bitwidth // 8)
+            with cgutils.for_range_slice(builder, zero, vector_part, step, n.type, inc=True) as (
+                i,
+                _,
+            ):
+                loaded = _load(builder, x, i, VECTOR, size)
                 builder.store(combine_pair(builder.load(total), loaded), total)
-            with cgutils.for_range(builder, remainder) as loop:
-                slot = builder.gep(builder.bitcast(total, number.as_pointer()), [loop.index])
-                other = builder.load(builder.gep(x, [builder.add(vector_part, loop.index)]))
-                builder.store(combine_pair(builder.load(slot), other), slot)
+            with builder.if_then(builder.icmp_signed(">", remainder, zero)):
+                loaded = _load_part(builder, x, vector_part, remainder, start, size)
+                builder.store(combine_pair(builder.load(total), loaded), total)
             value = builder.load(total)
             width = VECTOR
             while width > 1:
                 width //= 2
-                places = ir.VectorType(ir.IntType(32), width)
                 low, high = (
-                    builder.shuffle_vector(
-                        value,
-                        ir.Constant(value.type, ir.Undefined),
-                        ir.Constant(places, list(range(k, k + width))),
-                    )
-                    for k in (0, width)
+                    _shuffle(builder, value, value, list(range(k, k + width))) for k in (0, width)
                 )
                 value = combine_pair(low, high)
             return builder.extract_element(value, ir.IntType(32)(0))
@@ -112,6 +143,72 @@ def _fold_intrinsic(name: str) -> Any:
         return kind(elements, types.intp), codegen
 
     return fold
+
+
+def _fold_rows_intrinsic(name: str, lanes: int) -> Any:
+    """An intrinsic that reduces `VECTOR` rows of ``n`` elements, which fit ``lanes`` lanes.
+
+    Each row has the bits of `FOLD`: lanes without an element combine to the same numbers. Of the
+    last row ``lanes`` elements are read, unless there are only one or two.
+    """
+    combine = COMBINE[name]
+
+    @intrinsic
+    def fold_rows(typingctx: TypingContext, out: types.CPointer, x: types.CPointer, n: Type) -> Any:
+        kind = x.dtype
+        real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+            number, size = context.get_data_type(kind), kind.bitwidth // 8
+            initial = identity(name, real, signed, kind.bitwidth)
+            out, x, n = args
+            mask = _lanes_before(builder, n, lanes)
+
+            def load_row(k: int) -> Any:
+                row = _load(builder, x, builder.mul(n, ir.Constant(n.type, k)), lanes, size)
+                return builder.select(mask, row, _splat(number, lanes, initial))
+
+            def reduce_rows(first: int, count: int) -> Any:
+                """A vector of ``count`` rows, each combined to ``lanes // count`` lanes."""
+                if count == 1:
+                    return load_row(first)
+                if lanes == 2:  # both elements are read, so several rows at once
+                    positions = [ir.Constant(n.type, 2 * first + k) for k in (0, count)]
+                    pair = [_load(builder, x, i, count, size) for i in positions]
+                else:
+                    half = count // 2
+                    pair = [reduce_rows(first, half), reduce_rows(first + half, half)]
+                width = pair[0].type.count
+                joined = [k for k in range(2 * width)]
+                rest = 2 * width // count // 2
+                low = [k for k in joined if k // rest % 2 == 0]
+                high = [k for k in joined if k // rest % 2]
+                return combine(
+                    builder,
+                    real,
+                    signed,
+                    _shuffle(builder, *pair, low),
+                    _shuffle(builder, *pair, high),
+                )
+
+            count = VECTOR if lanes <= 2 else lanes
+            for first in range(0, VECTOR, count):
+                position = ir.Constant(n.type, first)
+                if lanes == 1:
+                    result = _load(builder, x, position, count, size)
+                else:
+                    result = reduce_rows(first, count)
+                # A sum of negative zeros is 0.0.
+                result = combine(builder, real, signed, _splat(number, count, initial), result)
+                address = builder.gep(out, [position])
+                builder.store(
+                    result, builder.bitcast(address, result.type.as_pointer()), align=size
+                )
+            return context.get_dummy_value()
+
+        return types.void(out, x, types.intp), codegen
+
+    return fold_rows
 
 
 def _pair_intrinsic(name: str) -> Any:
@@ -182,6 +279,27 @@ def row_reducer(name: str, dtype: str) -> Any:
     return reduce_row
 
 
+def short_rows_reducer(name: str, dtype: str, lanes: int) -> Any:
+    """A function that reduces rows of at most ``lanes`` elements, `VECTOR` rows at a time.
+
+    ``f(out, x, n, begin, end)`` returns the first row that is left. It reads nothing outside the
+    rows, so it leaves one row more where a row has fewer elements than lanes.
+    """
+    at, fold_rows = POINTERS[dtype], _fold_rows_intrinsic(name, lanes)
+    size = getattr(types, dtype).bitwidth // 8
+
+    @jit
+    def reduce_short_rows(out_: int, x_: int, n: int, begin: int, end: int) -> int:
+        last = end - VECTOR - (1 if n < lanes else 0)
+        k = begin
+        while k <= last:
+            fold_rows(at(out_ + k * size), at(x_ + k * n * size), n)
+            k += VECTOR
+        return k
+
+    return reduce_short_rows
+
+
 def axis(name: str, dtype: str) -> Any:
     """The kernel that reduces ``x`` of shape (outer, n, inner), n > 0, over its middle axis.
 
@@ -194,6 +312,21 @@ def axis(name: str, dtype: str) -> Any:
     real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
     start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
     memory = stack(LEVELS * PANEL * size)
+    rows1, rows2, rows4, rows8, rows16 = (
+        short_rows_reducer(name, dtype, lanes) for lanes in (1, 2, 4, 8, 16)
+    )
+
+    @jit
+    def short_rows(out: int, x: int, n: int, begin: int, end: int) -> int:
+        if n == 1:
+            return rows1(out, x, n, begin, end)
+        if n == 2:
+            return rows2(out, x, n, begin, end)
+        if n <= 4:
+            return rows4(out, x, n, begin, end)
+        if n <= 8:
+            return rows8(out, x, n, begin, end)
+        return rows16(out, x, n, begin, end)
 
     @jit
     def columns(out_: int, x_: int, n: int, inner: int, width: int, levels_: int) -> None:
@@ -233,7 +366,8 @@ def axis(name: str, dtype: str) -> Any:
         inner = number(parameters)[1]
         if inner == 1:
             out = at(out_)
-            for k in range(begin, end):
+            first = short_rows(out_, x_, n, begin, end) if n <= VECTOR else begin
+            for k in range(first, end):
                 out[k] = row(x_ + k * n * size, n)
         else:
             levels = memory()
