@@ -80,3 +80,56 @@ def test_no_element_after_the_rows_is_read(tf):
         x = random_array((100, n), "float64", special=False)
         x[50] = np.nan
         assert np.isnan(tf.reduce_sum(x, 1).numpy()).nonzero()[0].tolist() == [50]
+
+
+def combine_columns(name, x):
+    """Reduce the first axis of (n, inner), 16 columns or more: 8 rows in order, then pairs."""
+    combine = FUNCTIONS[name]
+    neutral = {"sum": 0.0, "max": -np.inf, "min": np.inf}[name]
+    levels = []
+    for k in range(0, len(x), 8):
+        total = np.full(x.shape[1], neutral, x.dtype)
+        for row in x[k : k + 8]:
+            total = combine(total, row)
+        bits = k // 8
+        while bits & 1:
+            total = combine(levels.pop(), total)
+            bits >>= 1
+        levels.append(total)
+    while len(levels) > 1:
+        last = levels.pop()
+        levels[-1] = combine(levels[-1], last)
+    return levels[0]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@np.errstate(all="ignore")
+def test_columns(tf, name, dtype):
+    function = getattr(tf, f"reduce_{name}")
+    for inner in (16, 17, 31, 100, 128, 129, 143, 145, 400, 3001):
+        for n in (1, 2, 7, 8, 9, 16, 17, 40, 65, 203):
+            x = random_array((2, n, inner), dtype)
+            found = function(x, 1).numpy()
+            expected = np.stack([combine_columns(name, matrix) for matrix in x])
+            np.testing.assert_array_equal(found, expected, f"{n} rows of {inner}")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "float32"])
+@np.errstate(all="ignore")
+def test_few_columns(tf, name, dtype):
+    function = getattr(tf, f"reduce_{name}")
+    for inner in range(2, 18):
+        for n in (1, 2, 15, 16, 17, 31, 32, 130, 1000):
+            x = random_array((3, n, inner), dtype, special=False)
+            found, expected = function(x, 1).numpy(), FUNCTIONS[name].reduce(x, 1, dtype)
+            if dtype[0] == "f" and name == "sum":
+                np.testing.assert_allclose(found, x.sum(1, "float64"), rtol=1e-5, atol=1e-5)
+            else:
+                np.testing.assert_array_equal(found, expected, f"{n} rows of {inner}")
+            if dtype[0] == "f":
+                x[1, n // 2, inner // 2] = np.nan
+                lost = np.isnan(function(x, 1).numpy())
+                assert lost.sum() == 1 and lost[1, inner // 2]
+                assert not np.signbit(tf.reduce_sum(np.full((n, inner), -0.0), 0)).any()
