@@ -16,14 +16,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..constants import PANEL
-from ..jit import POINTERS, jit, stack
+from ..jit import INT64, POINTERS, jit, stack
 from ..passes.layout import RUN
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 VECTOR = 16  # elements that are combined in parallel, on any machine
-LEVELS = 48  # levels of pairwise combination: enough for any length
+GROUP = 8  # rows whose columns are combined in order
+LONG_ROW_BYTES = 1024  # reading a group of longer rows by columns is twice as fast
+LEVELS = 64  # levels of pairwise combination: enough for any length
 
 # Combine two values x and y, numbers or vectors. NaN stays NaN.
 
@@ -59,6 +61,47 @@ def identity(name: str, real: bool, signed: bool, bits: int) -> Any:
     return low if name == "max" else high
 
 
+def _splat(kind: ir.Type, lanes: int, value: Any) -> ir.Constant:
+    return ir.Constant(ir.VectorType(kind, lanes), [ir.Constant(kind, value)] * lanes)
+
+
+def _shuffle(builder: Builder, x: ir.Value, y: ir.Value, lanes: list[int]) -> Any:
+    """The vector of these lanes of ``x`` and ``y``, one after the other."""
+    places = ir.VectorType(ir.IntType(32), len(lanes))
+    return builder.shuffle_vector(x, y, ir.Constant(places, lanes))
+
+
+def _lanes_before(builder: Builder, n: ir.Value, lanes: int) -> ir.Value:
+    """A mask of the first ``n`` lanes."""
+    kind = ir.IntType(8)
+    nothing = ir.Constant(ir.VectorType(kind, lanes), ir.Undefined)
+    first = builder.insert_element(nothing, builder.trunc(n, kind), ir.IntType(32)(0))
+    limits = _shuffle(builder, first, nothing, [0] * lanes)
+    return builder.icmp_signed("<", ir.Constant(first.type, list(range(lanes))), limits)
+
+
+def _load(builder: Builder, x: ir.Value, i: ir.Value, lanes: int, size: int) -> Any:
+    """Load a vector of elements from the ``i``-th on. They are ``size`` bytes each."""
+    address = builder.gep(x, [i])
+    vector = ir.VectorType(x.type.pointee, lanes)
+    return builder.load(builder.bitcast(address, vector.as_pointer()), align=size)
+
+
+def _load_part(
+    builder: Builder, x: ir.Value, i: ir.Value, n: ir.Value, other: ir.Constant, size: int
+) -> Any:
+    """As `_load`, but only the first ``n`` elements are read; the other lanes are ``other``'s."""
+    vector, bits = other.type, ir.VectorType(ir.IntType(1), other.type.count)
+    name = f"llvm.masked.load.v{vector.count}{vector.element.intrinsic_name}.p0"
+    arguments = [vector.as_pointer(), ir.IntType(32), bits, vector]
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(vector, arguments), name)
+    address = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
+    mask = _lanes_before(builder, n, vector.count)
+    return builder.call(function, [address, ir.IntType(32)(size), mask, other])
+
+
 def _fold_intrinsic(name: str) -> Any:
     """An intrinsic that combines ``n`` elements from a pointer on, `VECTOR` in parallel."""
     combine = COMBINE[name]
@@ -69,42 +112,32 @@ def _fold_intrinsic(name: str) -> Any:
         real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
 
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
-            number = context.get_data_type(kind)
-            start = identity(name, real, signed, kind.bitwidth)
-            vector = ir.VectorType(number, VECTOR)
+            number, size = context.get_data_type(kind), kind.bitwidth // 8
+            start = _splat(number, VECTOR, identity(name, real, signed, kind.bitwidth))
             x, n = args
 
             def combine_pair(u: ir.Value, v: ir.Value) -> Any:
                 return combine(builder, real, signed, u, v)
 
-            total = cgutils.alloca_once_value(
-                builder, ir.Constant(vector, [ir.Constant(number, start)] * VECTOR)
-            )
-            step = ir.Constant(n.type, VECTOR)
+            total = cgutils.alloca_once_value(builder, start)
+            zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, VECTOR)
             remainder = builder.srem(n, step)
             vector_part = builder.sub(n, remainder)
-            with cgutils.for_range_slice(
-                builder, ir.Constant(n.type, 0), vector_part, step, n.type, inc=True
-            ) as (i, _):
-                block = builder.bitcast(builder.gep(x, [i]), vector.as_pointer())
-                loaded = builder.load(block, align=kind.bitwidth // 8)
+            with cgutils.for_range_slice(builder, zero, vector_part, step, n.type, inc=True) as (
+                i,
+                _,
+            ):
+                loaded = _load(builder, x, i, VECTOR, size)
                 builder.store(combine_pair(builder.load(total), loaded), total)
-            with cgutils.for_range(builder, remainder) as loop:
-                slot = builder.gep(builder.bitcast(total, number.as_pointer()), [loop.index])
-                other = builder.load(builder.gep(x, [builder.add(vector_part, loop.index)]))
-                builder.store(combine_pair(builder.load(slot), other), slot)
+            with builder.if_then(builder.icmp_signed(">", remainder, zero)):
+                loaded = _load_part(builder, x, vector_part, remainder, start, size)
+                builder.store(combine_pair(builder.load(total), loaded), total)
             value = builder.load(total)
             width = VECTOR
             while width > 1:
                 width //= 2
-                places = ir.VectorType(ir.IntType(32), width)
                 low, high = (
-                    builder.shuffle_vector(
-                        value,
-                        ir.Constant(value.type, ir.Undefined),
-                        ir.Constant(places, list(range(k, k + width))),
-                    )
-                    for k in (0, width)
+                    _shuffle(builder, value, value, list(range(k, k + width))) for k in (0, width)
                 )
                 value = combine_pair(low, high)
             return builder.extract_element(value, ir.IntType(32)(0))
@@ -112,6 +145,127 @@ def _fold_intrinsic(name: str) -> Any:
         return kind(elements, types.intp), codegen
 
     return fold
+
+
+def _fold_rows_intrinsic(name: str, lanes: int) -> Any:
+    """An intrinsic that reduces `VECTOR` rows of ``n`` elements, which fit ``lanes`` lanes.
+
+    Each row has the bits of `FOLD`: lanes without an element combine to the same numbers. Of the
+    last row ``lanes`` elements are read.
+    """
+    combine = COMBINE[name]
+
+    @intrinsic
+    def fold_rows(typingctx: TypingContext, out: types.CPointer, x: types.CPointer, n: Type) -> Any:
+        kind = x.dtype
+        real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+            number, size = context.get_data_type(kind), kind.bitwidth // 8
+            initial = identity(name, real, signed, kind.bitwidth)
+            out, x, n = args
+            mask = _lanes_before(builder, n, lanes)
+
+            def load_row(k: int) -> Any:
+                row = _load(builder, x, builder.mul(n, ir.Constant(n.type, k)), lanes, size)
+                return builder.select(mask, row, _splat(number, lanes, initial))
+
+            def reduce_rows(first: int, count: int) -> Any:
+                """A vector of ``count`` rows, each combined to ``lanes // count`` lanes."""
+                if count == 1:
+                    return load_row(first)
+                half = count // 2
+                pair = [reduce_rows(first, half), reduce_rows(first + half, half)]
+                width = pair[0].type.count
+                joined = [k for k in range(2 * width)]
+                rest = 2 * width // count // 2
+                low = [k for k in joined if k // rest % 2 == 0]
+                high = [k for k in joined if k // rest % 2]
+                return combine(
+                    builder,
+                    real,
+                    signed,
+                    _shuffle(builder, *pair, low),
+                    _shuffle(builder, *pair, high),
+                )
+
+            for first in range(0, VECTOR, lanes):
+                result = reduce_rows(first, lanes)
+                # A sum of negative zeros is 0.0.
+                result = combine(builder, real, signed, _splat(number, lanes, initial), result)
+                address = builder.gep(out, [ir.Constant(n.type, first)])
+                builder.store(
+                    result, builder.bitcast(address, result.type.as_pointer()), align=size
+                )
+            return context.get_dummy_value()
+
+        return types.void(out, x, types.intp), codegen
+
+    return fold_rows
+
+
+def _fold_lines_intrinsic(name: str, count: int | None) -> Any:
+    """An intrinsic that combines ``n`` rows in order, `VECTOR` columns of them, in registers.
+
+    Rows are ``step`` elements apart. If ``count`` is given, n is this number.
+    """
+    combine = COMBINE[name]
+
+    @intrinsic
+    def fold_lines(
+        typingctx: TypingContext, out: types.CPointer, x: types.CPointer, step: Type, n: Type
+    ) -> Any:
+        kind = x.dtype
+        real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+            number, size = context.get_data_type(kind), kind.bitwidth // 8
+            out, x, step, n = args
+            start = _splat(number, VECTOR, identity(name, real, signed, kind.bitwidth))
+            total = cgutils.alloca_once(builder, start.type)
+            builder.store(start, total)
+
+            def add_row(i: ir.Value) -> None:
+                row = _load(builder, x, builder.mul(i, step), VECTOR, size)
+                builder.store(combine(builder, real, signed, builder.load(total), row), total)
+
+            if count is None:
+                with cgutils.for_range(builder, n) as loop:
+                    add_row(loop.index)
+            else:
+                for k in range(count):
+                    add_row(ir.Constant(n.type, k))
+            result = builder.load(total)
+            builder.store(result, builder.bitcast(out, result.type.as_pointer()), align=size)
+            return context.get_dummy_value()
+
+        return types.void(out, x, types.intp, types.intp), codegen
+
+    return fold_lines
+
+
+def _vector_intrinsic(name: str) -> Any:
+    """An intrinsic that writes `VECTOR` combined elements of ``x`` and ``y`` to ``out``."""
+    combine = COMBINE[name]
+
+    @intrinsic
+    def meet_vectors(
+        typingctx: TypingContext, out: types.CPointer, x: types.CPointer, y: types.CPointer
+    ) -> Any:
+        kind = x.dtype
+        real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+            out, *operands = args
+            size, zero = kind.bitwidth // 8, ir.Constant(INT64, 0)
+            u, v = (_load(builder, x, zero, VECTOR, size) for x in operands)
+            result = combine(builder, real, signed, u, v)
+            builder.store(result, builder.bitcast(out, result.type.as_pointer()), align=size)
+            return context.get_dummy_value()
+
+        return types.void(out, x, y), codegen
+
+    return meet_vectors
 
 
 def _pair_intrinsic(name: str) -> Any:
@@ -194,60 +348,121 @@ def axis(name: str, dtype: str) -> Any:
     real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
     start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
     memory = stack(LEVELS * PANEL * size)
+    totals = stack(VECTOR * VECTOR * size)
+    meet_vectors = _vector_intrinsic(name)
+    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
+    fold4, fold8, fold16 = (_fold_rows_intrinsic(name, lanes) for lanes in (4, 8, 16))
 
     @jit
-    def columns(out_: int, x_: int, n: int, inner: int, width: int, levels_: int) -> None:
-        """Reduce ``width`` columns: eight rows in order, then pairs as in `row_reducer`."""
+    def short_rows(out_: int, x_: int, n: int, begin: int, end: int) -> int:
+        """Reduce rows of at most `VECTOR` elements, `VECTOR` rows at a time.
+
+        It reads nothing after the rows. Returns the first one that is left.
+        """
+        lanes = 4 if n <= 4 else 8 if n <= 8 else 16
+        k, last = begin, end - VECTOR - (lanes - 1) // n
+        while k <= last:
+            out, x = at(out_ + k * size), at(x_ + k * n * size)
+            if lanes == 4:
+                fold4(out, x, n)
+            elif lanes == 8:
+                fold8(out, x, n)
+            else:
+                fold16(out, x, n)
+            k += VECTOR
+        return k
+
+    @jit
+    def columns(out: int, x: int, n: int, inner: int, width: int, levels: int) -> None:
+        """Reduce at least `VECTOR` columns: groups of rows, then pairs as in `row_reducer`.
+
+        If ``width`` is no multiple of `VECTOR`, the last vector overlaps the one before. A row of
+        partial results has both, so that all of them are aligned.
+        """
+        last, step = width - VECTOR, (width + VECTOR - 1) // VECTOR * VECTOR * size
+        if n <= GROUP:
+            for j in range(0, width, VECTOR):
+                fold_lines(at(out + min(j, last) * size), at(x + min(j, last) * size), inner, n)
+            return
         depth = 0
-        for k in range((n + 7) // 8):
-            top = at(levels_ + depth * PANEL * size)
-            first_line = at(x_ + k * 8 * inner * size)
-            for j in range(width):
-                top[j] = meet(kind(start), first_line[j])
-            for i in range(1, min(8, n - k * 8)):
-                line = at(x_ + (k * 8 + i) * inner * size)
-                for j in range(width):
-                    top[j] = meet(top[j], line[j])
-            depth += 1
+        for k in range((n + GROUP - 1) // GROUP):
+            top, line, rows = levels + depth * step, x + k * GROUP * inner * size, n - k * GROUP
+            if rows >= GROUP and inner * size >= LONG_ROW_BYTES:
+                for j in range(0, width, VECTOR):
+                    fold_group(at(top + j * size), at(line + min(j, last) * size), inner, GROUP)
+            else:  # row by row, as they lie in memory
+                for i in range(min(rows, GROUP)):
+                    for j in range(0, width, VECTOR):
+                        total, column = at(top + j * size), at(line + min(j, last) * size)
+                        if i == 0:
+                            copy_vector(total, column, 0, 1)
+                        else:
+                            meet_vectors(total, total, column)
+                    line += inner * size
             low_bits = k
             while low_bits & 1:
                 depth -= 1
-                low = at(levels_ + (depth - 1) * PANEL * size)
-                high = at(levels_ + depth * PANEL * size)
-                for j in range(width):
-                    low[j] = meet(low[j], high[j])
+                top -= step
+                for j in range(top, top + step, VECTOR * size):
+                    meet_vectors(at(j), at(j), at(j + step))
                 low_bits >>= 1
-        while depth > 1:
-            depth -= 1
-            low = at(levels_ + (depth - 1) * PANEL * size)
-            high = at(levels_ + depth * PANEL * size)
-            for j in range(width):
-                low[j] = meet(low[j], high[j])
-        out = at(out_)
-        low = at(levels_)
-        for j in range(width):
-            out[j] = low[j]
+            depth += 1
+        for j in range(0, width, VECTOR):
+            top = levels + j * size
+            for i in range(depth - 2, -1, -1):  # the last partial results first, as for a row
+                low = top + i * step
+                meet_vectors(at(low), at(low), at(low + step))
+            copy_vector(at(out + min(j, last) * size), at(top), 0, 1)
+
+    @jit
+    def few_columns(out_: int, x_: int, n: int, inner: int, levels: int) -> None:
+        """Reduce fewer than `VECTOR` columns: several rows as one, whose parts are combined."""
+        total_, rows = totals(), VECTOR
+        total = at(total_)
+        if n >= VECTOR:
+            columns(total_, x_, n // VECTOR, VECTOR * inner, VECTOR * inner, levels)
+        else:
+            while rows > n:
+                rows //= 2
+            for j in range(rows * inner):
+                total[j] = meet(kind(start), at(x_)[j])
+        rest = at(x_ + n // rows * rows * inner * size)
+        for j in range(n % rows * inner):
+            total[j] = meet(total[j], rest[j])
+        while rows > 1:
+            rows //= 2
+            for j in range(rows * inner):
+                total[j] = meet(total[j], total[j + rows * inner])
+        for j in range(inner):
+            at(out_)[j] = total[j]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
         inner = number(parameters)[1]
         if inner == 1:
-            out = at(out_)
-            for k in range(begin, end):
-                out[k] = row(x_ + k * n * size, n)
+            rows = at(out_)
+            first = short_rows(out_, x_, n, begin, end) if n <= VECTOR else begin
+            for k in range(first, end):
+                rows[k] = row(x_ + k * n * size, n)
         else:
             levels = memory()
             panels = (inner + PANEL - 1) // PANEL
-            for unit in range(begin, end):
-                k = unit // panels
-                j = unit % panels * PANEL
-                columns(
-                    out_ + (k * inner + j) * size,
-                    x_ + (k * n * inner + j) * size,
-                    n,
-                    inner,
-                    min(PANEL, inner - j),
-                    levels,
-                )
+            depth = 1  # rows of partial results
+            while GROUP << depth < n + GROUP:
+                depth += 1
+            most = max(1, LEVELS // depth)
+            unit = begin
+            while unit < end:  # adjacent panels together, so that longer pieces are read
+                k, panel = unit // panels, unit % panels
+                count = min(most, panels - panel, end - unit)
+                # A narrow panel starts in the one before, with the same bits.
+                first = max(0, min(panel * PANEL, inner - VECTOR))
+                width = min((panel + count) * PANEL, inner) - first
+                out, x = out_ + (k * inner + first) * size, x_ + (k * n * inner + first) * size
+                if inner >= VECTOR:
+                    columns(out, x, n, inner, width, levels)
+                else:
+                    few_columns(out, x, n, inner, levels)
+                unit += count
 
     return kernel

@@ -106,6 +106,21 @@ def test_machine_code_finds_what_python_does(step, monkeypatch):
     assert found == expected
 
 
+def test_hundreds_of_sources():
+    weights = [tf.Variable([float(k), 1.0]) for k in range(300)]
+    with fresh_log() as log:
+        for _ in range(MANY):
+            with tf.GradientTape() as tape:
+                loss = tf.add_n([tf.reduce_sum(w * w) for w in weights])
+            gradients = tape.gradient(loss, weights)
+            for w, g in zip(weights, gradients, strict=True):
+                w.assign_sub(0.25 * g)
+            float(loss)
+        assert by_machine(log) > MANY // 2
+        for k, w in enumerate(weights):
+            np.testing.assert_allclose(w.numpy(), [k * 0.5**MANY, 0.5**MANY], rtol=1e-5)
+
+
 def sine(x, k):
     with tf.GradientTape() as tape:
         y = tf.sin(x * 2.0)

@@ -394,6 +394,26 @@ def test_many_variables_are_assigned(monkeypatch):
     assert carried_out(few) == 0
 
 
+def test_a_thousand_variables_need_no_python():
+    weights = [tf.Variable([float(k), 1.0, 2.0]) for k in range(1100)]
+    optimizer = tf.keras.optimizers.SGD(0.25, momentum=0.5)
+
+    def train(x):
+        with tf.GradientTape() as tape:
+            loss = tf.add_n([tf.reduce_sum(w * w) for w in weights]) * x
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    step = tf.function(train)
+    expected, velocity = np.float32([[k, 1.0, 2.0] for k in range(1100)]), np.float32(0)
+    for _ in range(6):
+        step(tf.constant(0.5))
+        velocity = velocity * np.float32(0.5) - expected * np.float32(0.25)
+        expected = expected + velocity
+    np.testing.assert_allclose(np.stack([w.numpy() for w in weights]), expected, rtol=1e-5)
+    assert carried_out(step) >= 3
+
+
 def test_an_error_while_building_the_result_assigns_nothing():
     step, (*_, count) = network()
     recorded = tf.function(lambda x, y: (step(x, y), 1))

@@ -193,6 +193,15 @@ def test_what_is_hot_is_fused_while_it_runs(tf, monkeypatch):
     assert loops(replayed) == [7]
 
 
+@pytest.mark.records
+def test_a_process_that_ends_starts_no_other_compilation(tf, monkeypatch):
+    function, x = tf.function(lambda x: tf.exp(x) * x + tf.sin(x) / 1.25), tf.constant(0.5)
+    function(x), function(x)
+    program = program_of(function)
+    monkeypatch.setattr(fuse, "_compile_loop", None)
+    assert fuse.fuse_plan(program.log, program.plan, lambda: True) is program.plan
+
+
 def test_an_eager_loop_is_fused_as_well(tf, monkeypatch):
     monkeypatch.setattr(cpu, "HOT", 50_000)
     asked = []

@@ -16,7 +16,7 @@ from ..values.spec import Spec
 from . import fuse, repeated_evaluation, sweeper
 from .buffers import POOL
 from .rng import compute_drawn
-from .sweeper import LONG_WORK, Sweeper
+from .sweeper import Sweeper, holds_gil_briefly
 from .workers import settle
 
 
@@ -67,7 +67,7 @@ class CpuExecutor:
         POOL.count_run()
         plan.python_runs = runs = plan.python_runs + 1
         try_fast_path = runs >= repeated_evaluation.MIN_RUNS and not runs & (runs - 1)
-        if try_fast_path and not (retain or plan.work > LONG_WORK):
+        if try_fast_path and not retain and holds_gil_briefly(plan):
             repeated_evaluation.prepare(log, workspace, plan, self, sweeper.HOT)
 
     def program(
@@ -144,7 +144,7 @@ class CpuProgram:
         has_large_buffers = any(
             spec.size * spec.dtype.size >= LARGE_BYTES for _, spec in plan.buffers
         )
-        if has_large_buffers or plan.numpy_groups or plan.work > LONG_WORK:
+        if has_large_buffers or plan.numpy_groups or not holds_gil_briefly(plan):
             return None
         self.sweeper._set_up(plan)
         block = self.sweeper.sweep

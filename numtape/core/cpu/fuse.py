@@ -20,7 +20,7 @@ import hashlib
 import importlib
 import os
 import threading
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from ..plan.plan import (
 from ..values.intern_table import LOGS
 from ..values.memory import view
 from ..values.spec import SPECS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_STEPS = 96  # steps of a loop: compile time grows faster than the length
 MIN_STEPS = 2
@@ -204,17 +207,20 @@ class _Rows:
 _compiling = threading.Lock()
 
 
+def _is_exiting() -> bool:
+    """Whether the process waits for this thread only: it must not start another compilation."""
+    return not threading.main_thread().is_alive()
+
+
 def fuse_in_background(log: Log, plan: Plan) -> None:
     """Make ``plan.fused`` in another thread, without waiting for it."""
     plan.done = -1
     rows: Any = _Rows(log)
 
     def work() -> None:
-        # A process that ends finishes a running compilation, but must not start another one.
-        if threading.main_thread().is_alive():
-            with _compiling:
-                fused_plan = fuse_plan(rows, plan)
-            plan.fused = fused_plan if fused_plan is not plan else None
+        with _compiling:
+            fused_plan = fuse_plan(rows, plan, _is_exiting)
+        plan.fused = fused_plan if fused_plan is not plan else None
 
     try:
         threading.Thread(target=work, name="numtape compiler").start()
@@ -236,8 +242,8 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def fuse_plan(log: Log, plan: Plan) -> Plan:
-    """A plan with fused loops; the same plan if no rows can be fused.
+def fuse_plan(log: Log, plan: Plan, is_cancelled: Callable[[], bool] | None = None) -> Plan:
+    """A plan with fused loops; the same plan if no rows can be fused, or when it is cancelled.
 
     Compiles loops that are not in the cache.
     """
@@ -248,6 +254,11 @@ def fuse_plan(log: Log, plan: Plan) -> Plan:
         runs = [_build_run(log, group, *run) for run in _find_runs(log, group)]
         if runs:
             chosen[g] = group, runs
+    for group, runs in chosen.values():
+        for run in runs:
+            if is_cancelled is not None and is_cancelled():
+                return plan
+            _compile_loop(run.loop, group.scalar)
     if not chosen:
         return plan
     pieces: list[Any] = []

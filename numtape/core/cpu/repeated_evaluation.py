@@ -104,7 +104,7 @@ PASSES = (
 )
 MIN_RUNS = 8  # executions of a plan by Python before the fast path
 MAX_FAST_PATHS = 4  # fast paths of one log
-MAX_VALUES = 256  # values of one evaluation
+MAX_VALUES = 1 << 16  # values of one evaluation: 0.02 s in which signals are not handled
 NO_LIMIT = 1 << 62
 # The offset of the size of a list, which `core.native.find_layout` checks.
 LIST_SIZE_OFFSET = object.__basicsize__

@@ -41,6 +41,10 @@ from .workers import Team, heard, share, watch
 # Elements from which an execution is long enough to release the GIL.
 LONG_WORK = 200_000
 
+# The same for machine code that also replaces the work of Python for each buffer: with many
+# buffers, the steps in Python would hold the GIL for longer, at least 1 µs per buffer.
+LONG_WORK_PER_BUFFER = 4_000
+
 # The same in nanoseconds, for plans whose work is unknown.
 LONG_TIME = 50_000
 
@@ -69,6 +73,12 @@ def _work_of(group: list[int]) -> int:
     steps = 1 if kind == WHOLE else max(1, group[G_CODE_END] - group[G_BODY])
     work: int = steps * (SMALL_ROW_SIZE if kind == SMALL else group[G_SIZE])
     return work
+
+
+def holds_gil_briefly(plan: Plan) -> bool:
+    """Whether one call of machine code may prepare and execute the plan without Python."""
+    limit = max(LONG_WORK, LONG_WORK_PER_BUFFER * len(plan.buffers))
+    return bool(plan.work <= min(limit, WATCHED))
 
 
 class Worker:

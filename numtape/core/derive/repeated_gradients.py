@@ -55,7 +55,7 @@ _SLOTS: dict[str, tuple[type, str]] = {
 _PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
 TURNS = 8  # reuses of cached adjoint rows by Python before machine code takes over
 MAX_FAST_PATHS = 4  # gradients of one log
-MAX_SOURCES = 256  # of one gradient
+MAX_SOURCES = 1 << 14  # of one gradient: more than the log holds between two evaluations
 _KINDS = frozenset((Tensor, Variable))
 
 

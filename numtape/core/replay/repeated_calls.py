@@ -69,9 +69,9 @@ _API = {
     "SET_ERROR": "PyErr_Restore",
 }
 NO_LIMIT = 1 << 62
-# Maximum number of arguments, variables and results. Each takes about 0.3 µs, during which signals
-# are not handled, so Python carries out larger calls.
-MAX_VALUES = 1024
+# Maximum number of arguments, of variables and of buffers. Each takes about 0.3 µs, during which
+# signals are not handled, so Python carries out calls that would take longer than 0.02 s.
+MAX_VALUES = 1 << 16
 
 
 class _CallStub:
