@@ -278,8 +278,8 @@ def normalize_grad(dtype: str) -> Any:
 
 
 # Gathers and scatters by index. Eager calls check indices first. In a replay the check is a guard,
-# which is compared after the computation, so the kernels skip invalid indices, and the result is
-# discarded.
+# which is compared after the computation, so the kernels skip or clip invalid indices, and the
+# result is discarded.
 
 
 def gather(index: str) -> Any:
@@ -288,6 +288,7 @@ def gather(index: str) -> Any:
     Parameters: size, the number of indices, inner, and the bytes of an element.
     """
     indices = POINTERS[index]
+    u32, u64 = POINTERS["uint32"], POINTERS["uint64"]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         size, count = number(parameters)[0], number(parameters)[1]
@@ -295,6 +296,16 @@ def gather(index: str) -> Any:
         step = inner * item
         positions = indices(y_)
         for k in range(begin, end):
+            if inner == 1 and size > 0 and item == 4:
+                out4, x4 = u32(out_ + k * count * item), u32(x_ + k * size * item)
+                for i in range(count):
+                    out4[i] = x4[min(max(types.intp(positions[i]), 0), size - 1)]
+                continue
+            if inner == 1 and size > 0 and item == 8:
+                out8, x8 = u64(out_ + k * count * item), u64(x_ + k * size * item)
+                for i in range(count):
+                    out8[i] = x8[min(max(types.intp(positions[i]), 0), size - 1)]
+                continue
             for i in range(count):
                 j = types.intp(positions[i])
                 if 0 <= j < size:
@@ -315,6 +326,20 @@ def scatter_add(dtype: str, index: str) -> Any:
             out = at(out_ + k * size * inner * item)
             for j in range(size * inner):
                 out[j] = kind(0)
+            if inner == 1:
+                # A sum of equal neighbours stays in a register: loads need not wait for stores.
+                x, current, total = at(x_ + k * count * item), -1, kind(0)
+                for i in range(count):
+                    row = types.intp(positions[i])
+                    if row == current:
+                        total += x[i]
+                    elif 0 <= row < size:
+                        if current >= 0:
+                            out[current] = total
+                        current, total = row, out[row] + x[i]
+                if current >= 0:
+                    out[current] = total
+                continue
             for i in range(count):
                 x = at(x_ + (k * count + i) * inner * item)
                 row = types.intp(positions[i])

@@ -254,7 +254,7 @@ def sweep(
                         0,
                         groups[GROUP * g + G_PARAMETERS],
                         0,
-                        1,
+                        groups[GROUP * g + G_WIDTH],
                     )
                     if operands[inputs] != 0:
                         return g

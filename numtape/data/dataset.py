@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator as Elements
+from functools import partial
 from itertools import chain, count, islice, repeat
 from typing import TYPE_CHECKING, Any, Self
 
@@ -103,9 +104,8 @@ class Dataset(Pipeline):
                 raise ValueError(f"Dimensions {sizes[0]} and {size} are not compatible")
         if not sizes:
             raise ValueError("from_tensor_slices requires at least one tensor.")
-        return cls._make(
-            "_TensorSliceDataset", lambda: flows.slices(arrays, sizes[0]), sizes[0], spec
-        )
+        dataset = cls._make("_TensorSliceDataset", lambda: range(sizes[0]), sizes[0], spec)
+        return dataset._as_slices(arrays)
 
     @classmethod
     def from_tensors(cls, tensors: Any, name: str | None = None) -> Self:
@@ -450,9 +450,9 @@ class Dataset(Pipeline):
                 "buffer_size must be greater than zero or UNKNOWN_CARDINALITY [Op:ShuffleDataset]"
             )
         draws = Draws(seed, reshuffle_each_iteration is not False)
-        return self._like(
+        return self._reordered(
             "_ShuffleDataset",
-            lambda: flows.shuffle(self._start(), size, draws.generator()),
+            lambda: flows.shuffle(self._start_items(), size, draws.generator()),
             self._count,
         )
 
@@ -475,16 +475,16 @@ class Dataset(Pipeline):
         def start() -> Elements[Any]:
             for _ in repeat(None) if repetitions < 0 else range(repetitions):
                 is_empty = True
-                for element in self._start():
+                for item in self._start_items():
                     is_empty = False
-                    yield element
+                    yield item
                 if is_empty:
                     return
 
         total = self._count * repetitions if self._count >= 0 and repetitions >= 0 else self._count
         if repetitions < 0 and self._count > 0:
             total = INFINITE_CARDINALITY
-        return self._like("_RepeatDataset", start, 0 if repetitions == 0 else total)
+        return self._reordered("_RepeatDataset", start, 0 if repetitions == 0 else total)
 
     def take(self, count: IntLike, name: str | None = None) -> Self:
         """Take the first elements.
@@ -502,9 +502,11 @@ class Dataset(Pipeline):
         """
         element_count = check_int("count", count)
         if element_count < 0:
-            return self._like("_TakeDataset", self._start, self._count)
+            return self._reordered("_TakeDataset", self._start_items, self._count)
         total = least([self._count, element_count])
-        return self._like("_TakeDataset", lambda: islice(self._start(), element_count), total)
+        return self._reordered(
+            "_TakeDataset", lambda: islice(self._start_items(), element_count), total
+        )
 
     def skip(self, count: IntLike, name: str | None = None) -> Self:
         """Skip the first elements.
@@ -524,7 +526,9 @@ class Dataset(Pipeline):
         if element_count < 0:
             return self._like("_SkipDataset", lambda: (), 0)
         total = self._count if self._count < 0 else max(self._count - element_count, 0)
-        return self._like("_SkipDataset", lambda: islice(self._start(), element_count, None), total)
+        return self._reordered(
+            "_SkipDataset", lambda: islice(self._start_items(), element_count, None), total
+        )
 
     def shard(self, num_shards: IntLike, index: IntLike, name: str | None = None) -> Self:
         """Take every ``num_shards``-th element, starting at ``index``.
@@ -552,8 +556,8 @@ class Dataset(Pipeline):
                 f"Index must be between 0 and {parts - 1} (currently index = {shard_index})."
             )
         total = self._count if self._count < 0 else len(range(shard_index, self._count, parts))
-        return self._like(
-            "_ShardDataset", lambda: islice(self._start(), shard_index, None, parts), total
+        return self._reordered(
+            "_ShardDataset", lambda: islice(self._start_items(), shard_index, None, parts), total
         )
 
     def enumerate(self, start: IntLike = 0, name: str | None = None) -> Self:
@@ -647,16 +651,16 @@ class Dataset(Pipeline):
             return complete[0] if complete else gone_through()
 
         def gone_through() -> Elements[Any]:
-            elements: list[Any] = []
-            for element in self._start():
-                elements.append(element)
-                if len(elements) == self._count and not complete:
-                    complete.append(elements)  # even if the caller stops after the last element
-                yield element
+            items: list[Any] = []
+            for item in self._start_items():
+                items.append(item)
+                if len(items) == self._count and not complete:
+                    complete.append(items)  # even if the caller stops after the last element
+                yield item
             if not complete:
-                complete.append(elements)
+                complete.append(items)
 
-        return self._like("CacheDataset", start, self._count)
+        return self._reordered("CacheDataset", start, self._count)
 
     def prefetch(self, buffer_size: object, name: str | None = None) -> Self:
         """Return the dataset unchanged: numtape does not prefetch in another thread.
@@ -672,7 +676,7 @@ class Dataset(Pipeline):
           >>> len(tf.data.Dataset.range(3).prefetch(tf.data.AUTOTUNE))
           3
         """
-        return self._like("_PrefetchDataset", self._start, self._count)
+        return self._reordered("_PrefetchDataset", self._start_items, self._count)
 
     # Batches and windows.
 
@@ -760,9 +764,14 @@ class Dataset(Pipeline):
         count = self._count
         if count >= 0:
             count = count // batch_size if drop else -(-count // batch_size)
-        dataset = self._make(
-            kind, lambda: flows.batches(self._start(), batch_size, drop, join), count, spec
-        )
+
+        def start() -> Iterable[Any]:
+            if self._arrays is None or join is not elements.batch:
+                return flows.batches(self._start(), batch_size, drop, join)
+            join_items = partial(flows.batch_of_slices, self._arrays)
+            return flows.batches(self._start_items(), batch_size, drop, join_items)
+
+        dataset = self._make(kind, start, count, spec)
         return dataset
 
     @staticmethod

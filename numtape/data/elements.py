@@ -39,6 +39,8 @@ def map_leaves(function: Callable[..., Any], *nests: Any) -> Any:
     if is_leaf(first_nest):
         return function(*nests)
     if type(first_nest) is tuple and all(map(is_leaf, first_nest)):
+        if len(nests) == 1:
+            return tuple(map(function, first_nest))
         if all(type(nest) is tuple and len(nest) == len(first_nest) for nest in nests):
             return tuple(map(function, *nests))
     return optree.tree_map(function, *nests, is_leaf=is_leaf, none_is_leaf=True)
@@ -85,11 +87,11 @@ def as_array(x: Any) -> Any:
 
 def as_tensors(element: Any) -> Any:
     """Convert an element to the form users receive: a nest of tensors (and datasets)."""
+    return map_leaves(_as_tensor, element)
 
-    def convert(x: Any) -> Any:
-        return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
 
-    return map_leaves(convert, element)
+def _as_tensor(x: Any) -> Any:
+    return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def as_result(value: Any) -> Any:

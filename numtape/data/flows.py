@@ -18,10 +18,22 @@ Flow = Iterable[Any]
 RANDOM_BLOCK = 1024  # random numbers to draw at a time
 
 
-def slices(arrays: Any, count: int) -> Iterator[Any]:
-    """Yield the slices of arrays along their first axis."""
-    for k in range(count):
-        yield map_leaves(lambda x, k=k: x[k], arrays)
+def slices(arrays: Any, items: Flow) -> Iterator[Any]:
+    """Yield the slices of arrays along their first axis; an item that is no int is an element."""
+    if type(arrays) is tuple and all(map(elements.is_leaf, arrays)):  # the usual nest
+        for item in items:
+            yield tuple([x[item] for x in arrays]) if type(item) is int else item
+    else:
+        for item in items:
+            yield map_leaves(lambda x, k=item: x[k], arrays) if type(item) is int else item
+
+
+def batch_of_slices(arrays: Any, items: list[Any]) -> Any:
+    """Return the batch of slices of arrays at some indices; see `slices`."""
+    if not all(type(item) is int for item in items):
+        return elements.batch([*slices(arrays, items)])
+    index = np.array(items)
+    return map_leaves(lambda x: x.take(index, 0), arrays)
 
 
 def shuffle(source: Flow, size: int, random: np.random.Generator) -> Iterator[Any]:
@@ -58,7 +70,7 @@ def unbatch(source: Flow) -> Iterator[Any]:
         counts = {len(x) for x in elements.leaves(element)}
         if len(counts) > 1:
             raise ValueError(f"The components of an element have {sorted(counts)} slices.")
-        yield from slices(element, counts.pop())
+        yield from slices(element, range(counts.pop()))
 
 
 def filter_elements(source: Flow, predicate: Callable[..., Any]) -> Iterator[Any]:

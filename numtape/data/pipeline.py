@@ -17,7 +17,7 @@ from ..core.ops.random import STATE
 from ..core.values import arguments
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
-from . import elements
+from . import elements, flows
 from .elements import as_element, as_tensors, map_leaves
 from .source import Source, element_of, isolate, read_in
 
@@ -94,12 +94,17 @@ class Iterator:
 
 
 class Pipeline(elements.Flow):
-    """Base class of `Dataset`: a function that starts an iteration, the length, and the spec."""
+    """Base class of `Dataset`: a function that starts an iteration, the length, and the spec.
+
+    The elements may be slices of arrays in some order. Then a batch is one copy of rows.
+    """
 
     _begin: Start
     _kind: str
     _count: int
     _spec: Any
+    _arrays: Any = None  # the arrays whose slices are the elements, if they are slices
+    _order: Start  # starts an iteration over indices of slices; see `_start_items`
     _token: Any  # identifies the recorded call that created it, if any
     _waiting: list[Source]  # started for calls that did not use them
 
@@ -120,6 +125,34 @@ class Pipeline(elements.Flow):
     def _like(self, kind: str, start: Start, count: int) -> Self:
         """Create a dataset with the same element spec."""
         return self._make(kind, start, count, lambda: self.element_spec)
+
+    def _reordered(self, kind: str, start: Start, count: int) -> Self:
+        """Create a dataset of the same elements in another order.
+
+        ``start`` selects from the items of `_start_items`, which it must not change.
+        """
+        if self._arrays is None:
+            return self._like(kind, start, count)
+        return self._like(kind, start, count)._as_slices(self._arrays)
+
+    def _as_slices(self, arrays: Any) -> Self:
+        """Make the dataset one of slices of arrays, whose order it has so far."""
+        self._arrays, self._order = arrays, self._begin
+        order = self._begin
+        self._begin = lambda: flows.slices(arrays, order())
+        return self
+
+    def _start_items(self) -> Iterable[Any]:
+        """Start an iteration over the indices of slices, if elements are slices of arrays.
+
+        An item is an element, not an int, if elements are no slices, or were read ahead for a
+        recorded call.
+        """
+        token = local.log.token
+        is_outside = token is not None and token is not self._token
+        if self._arrays is None or is_outside or self._waiting:
+            return self._start()
+        return self._order()
 
     def _start(self) -> Iterable[Any]:
         """Start an iteration over the elements.
@@ -262,7 +295,7 @@ class Pipeline(elements.Flow):
           >>> len(tf.data.Dataset.range(3).with_options(tf.data.Options()))
           3
         """
-        return self._like("_OptionsDataset", self._start, self._count)
+        return self._reordered("_OptionsDataset", self._start_items, self._count)
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Pipeline:
         """Apply a function to this dataset.

@@ -295,3 +295,51 @@ def test_a_cache_is_filled_when_all_elements_were_read(tf):
     iterator = iter(partly := tf.data.Dataset.range(10).shuffle(10).cache())
     next(iterator)  # an incomplete cache is not used
     assert sorted(int(x) for x in partly) == list(range(10))
+
+
+REORDERINGS = {
+    "none": lambda data: data,
+    "shuffle": lambda data: data.shuffle(7, seed=3),
+    "one order": lambda data: data.shuffle(40, seed=3, reshuffle_each_iteration=False),
+    "repeat": lambda data: data.shuffle(20, seed=1).repeat(3),
+    "take and skip": lambda data: data.skip(3).take(11).repeat(2).take(-1),
+    "shard": lambda data: data.shard(3, 1).prefetch(2).repeat(2),
+    "cache": lambda data: data.shuffle(40, seed=5).cache().repeat(2),
+    "all": lambda data: data.repeat(2).shuffle(9, seed=2).skip(2).shard(2, 0).take(9).cache(),
+}
+
+
+@pytest.mark.parametrize("name", REORDERINGS)
+@pytest.mark.parametrize("drop_remainder", [False, True])
+def test_batches_of_slices_are_those_of_elements(tf, name, drop_remainder):
+    """A filter hides that elements are slices of arrays."""
+    arrays = (
+        np.arange(20, dtype="uint8"),
+        {"a": np.arange(120.0).reshape(20, 2, 3), "b": np.zeros((20, 0), "float32")},
+    )
+    data = tf.data.Dataset.from_tensor_slices(arrays)
+    plain = data.filter(lambda *_: True)
+    found, expected = (
+        REORDERINGS[name](x).batch(4, drop_remainder=drop_remainder) for x in (data, plain)
+    )
+    assert found.element_spec == expected.element_spec
+    for _ in range(3):
+        pairs = zip(found, expected, strict=True)
+        for (x, nest), (y, other) in pairs:
+            np.testing.assert_array_equal(x.numpy(), y.numpy(), strict=True)
+            for key in "ab":
+                np.testing.assert_array_equal(nest[key].numpy(), other[key].numpy(), strict=True)
+
+
+@pytest.mark.records
+def test_batches_of_slices_in_a_recorded_call(tf):
+    """A dataset from outside is read again in each replay."""
+    data = tf.data.Dataset.from_tensor_slices(np.arange(6.0))
+
+    @tf.function
+    def total(x):
+        for part in data.repeat(2).batch(4):
+            x = x * 0.5 + tf.reduce_sum(part)
+        return x
+
+    assert [float(total(tf.constant(0.0, tf.float64))) for _ in range(3)] == [20.5] * 3

@@ -188,6 +188,52 @@ def test_updates_by_slices(tf, how):
     np.testing.assert_array_equal(v.numpy(), before)
 
 
+REFERENCES = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "max": np.fmax,
+    "min": np.fmin,
+    "update": lambda x, update: update,
+}
+
+
+@pytest.mark.parametrize("shape", [(4,), (40, 7)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("how", UPDATES)
+def test_repeated_rows_are_updated_in_order(tf, how, dtype, shape):
+    if how == "div" and dtype.startswith("int"):
+        pytest.skip("integers are divided by NumPy")
+    rng = np.random.default_rng(3)
+    v = tf.Variable(rng.integers(1, 50, shape).astype(dtype))
+    step = tf.function(lambda at, rows: getattr(v, f"scatter_{how}")(tf.IndexedSlices(rows, at)))
+    for _ in range(4):
+        at = rng.integers(0, shape[0], 60)
+        rows = rng.integers(1, 50, (60, *shape[1:])).astype(dtype)
+        if dtype.startswith("float") and how in ("max", "min"):
+            rows.flat[0] = np.nan  # replaces nothing
+        expected = v.numpy().copy()
+        with np.errstate(over="ignore"):
+            for k, row in zip(at, rows, strict=True):
+                expected[k] = REFERENCES[how](expected[k], row)
+        step(tf.constant(at), tf.constant(rows))
+        np.testing.assert_array_equal(v.numpy(), expected)
+
+
+def test_a_replay_with_an_invalid_index_changes_nothing(tf):
+    v = tf.Variable(np.arange(200.0).reshape(100, 2))
+    step = tf.function(lambda at, rows: v.scatter_add(tf.IndexedSlices(rows, at)))
+    rows = tf.ones((2, 2), tf.float64)
+    for at in [[3, 99], [0, 0], [7, 8]]:
+        step(tf.constant(at), rows)
+    before = v.numpy().copy()
+    for at in [[1, 100], [-1, 1]]:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            step(tf.constant(at), rows)
+    np.testing.assert_array_equal(v.numpy(), before)
+
+
 def test_updates_at_tuples_and_in_batches(tf):
     v = tf.Variable([[1, 2], [3, 4]])
     assert v.scatter_nd_add([[0, 1], [0, 1]], [10, 20]).numpy().tolist() == [[1, 32], [3, 4]]

@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 from checks import same, slope
 from function_helpers import bits, gives_up, one_warning, pure, recordings
+from random_op_programs import program_of
+
+from numtape.core.log.op import CODES
 
 pytestmark = pytest.mark.usefixtures("isolated")
 
@@ -854,3 +857,66 @@ def test_nested_containers_that_a_call_creates_need_no_guards(tf):
     assert f.experimental_get_tracing_count() == 1
     if tf.__name__ == "numtape":
         assert "2 hits" in str(f.paths())
+
+
+INDEX_SOURCES = (
+    "argument",
+    "variable",
+    "array",
+    "attribute",
+    "computed",
+    "closure of an inner function",
+    "argument of an inner function",
+)
+
+
+@pytest.mark.parametrize("source", INDEX_SOURCES)
+def test_indices_that_change_are_checked_in_each_call(tf, source):
+    v, array, box = tf.Variable([1, 2]), np.array([1, 2]), types.SimpleNamespace(i=None)
+    inner = tf.function(lambda q, i: tf.gather(q, i))
+
+    def gather_elements(p, i):
+        if source == "argument":
+            return tf.gather(p, i)
+        if source == "variable":
+            return tf.gather(p, v)
+        if source == "array":
+            return tf.gather(p, array)
+        if source == "attribute":
+            return tf.gather(p, box.i)
+        if source == "computed":
+            return tf.gather(p, tf.constant([1, 0]) + i)
+        if source == "closure of an inner function":
+            j = i + 0
+            return tf.function(lambda q: tf.gather(q, j))(p)
+        return inner(p, i)
+
+    function = tf.function(gather_elements)
+    p = tf.constant(np.arange(10.0))
+
+    def call(numbers):
+        v.assign(numbers)
+        array[:] = numbers
+        box.i = tf.constant(numbers)
+        return function(p, tf.constant(numbers)).numpy().tolist()
+
+    shift = [1, 0] if source == "computed" else [0, 0]
+    for numbers in ([1, 2], [3, 4], [5, 6], [0, 9], [8, 8]):
+        assert call(numbers) == [a + b for a, b in zip(numbers, shift, strict=True)]
+    for numbers in ([1, 10], [-3, 1]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            call(numbers)
+    assert call([2, 3]) == [2 + shift[0], 3]
+
+
+@pytest.mark.numtape_only(reason="numtape's rows")
+def test_constant_indices_are_checked_once(tf):
+    index = tf.constant([[2, 5], [7, 1]])
+    function = tf.function(lambda p: tf.gather(p, index) + tf.gather(p, [[0, 1], [2, 3]]))
+    for size in (10, 10, 10):
+        assert function(tf.range(float(size))).numpy().tolist() == [[2.0, 6.0], [9.0, 4.0]]
+    rows = program_of(function).log
+    names = [CODES.entries[rows.code[k]][0].name for k in range(rows.n)]
+    assert "All" not in names
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        function(tf.range(7.0))

@@ -132,6 +132,9 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
             tf.cumsum(x, 1),
             tf.transpose(x),
             tf.pad(x, [[1, 2], [0, 3]]),
+            tf.concat([x, x[1:]], 0),
+            tf.stack([x, x], -1),
+            tf.roll(x, [1, -2], [0, 1]),
         )
 
     function = tf.function(several)
@@ -147,10 +150,34 @@ def test_usual_ops_on_arrays_have_kernels(tf, shape):
         x.cumsum(1),
         x.T,
         np.pad(x, [[1, 2], [0, 3]]),
+        np.concatenate([x, x[1:]]),
+        np.stack([x, x], -1),
+        np.roll(x, [1, -2], [0, 1]),
     )
     for y, value in zip(found, expected, strict=True):
         np.testing.assert_array_equal(y, value)
     assert not program_of(function).plan.numpy_groups
+
+
+JOINS = [
+    ([(70,), (0,), (5,)], 0),
+    ([(70_000,), (90_001,), (3,), (100_000,)], 0),  # several units of work
+    ([(3, 70_000), (3, 5)], 1),
+    ([(5_000, 1)] * 3, 1),
+    ([(5_000, 3), (5_000, 17)], 1),
+    ([(5_000, 3), (5_000, 0), (5_000, 16)], 1),
+    ([(5, 6, 7), (5, 2, 7)], 1),
+    ([(9_000_001,), (9_000_001,)], 0),  # runs in stages
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+@pytest.mark.parametrize("shapes, axis", JOINS)
+def test_arrays_are_joined_in_parts(tf, shapes, axis, dtype):
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(0, 100, shape).astype(dtype) for shape in shapes]
+    found = tf.concat([tf.constant(x) for x in arrays], axis).numpy()
+    np.testing.assert_array_equal(found, np.concatenate(arrays, axis), strict=True)
 
 
 @pytest.mark.numtape_only(reason="numtape's table")

@@ -120,6 +120,7 @@ def moves():
     cube = normal(3, 5, 7)
     close(tf.transpose(tf.constant(cube), (2, 0, 1)), cube.transpose(2, 0, 1))
     close(tf.concat([tf.constant(x), x * 2], 1), np.concatenate([x, x * 2], 1))
+    close(tf.roll(tf.constant(x), [1, -2], [0, 1]), np.roll(x, [1, -2], [0, 1]))
     close(tf.pad(tf.constant(x), [[1, 2], [0, 3]]), np.pad(x, [[1, 2], [0, 3]]))
     close(tf.tile(tf.constant(cube), (2, 1, 3)), np.tile(cube, (2, 1, 3)))
     close(tf.constant(x)[::2, 1:-1], x[::2, 1:-1])

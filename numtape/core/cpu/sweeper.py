@@ -24,6 +24,7 @@ from ..plan.plan import (
     G_PARAMETERS,
     G_ROWS,
     G_SIZE,
+    G_STRIDE,
     G_WIDTH,
     LANES_GROUP,
     SHARED,
@@ -90,6 +91,7 @@ class Worker:
         self.columns, self.extra, self.counter = log.columns, log.extra, counter
         self.blocks: tuple[Block, Block] | None = None
         self.assisting: Block | None = None
+        self.operands = np.empty(0, np.int64)  # addresses, for a kernel of any number of them
         self.begun = np.zeros(8, np.int64)  # whether it assists now; one cache line
         self.set_for: Any = None  # the plan
 
@@ -379,8 +381,12 @@ class Sweeper:
         sizes = SPECS.size
         _, block = worker.share()
         put, slots = block.set, block.slots
-        for name, row in zip(("out", "x", "y", "z"), (rows + rows[-1:] * 3)[:4], strict=True):
-            put[slots[name]] = cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row]
+        places = [cells + 8 * row if sizes[log.spec[row]] == 1 else cell[row] for row in rows]
+        if group[G_STRIDE]:  # a kernel of any number of operands
+            worker.operands = np.array([*places[1:], 0], np.int64)
+            places = [places[0], address_of(worker.operands)]
+        for name, place in zip(("out", "x", "y", "z"), (places + places[-1:] * 3)[:4], strict=True):
+            put[slots[name]] = place
         put[slots["function"]] = int(program[code, 0])
         put[slots["parameters"]] = group[G_PARAMETERS]
         put[slots["total"]], put[slots["chunk"]] = group[G_WIDTH], chunk

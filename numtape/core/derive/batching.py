@@ -415,6 +415,7 @@ RULES: dict[str, Rule] = {
     ),
     "ConcatV2": _axis_rule,
     "Pack": _axis_rule,
+    "Roll": _axis_rule,
     "Mean": _reduction_rule,
     "All": _reduction_rule,
     "Any": _reduction_rule,

@@ -33,6 +33,7 @@ MOVE_ONLY_OPS = {
     "Minimum",
     "Pack",
     "Reshape",
+    "Roll",
     "Slice",
     "SmallSlice",
     "Squeeze",

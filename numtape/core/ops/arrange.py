@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.as_tensor import as_tensor, from_owned_array
-from ..log.record import require, spec_of
+from ..log.op import ARRAY, Native, Op, defop
+from ..log.record import record, require, spec_of
 from ..values import dtypes
 from ..values.arguments import truncate_float
 from ..values.hints import suggest_keywords
-from ..values.spec import broadcast, check_axis, intern
+from ..values.spec import Spec, broadcast, check_axis, intern
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import gather
-from .joining import concat
-from .slicing import strided_slice
 
 if TYPE_CHECKING:
     from ..values.annotations import DTypeLike, IntLike, IntsLike, NumberLike, TensorLike
+
+Array = np.ndarray[Any, Any]
+
+
+def _roll(out: Array, x: Array, shift: int, axis: int) -> None:
+    out[...] = np.roll(x, shift, axis)
+
+
+def _roll_native(out: Spec, x: Spec, shift: int, axis: int) -> Native:
+    n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    outer = x.size // (n * inner)
+    return Native("slices.roll", (f"uint{8 * x.dtype.size}",), (n, shift, inner), outer, x.size)
+
+
+def _roll_vjp(g: Tensor, y: Tensor, x: Tensor, shift: int, axis: int) -> tuple[Tensor]:
+    return (record(ROLL, (g,), shift=x.shape[axis] - shift, axis=axis),)
+
+
+# A roll along one axis; the shift is between 0 and the size of the axis, and differs from both.
+ROLL: Op = defop(
+    "Roll",
+    ARRAY,
+    1,
+    lambda op, x, shift, axis: x,
+    compute=_roll,
+    native=_roll_native,
+    vjp=_roll_vjp,
+    complex_vjp="analytic",
+)
 
 
 @suggest_keywords
@@ -70,10 +99,7 @@ def roll(input: TensorLike, shift: IntsLike, axis: IntsLike, name: str | None = 
     for at, (by, dim) in enumerate(zip(far, x.shape, strict=True)):
         if not dim or not by % dim:
             continue
-        cut = [(0, size, 1) for size in x.shape]
-        first, second = list(cut), list(cut)
-        first[at], second[at] = (dim - by % dim, dim, 1), (0, dim - by % dim, 1)
-        result = concat([strided_slice(result, tuple(part)) for part in (first, second)], at)
+        result = record(ROLL, (result,), shift=by % dim, axis=at)
     return movement.identity(x) if result is x else result
 
 

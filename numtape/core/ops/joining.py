@@ -53,11 +53,22 @@ def _concat_vjp(g: Tensor, y: Tensor, *xs: Tensor, axis: int) -> list[Tensor]:
     return parts
 
 
+_SHORT_RUN = 16  # elements: the overhead of copying a run alone exceeds the copy
+_UNIT = 1 << 16  # elements of a work unit of long runs
+_INTERLEAVED = 1 << 11  # elements of a unit of short runs, which stay in L1
+
+
 def _concat_native(out: Spec, *specs: Spec, axis: int) -> Native:
-    size = out.dtype.size
+    dtypes = (f"uint{8 * out.dtype.size}",)
     runs = math.prod(out.shape[:axis])
-    lengths = [spec.size // max(runs, 1) for spec in specs]
-    return Native("slices.join", (f"uint{8 * size}",), (len(specs), runs, *lengths), 1, out.size)
+    run_size = out.size // runs
+    lengths = [spec.size // runs for spec in specs]
+    if max(lengths) <= _SHORT_RUN:
+        unit = max(1, _INTERLEAVED // run_size)
+        parameters = len(specs), unit, run_size, runs, *lengths
+        return Native("slices.interleave", dtypes, parameters, -(-runs // unit), out.size)
+    parameters = len(specs), _UNIT, run_size, out.size, *lengths
+    return Native("slices.join", dtypes, parameters, -(-out.size // _UNIT), out.size)
 
 
 CONCAT = defop(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..log.as_tensor import as_tensor
-from ..log.op import ARRAY, Op, defop
+from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require, spec_of
 from ..values import dtypes
 from ..values.spec import Spec, intern
@@ -288,6 +288,21 @@ def _update(out: Array, x: Array, at: Array, updates: Array, how: str) -> None:
         ufunc.at(out, at, updates)
 
 
+def _update_native(out: Spec, x: Spec, at: Spec, updates: Spec, how: str) -> Native | None:
+    dtype = x.dtype
+    if how == "update":
+        element = f"uint{8 * dtype.size}"
+    elif dtype.is_bool or (how == "div" and not dtype.is_floating):
+        return None
+    else:
+        element = dtype.name
+    size, count = x.shape[0], at.size
+    parameters = size, count, x.size // size
+    return Native(
+        f"updates.{how}", (element, at.dtype.name), parameters, 1, x.size + 2 * updates.size
+    )
+
+
 def _update_vjp(g: Tensor, y: Tensor, x: Tensor, at: Tensor, updates: Tensor, how: str) -> Any:
     if how in ("add", "sub"):
         taken = record(GATHER, (g, at), axis=0)
@@ -312,6 +327,7 @@ UPDATE = defop(
     3,
     _update_spec,
     compute=_update,
+    native=_update_native,
     vjp=_update_vjp,
     on_host=True,
     complex_vjp="analytic",

@@ -165,8 +165,6 @@ class Plan:
             op_code = log.code[row]
             if inputs:
                 call = call_of(CODES[op_code], spec, [specs[spec_of[x]] for x in inputs])
-            if call is not None and CODES.arity[op_code] == VARIADIC and not call.unsure:
-                call = None  # such kernels exist only for small rows
             if call is None or call.unsure:
                 self.numpy_groups[g] = row, inputs
             if call is None:

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import UnimplementedError
 from ..derive.custom import Segment, append_upstream, depends_on, stop_recording
 from ..log.evaluate import executor
-from ..log.log import VALUE, Log, local
+from ..log.log import LEAF_CODE, VALUE, Log, local
 from ..log.thread_state import run_in_thread
 from ..ops.random import STATE, Draw
 from ..ops.reduction import reduce_all
@@ -387,7 +387,13 @@ class Trace(Log):
         on_tensor: Callable[[Any], Tensor],
         message: str,
     ) -> bool:
-        """Return whether a condition holds for all elements. The guard notes the check."""
+        """Return whether a condition holds for all elements. The guard notes the check.
+
+        A constant is checked once: all replays have the same.
+        """
+        if self._is_constant(x):
+            self.row_of(x, None, "Check")  # the recording keeps the tensor alive
+            return bool(on_array(self.untracked_value(x)).all())
         truth = reduce_all(on_tensor(x))
         holds = bool(truth)
         guard = self.guards.get(truth._row)
@@ -395,6 +401,25 @@ class Trace(Log):
             check = Check(self.row_of(x, None, "Check")[0], on_array, message)
             self.guards[truth._row] = guard._replace(check=check)
         return holds
+
+    def _is_constant(self, x: Tensor) -> bool:
+        """Return whether a tensor has the same value in all replays.
+
+        A tensor of the outer trace of a nested call may have another value in the replays of the
+        outer call.
+        """
+        home = x._home
+        if home is not self:
+            return type(home) in (np.ndarray, Log) or home is tensors.SCALAR_STORAGE
+        row = x._row
+        return (
+            self.columns.code_view[row] == LEAF_CODE
+            and row not in self.upstream
+            and row not in self.arguments
+            and not any(row == other for other, *_ in (*self.inputs, *self.draw_rows))
+            and not any(row in read.rows for read in self.element_reads)
+            and not any(row == other for other, _ in self._leaf_rows.values())
+        )
 
     def segment(
         self, adjoints: Callable[[Log, list[Tensor]], list[int]], specs: Sequence[Spec]

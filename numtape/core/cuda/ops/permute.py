@@ -302,6 +302,18 @@ def _unfold(row: LaunchRow) -> list[Launch]:
     return [_text(row, gather_source(axes), "mirror")]
 
 
+def _roll(row: LaunchRow) -> list[Launch]:
+    """A roll as a gather from the two parts of the axis."""
+    axis, shift = row.attributes["axis"], row.attributes["shift"]
+    axes: list[tuple[list[Piece], int]] = [
+        ([(dim, 0, 1)], stride)
+        for dim, stride in zip(row.out.shape, strides_of(row.out.shape), strict=True)
+    ]
+    rest = row.out.shape[axis] - shift
+    axes[axis] = [(shift, rest, 1), (rest, 0, 1)], axes[axis][1]
+    return [_text(row, gather_source(axes), "roll")]
+
+
 def _fold(row: LaunchRow) -> list[Launch]:
     size, inner = row.attributes["size"], math.prod(row.out.shape[row.attributes["axis"] + 1 :])
     pieces = _pieces(np.array(row.attributes["origin"]))
@@ -318,6 +330,7 @@ MAKERS: dict[str, Callable[[LaunchRow], list[Launch]]] = {
     "PadV2": _pad,
     "ConcatV2": _concat,
     "Pack": _pack,
+    "Roll": _roll,
     "MirrorPadGrad": _fold,
     "MirrorPadGradGrad": _unfold,
 }
