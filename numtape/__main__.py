@@ -1,4 +1,4 @@
-"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``launch``, ``cache clear``."""
+"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``launch``, ``cache``."""
 
 from __future__ import annotations
 
@@ -153,6 +153,27 @@ def _launch(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
         parser.error(str(error))
 
 
+def _warm(dtypes: list[str], processes: int | None) -> int:
+    """Fill the cache. Returns the exit status."""
+    import time
+
+    from .core.compile import cache
+    from .warm import warm
+
+    start = time.monotonic()
+    try:
+        failures = warm(dtypes, processes)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    files, size = cache.size()
+    seconds = time.monotonic() - start
+    print(f"{files} kernels, {size / 1024:.0f} KiB, after {seconds:.0f} s")
+    for name in failures:
+        print(f"could not compile {name}", file=sys.stderr)
+    return int(bool(failures))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m numtape", description="numtape's commands")
@@ -160,7 +181,16 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("demo", help="the guide's gradients, then a small classifier")
     commands.add_parser("info", help="versions, device, cache")
     cache_parser = commands.add_parser("cache", help="the folder of compiled kernels")
-    cache_parser.add_argument("action", choices=["clear"], help="remove all compiled kernels")
+    actions = cache_parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("clear", help="remove all compiled kernels")
+    warm_parser = actions.add_parser("warm", help="compile the kernels that most programs need")
+    warm_parser.add_argument(
+        "--dtype",
+        action="append",
+        choices=["float32", "float64"],
+        help="a dtype of kernels (float32); may be repeated",
+    )
+    warm_parser.add_argument("--processes", type=int, help="how many compile (one a core)")
     parity = commands.add_parser("parity", help="which of TensorFlow's names there are")
     parity.add_argument("module", nargs="?", default="", help="one module, such as math")
     profile = commands.add_parser("profile", help="run a program; say where its time goes")
@@ -200,6 +230,8 @@ def main(arguments: list[str] | None = None) -> int:
         except ValueError as error:
             parser.error(str(error))
         return 0
+    if options.action == "warm":
+        return _warm(options.dtype or ["float32"], options.processes)
     from .core.compile import cache
 
     print(f"removed {cache.clear()} files")

@@ -397,7 +397,7 @@ def _replay(process: int, address: int, inputs: int) -> int:
     p, call = _at(process), _at(address)
     counts = _at(call[COUNTS])
     timed = counts[HITS] % TIMED == 0
-    if timed and call[BUFFERS] > 0:  # free unused buffers from time to time
+    if timed:  # free unused buffers from time to time
         answer = call1(p[CALL], p[TRIM_BUFFERS])
         if answer == 0:
             return FAILED

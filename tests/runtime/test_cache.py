@@ -403,18 +403,18 @@ def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):
     assert [text in key for key in keys] == [True, True]
 
 
-@pytest.mark.parametrize("unit", passes._UNITS)
+@pytest.mark.parametrize("unit", passes.UNITS)
 def test_keys_of_passes_hold_the_whole_source(monkeypatch, unit):
     """The key has the text of each module of the unit's passes, and of their imports."""
     keys = []
 
     def load(name, source, compile):
         keys.append(source)
-        return {f"numtape_{symbol}": 0 for symbol in passes._UNITS[unit]}
+        return {f"numtape_{symbol}": 0 for symbol in passes.UNITS[unit]}
 
     monkeypatch.setattr(passes.disk, "load", load)
     passes.addresses.__wrapped__(unit)
-    needed = kernel_sources.transitive_imports(*passes._UNITS[unit].values())
+    needed = kernel_sources.transitive_imports(*passes.UNITS[unit].values())
     assert {"jit", "passes.tables"} <= set(needed)
     for name in needed:
         path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")

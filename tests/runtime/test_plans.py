@@ -538,17 +538,60 @@ def test_memory_does_not_wait_for_ever_nor_without_limit(tf):
             arrays = [pool.empty(spec) for _ in range(4)]
             del arrays
             pool.count_run()
-        assert pool.unused_size == 4 * 200_000
+        assert pool.unused_size == 4 * buffers.buffer_size(200_000)
         pool.limit = 500_000
         arrays = [pool.empty(spec) for _ in range(4)]
         del arrays
         pool.count_run()
-        assert pool.unused_size == 2 * 200_000
+        assert pool.unused_size == 2 * buffers.buffer_size(200_000)
         for _ in range(2 * buffers.RUNS_BEFORE_TRIM + 1):
             pool.count_run()
         assert pool.unused_size == 0
     finally:
         buffers.POOL = pool_before
+
+
+def test_buffers_serve_values_of_similar_size_and_new_sizes_replace_idle_ones(tf):
+    pool = buffers.Pool()
+    pool_before, buffers.POOL = buffers.POOL, pool
+    try:
+        at = pool.empty(spec_of(tf, 50_000)).ctypes.data
+        assert pool.empty(spec_of(tf, 49_999)).ctypes.data == at
+        pool.count_run()
+        assert pool.unused_size == buffers.buffer_size(200_000)
+        pool.empty(spec_of(tf, 100_000))
+        assert pool.unused_size == buffers.buffer_size(200_000)  # it may be needed again soon
+        for _ in range(buffers.RUNS_BEFORE_REPLACE + 1):
+            pool.count_run()
+        pool.empty(spec_of(tf, 200_000))
+        pool.count_run()
+        assert pool.unused_size == buffers.buffer_size(800_000)
+    finally:
+        buffers.POOL = pool_before
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 100_000, (1 << 40) + 1])
+def test_buffers_are_at_most_an_eighth_larger(size):
+    assert size <= buffers.buffer_size(size) <= size + size // 8
+
+
+def test_arenas_are_shared():
+    pool, size = buffers.Pool(), 1 << 20
+    first, second = pool.take_arena(size), pool.take_arena(size)
+    assert first[1] != second[1]
+    pool.return_arena(first)
+    assert pool.take_arena(size // 2) is first
+    pool.return_arena(first)
+    assert pool.take_arena(size // 100) is not first  # it would keep much more than it needs
+    larger = pool.take_arena(2 * size)
+    assert not pool.arenas  # the larger one replaces the smaller one
+    pool.return_arena(larger)
+    pool.limit = size
+    pool.return_arena(second)
+    assert [arena for _, arena in pool.arenas.values()] == [second]
+    for _ in range(2 * buffers.RUNS_BEFORE_TRIM + 1):
+        pool.count_run()
+    assert not pool.arenas
 
 
 def test_values_outlive_the_next_step(tf):
@@ -601,13 +644,13 @@ def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
     seen = []
     fit = cpu.Sweeper._set_up
 
-    def handled(work, plan):
+    def handled(*arguments):
         monkeypatch.setattr(cpu.Sweeper, "_set_up", fit)
         seen.append(float(known + 1.0))
         seen.append(float(tf.reduce_sum(tf.ones(10) * known)))
         with pytest.raises(RuntimeError, match="signal handler"):
             y.numpy()
-        return fit(work, plan)
+        return fit(*arguments)
 
     monkeypatch.setattr(cpu.Sweeper, "_set_up", handled)
     assert float(tf.reduce_sum(y)) == pytest.approx(2 * np.sin(np.linspace(0, 1, 1000)).sum())

@@ -253,7 +253,7 @@ def test_all_passes_are_known(tmp_path):
     script = (
         "import sys\nfrom numtape.core.compile import passes\n"
         "passes._start_compiler_process = lambda unit: None\n"
-        f"for unit in {[*passes._UNITS]}: passes.addresses(unit)\n"
+        f"for unit in {[*passes.UNITS]}: passes.addresses(unit)\n"
         "print('numba' in sys.modules)"
     )
     done = subprocess.run(

@@ -98,11 +98,12 @@ def reduction_kernel(log: Log, row: int) -> None:
     """Compile the lane kernel of a reduction and enter it in the table."""
     op, _ = CODES.entries[log.code[row]]
     dtype = SPECS.specs[log.spec[row]].dtype
-    LANES.add(op.lane, dtype.code, dtype.code, _runs_kernel(op.body, dtype.name))
+    LANES.add(op.lane, dtype.code, dtype.code, runs_kernel(op.body, dtype.name))
 
 
 @cache
-def _runs_kernel(name: str, dtype: str) -> int:
+def runs_kernel(name: str, dtype: str) -> int:
+    """The address of the lane kernel of a reduction."""
     return _compile_kernel(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
 
 

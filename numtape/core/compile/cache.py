@@ -550,6 +550,11 @@ def _announce() -> None:
     )
 
 
+def hide_announcement() -> None:
+    """Do not tell the user that compiling takes the time: compiling was the command."""
+    _announced.append(True)
+
+
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
     """The addresses of a unit's functions, from the cache or compiled now.
 

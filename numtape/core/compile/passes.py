@@ -34,7 +34,7 @@ _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 
 # The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
 # the units are compiled side by side, see `_start_compiler_process`.
-_UNITS = {
+UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
     "share": {
@@ -47,7 +47,7 @@ _UNITS = {
     "plan": {"plan": "passes.plan"},
 }
 _BRANCHING_UNITS = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
-_PASSES = {symbol: module for unit in _UNITS.values() for symbol, module in unit.items()}
+_PASSES = {symbol: module for unit in UNITS.values() for symbol, module in unit.items()}
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -120,7 +120,7 @@ def addresses(unit: str) -> dict[str, int]:
         return _compile_unit(unit)
 
     symbol_addresses = disk.load(f"passes-{unit}", source, compile_passes)
-    return {symbol: symbol_addresses[f"numtape_{symbol}"] for symbol in _UNITS[unit]}
+    return {symbol: symbol_addresses[f"numtape_{symbol}"] for symbol in UNITS[unit]}
 
 
 @cache
@@ -146,7 +146,7 @@ def _compile_unit(unit: str) -> disk.Built:
         EntryPoint(
             f"numtape_{symbol}", module, symbol, tuple(map(kind, _parameters(symbol).values()))
         )
-        for symbol, module in _UNITS[unit].items()
+        for symbol, module in UNITS[unit].items()
     ]
     try:
         text = translate(entries)
@@ -168,7 +168,7 @@ def _compile_with_numba(unit: str) -> disk.Built:
         return Record(getattr(records, kind), [_KINDS[field] for field in fields.values()])
 
     functions = []
-    for symbol, module in _UNITS[unit].items():
+    for symbol, module in UNITS[unit].items():
         jitted = getattr(importlib.import_module(f"numtape.kernels.{module}"), symbol)
         parameters = [infer_type(kind) for kind in _parameters(symbol).values()]
         functions.append(CompiledFunction(f"numtape_{symbol}", jitted, parameters, block=True))
@@ -272,7 +272,7 @@ class Block:
         self._packed: dict[str, Array] = {}
         self._arrays: dict[str, Array] = {}
         self.address = address_of(self._memory)
-        unit = next(name for name, passes in _UNITS.items() if symbol in passes)
+        unit = next(name for name, passes in UNITS.items() if symbol in passes)
         pointer = addresses(unit)[symbol]
         self.call = _bind_address(self, _KEEPS_GIL(pointer))
         self.call_without_gil = _bind_address(self, _RELEASES_GIL(pointer))

@@ -132,7 +132,7 @@ class CpuProgram:
             for row, spec in plan.buffers:
                 buffers[row] = buffer = POOL.empty(spec)
                 cell[row] = address_of(buffer)
-            POOL.count_run()
+        POOL.count_run()
         self.sweeper.run(log, plan)
 
     def direct(self) -> Direct | None:

@@ -37,6 +37,7 @@ from ..reference.bodies import apply
 from ..values.memory import Array, address_of, aligned_buffer, array_at
 from ..values.spec import SPECS
 from . import fuse
+from .buffers import POOL, Memory
 from .workers import Team, heard, share, watch
 
 # Elements from which an execution is long enough to release the GIL.
@@ -45,6 +46,9 @@ LONG_WORK = 200_000
 # The same for machine code that also replaces the work of Python for each buffer: with many
 # buffers, the steps in Python would hold the GIL for longer, at least 1 µs per buffer.
 LONG_WORK_PER_BUFFER = 4_000
+
+# Bytes of temporaries from which a long plan takes an arena that all plans share.
+SHARED_ARENA_BYTES = 1 << 16
 
 # The same in nanoseconds, for plans whose work is unknown.
 LONG_TIME = 50_000
@@ -149,7 +153,10 @@ class Sweeper:
     def __init__(self, log: Log) -> None:
         self.sweep = Block("sweep")
         self.counter = np.zeros(8, np.int64)  # one cache line
-        self.partials, self.arena = aligned_buffer(0), aligned_buffer(0)  # like a worker's scratch
+        self.partials = aligned_buffer(0)  # like a worker's scratch
+        # Temporaries of short plans, whose addresses machine code may hold.
+        self.own_arena = aligned_buffer(0)
+        self.arena = self.own_arena  # of the plan that runs
         self.workers = [Worker(log, self.counter)]  # the first one is the caller's
         columns = log.columns
         self.sweep.take("log", columns, extra=log.extra)
@@ -163,18 +170,31 @@ class Sweeper:
 
     def run(self, log: Log, plan: Plan) -> None:
         """Run a plan whose buffers are allocated."""
-        self._set_up(plan)
+        is_arena_shared = plan.arena >= SHARED_ARENA_BYTES and plan.work > LONG_WORK
+        self._set_up(plan, POOL.take_arena(plan.arena) if is_arena_shared else None)
         if plan.work > WATCHED:
             self._run_staged(log, plan)
         else:
             self._run_until(log, plan, plan.n_groups)
+        if is_arena_shared:
+            self._return_arena()
         self._count_work(log, plan)
+
+    def _return_arena(self) -> None:
+        """Return a shared arena after an execution.
+
+        After an error, other threads may still use the arena: this object keeps it until the next
+        execution.
+        """
+        arena, self.arena = self.arena, self.own_arena
+        POOL.return_arena(arena)
 
     def run_timed(self, log: Log, plan: Plan) -> list[int]:
         """As `run`, one group at a time. Returns the nanoseconds of each group."""
         times = [perf_counter_ns()]
-        self._set_up(plan)
+        self._set_up(plan, POOL.take_arena(plan.arena))
         self._run_staged(log, plan, times)
+        self._return_arena()
         self._count_work(log, plan)
         return [after - before for before, after in pairwise(times)]
 
@@ -277,21 +297,26 @@ class Sweeper:
             if plan.done > HOT:
                 fuse.fuse_in_background(log, plan)
 
-    def _set_up(self, plan: Plan) -> None:
+    def _set_up(self, plan: Plan, shared_arena: Memory | None = None) -> None:
         """Allocate memory for a plan, and set up the control block for it."""
         sweep = self.sweep
         slots, put = sweep.slots, sweep.set
         # Threads that an interrupted execution still uses are not available.
         put[slots["begin_group"]] = put[slots["computed"]] = put[slots["team"]] = 0
+        if shared_arena is not None:
+            self.arena = shared_arena
+            put[slots["memory.arena"]] = shared_arena[1]
         if plan is self.plan_set:
             return
         self.plan_set = None  # until all is set: an interrupt may come
-        if plan.arena > self.arena[0].size:
-            self.arena = aligned_buffer(plan.arena)
+        if shared_arena is None:
+            if plan.arena > self.own_arena[0].size:
+                self.own_arena = aligned_buffer(plan.arena)
+            self.arena = self.own_arena
+            put[slots["memory.arena"]] = self.arena[1]
         if plan.partials > self.partials[0].size:
             self.partials = aligned_buffer(plan.partials)
         self.workers[0].fit(plan, sweep)
-        put[slots["memory.arena"]] = self.arena[1]
         put[slots["memory.partials"]] = self.partials[1]
         put[slots["n_groups"]] = plan.n_groups
         put[slots["large"]] = LARGE if settings.threads() > 1 else NEVER

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import ReplayError
 from .. import settings
+from ..cpu.buffers import POOL
 from ..log import variable as variables
 from ..log.evaluate import executor
 from ..log.log import local
@@ -248,10 +249,14 @@ class Dispatcher:
         except NotReplayable as refusal:
             self._stop_recording(str(refusal))
         else:
+            has_guards = bool(call.trace.guards)
             try:
                 result = self._finish(call, leaves, draws)
             finally:
                 call.trace.end()
+                del call
+            if has_guards:  # values before a guard were kept for the rows after it
+                POOL.release_unused()
             if result is not _NO_RESULT:
                 return result
         draws.release_readers()
@@ -402,7 +407,7 @@ class Dispatcher:
     ) -> Any:
         """Replay the call and compare it with a traced call. Return the result or `_NO_RESULT`."""
         if call.rows:
-            executor().compute(call.trace, call.rows, [], True)
+            executor().compute(call.trace, call.rows, [], False)
         bits = {
             row: _canonical_bits(bits_at(call.trace, row), SPECS.specs[call.trace.spec[row]])
             for row in call.rows

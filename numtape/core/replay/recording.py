@@ -87,9 +87,6 @@ class PreparedRecording:
         self._passed_through = [
             (feed_index[place], place) for place in self.buffer_rows if place in feed_index
         ]
-        self._resets_buffers = any(place >= 0 for place in self.buffer_rows) or bool(
-            recording.draws
-        )
         self._get_cells = make_getter(rows)
         guards = [] if program.deferred else recording.guards
         scalar_guards = [guard for guard in guards if type(guard.bits) is int]
@@ -97,6 +94,11 @@ class PreparedRecording:
         self.get_guard_cells = make_getter(self.guard_rows)
         self.expected_bits: tuple[Any, ...] = tuple(guard.bits for guard in scalar_guards)
         self.has_array_guards = len(scalar_guards) < len(guards)
+        self._resets_buffers = (
+            any(place >= 0 for place in self.buffer_rows)
+            or self.has_array_guards
+            or bool(recording.draws)
+        )
         # Guards that are checks: the number, the position of the checked value among the fed values
         # (-1 if it is computed), and the condition. Constants were checked during the trace.
         self._checks = [
@@ -166,9 +168,13 @@ class PreparedRecording:
                 if type(home) is np.ndarray:
                     tensor._cell = bits
             outputs.append(tensor)
-        if self._resets_buffers:
-            log.buffers = dict(self._constants)
+        self.drop_values(program)
         return outputs
+
+    def drop_values(self, program: Program) -> None:
+        """Drop a program's references to the values that it computed."""
+        if self._resets_buffers:
+            program.log.buffers = dict(self._constants)
 
 
 def with_shape(array: Array, spec: Spec) -> Array:
@@ -383,9 +389,10 @@ class Recording:
         ) or prepared.has_array_guards:
             failed_guard = self._first_failed_guard(program)
             if failed_guard is not None:
+                prepared.drop_values(program)
                 prepared.programs.append(program)
                 return failed_guard
-        outputs = prepared.take_outputs(program, leaves, values or []) if self.output_rows else []
+        outputs = prepared.take_outputs(program, leaves, values or [])
         # After an error the program is dropped, because its memory may still be in use.
         prepared.programs.append(program)
         return outputs

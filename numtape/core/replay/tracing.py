@@ -336,7 +336,10 @@ def output_values(
     if new_rows is not None:
         return [log.tensor(int(new_rows[row]), specs[trace.spec[row]]) for row in call.rows]
     if call.rows:
-        executor().compute(trace, call.rows, [], True)
+        # Temporaries are freed while the plan runs, except those of tensors that the function may
+        # have stored elsewhere: see `find_leaked`.
+        reachable_rows = [x._row for x in liveness.live_tensors(trace.tensors, 0)]
+        executor().compute(trace, call.rows, reachable_rows, False)
     values = []
     for row in call.rows:
         spec = specs[trace.spec[row]]
@@ -364,7 +367,7 @@ def rehome(
 ) -> None:
     """Move tensors that outlive their trace to the caller's log, or to stored values."""
     if new_rows is None:
-        executor().compute(trace, [tensor._row for tensor in tensors], [], True)
+        executor().compute(trace, [tensor._row for tensor in tensors], [], False)
     for tensor in tensors:
         if new_rows is None:
             tensor._home = trace.stored_value(tensor._row, tensor._spec)

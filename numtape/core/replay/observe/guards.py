@@ -74,7 +74,7 @@ def _api() -> Array:
 
 
 @cache
-def _compiled_pass() -> Callable[[int, int], int]:
+def compiled_pass() -> Callable[[int, int], int]:
     """Return the compiled pass."""
     symbol = "numtape_unchanged"
 
@@ -180,7 +180,7 @@ def make_table(
 
 def is_unchanged(table: Array) -> bool:
     """Return whether all rows of a table hold."""
-    return bool(_compiled_pass()(address_of(table), 0) == table[0])
+    return bool(compiled_pass()(address_of(table), 0) == table[0])
 
 
 class Guards:
@@ -295,7 +295,7 @@ class Guards:
     def _tabulate(self) -> None:
         """Rebuild the table. A comparison that is in progress uses the old one."""
         table = _encode_table(self._rows, self.dead_references)
-        self._comparison = table, address_of(table), len(self._rows), _compiled_pass()
+        self._comparison = table, address_of(table), len(self._rows), compiled_pass()
 
     def table(self) -> tuple[int, int, Any]:
         """Return the table's address (0 for none), its number of rows, and its owner."""
