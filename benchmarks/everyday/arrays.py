@@ -225,9 +225,7 @@ class Depthwise(Gradient):
         return nt.reduce_mean(nt.nn.depthwise_conv2d(x, w, (1, 1, 1, 1), "SAME") ** 2)
 
     def torch(self, x, w):
-        y = F.conv2d(
-            x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1), padding=1, groups=x.shape[3]
-        )
+        y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1), padding=1, groups=x.shape[3])
         return (y**2).mean()
 
     def jax(self, x, w):

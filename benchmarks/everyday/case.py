@@ -12,6 +12,7 @@ methods return:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -163,6 +164,10 @@ class Training(Case):
     optimizer = "adam"
     rate = 1e-3
 
+    def torch_data(self, *data: Array) -> tuple[Array, ...]:
+        """Returns the data in PyTorch's layout."""
+        return data
+
     def numtape_step(self, decorate: Decorator) -> Step:
         """The usual step with a tape and a Keras optimizer."""
         weights, data = self.arrays
@@ -185,6 +190,7 @@ class Training(Case):
         """The usual step with an optimizer of ``torch.optim``."""
         weights, data = self.arrays
         loss_of, parameters = self.torch(weights)
+        data = self.torch_data(*data)
         optimizers = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
         settings = {"eps": 1e-7} if self.optimizer == "adam" else {}  # as Keras
         optimizer = optimizers[self.optimizer](parameters, lr=self.rate, **settings)
@@ -315,7 +321,7 @@ def dense_weights(seed: int, *sizes: int) -> tuple[Array, ...]:
     """Returns kernels (inputs, outputs) and biases of dense layers, as float32."""
     rng = np.random.default_rng(seed)
     weights: list[Array] = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in itertools.pairwise(sizes):
         kernel = rng.normal(size=(inputs, outputs)) / np.sqrt(inputs)
         weights += [kernel.astype(np.float32), np.zeros(outputs, np.float32)]
     return tuple(weights)

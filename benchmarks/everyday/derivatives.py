@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from benchmarks.everyday.case import Custom, Gradient, Values, workload
+from benchmarks.everyday.case import Custom, Gradient, Values, flatten, workload
 from benchmarks.everyday.modules import F, jax, jnp, lax, nt, torch
 
 
@@ -40,7 +42,7 @@ class Hessian(Values):
 
 def network(rng, *sizes):
     """Returns kernels and inputs of a network without biases."""
-    pairs = zip(sizes[1:-1], sizes[2:], strict=True)
+    pairs = itertools.pairwise(sizes[1:])
     x = rng.normal(size=(sizes[0], sizes[1])).astype(np.float32)
     return [(rng.normal(size=pair) / pair[0] ** 0.5).astype(np.float32) for pair in pairs] + [x]
 
@@ -73,16 +75,19 @@ class PerExampleGradients(Values):
 
 @workload(tiny=(3, 4, 5, 2), per_example_vectorized_64=(64, 32, 64, 10))
 class PerExampleVectorized(PerExampleGradients):
-    """The same, with ``vectorized_map``."""
+    """The same, with ``vectorized_map`` and variables."""
 
-    def numtape(self, v, w, x):
+    def numtape_step(self, decorate):
+        v, w = variables = [nt.Variable(a) for a in self.arrays[:2]]
+        x = nt.constant(self.arrays[2])
+
         def gradient(x):
             with nt.GradientTape() as tape:
-                tape.watch([v, w])
                 loss = nt.reduce_sum((nt.tanh(x[None] @ v) @ w) ** 2)
-            return tape.gradient(loss, [v, w])
+            return tape.gradient(loss, variables)
 
-        return nt.vectorized_map(gradient, x)
+        gradients = decorate(lambda x: nt.vectorized_map(gradient, x))
+        return lambda: flatten(gradients(x))
 
 
 @workload(tiny=(3, 4, 5, 2), batch_jacobian_64=(64, 32, 64, 16))

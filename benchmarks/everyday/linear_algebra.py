@@ -8,9 +8,7 @@ from benchmarks.everyday.case import Gradient, workload
 from benchmarks.everyday.modules import jax, jnp, nt, torch
 
 
-@workload(
-    tiny=(6, "float64"), matmul_f32_1024=(1024, "float32"), matmul_f64_1024=(1024, "float64")
-)
+@workload(tiny=(6, "float64"), matmul_f32_1024=(1024, "float32"), matmul_f64_1024=(1024, "float64"))
 class Matmul(Gradient):
     """A product of square matrices."""
 
@@ -84,7 +82,7 @@ class Eigh(Gradient):
     """A function of eigenvalues and squared eigenvectors."""
 
     def inputs(self, rng, n):
-        return [positive_definite(rng, n) + np.diag(np.arange(n))]
+        return [positive_definite(rng, n) + np.diag(np.linspace(0, 2, n))]
 
     def numtape(self, a):
         values, vectors = nt.linalg.eigh((a + nt.transpose(a)) / 2)

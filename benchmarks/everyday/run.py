@@ -145,9 +145,7 @@ def measure(
     return {"columns": columns, "errors": errors}
 
 
-def _fresh(
-    library: str, threads: int, environment: dict[str, str], *request: Any
-) -> float | None:
+def _fresh(library: str, threads: int, environment: dict[str, str], *request: Any) -> float | None:
     """Sends one request to a fresh process; None if it fails."""
     with contextlib.closing(start(library, threads, environment)) as worker:
         try:
@@ -213,7 +211,9 @@ def main(argv: list[str] | None = None) -> int:
         arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if arguments.plot:
         report.draw(result, arguments.plot)
-    return int(any(case["errors"] for cases in result["threads"].values() for case in cases.values()))
+    return int(
+        any(case["errors"] for cases in result["threads"].values() for case in cases.values())
+    )
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -226,7 +226,12 @@ class SoftmaxRegression(Gradient):
     def inputs(self, rng, n, features, classes):
         w = rng.normal(size=(features, classes)) / features**0.5
         x = rng.normal(size=(n, features)).astype(np.float32)
-        return [w.astype(np.float32), np.zeros(classes, np.float32), x, rng.integers(classes, size=n)]
+        return [
+            w.astype(np.float32),
+            np.zeros(classes, np.float32),
+            x,
+            rng.integers(classes, size=n),
+        ]
 
     def numtape(self, w, b, x, y):
         return nt.reduce_mean(
