@@ -563,6 +563,7 @@ class Fit(Epoch):
     """An epoch of training."""
 
     checked_steps = 3
+    tolerance = 1e-2
 
     def numtape(self, decorate, *arrays):
         *weights, x, y = arrays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import json
 import statistics
 import sys
@@ -23,6 +24,8 @@ from benchmarks.everyday.process import (
     installed,
     start,
 )
+from benchmarks.libs import LIBRARIES
+from benchmarks.report import machine, versions
 from benchmarks.worker import Batch, BenchmarkWorker, Failed
 
 STEPS_TO_PEAK = 4
@@ -220,7 +223,15 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measures what the arguments ask for."""
     began = time.perf_counter()
     libraries = [name for name in installed() if name in arguments.libraries]
-    result: dict[str, Any] = {"rounds": arguments.rounds, "tiny": arguments.tiny, "threads": {}}
+    distributions = [name for library in libraries for name in LIBRARIES[library].distributions]
+    result: dict[str, Any] = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "versions": versions(distributions),
+        "machine": machine(),
+        "rounds": arguments.rounds,
+        "tiny": arguments.tiny,
+        "threads": {},
+    }
 
     def progress(text: str) -> None:
         print(f"{time.perf_counter() - began:6.0f} s  {text}", file=sys.stderr)

@@ -126,10 +126,10 @@ class Normal(Custom):
 
 
 class SmallDraw(Custom):
-    """A few numbers in each call. The first 500 calls are compared by their mean."""
+    """A few numbers in each call. The first 100 calls are compared by their mean."""
 
     tolerance = 0.2
-    checked_steps = 500
+    checked_steps = 100
 
     def inputs(self, rng):
         self.means = []

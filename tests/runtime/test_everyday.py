@@ -1,4 +1,4 @@
-"""Everyday workloads: eager numtape and replays agree on tiny inputs; the harness and its report."""
+"""Everyday workloads: eager numtape and replays agree on tiny inputs; the harness, its report."""
 
 import json
 import subprocess
@@ -77,7 +77,9 @@ RESULT = {
     "threads": {
         "1": {
             name: {
-                "columns": {h: {"minimum": t, "median": t} for h, t in zip(columns, times)},
+                "columns": {
+                    h: {"minimum": t, "median": t} for h, t in zip(columns, times, strict=True)
+                },
                 "errors": {},
             }
             for name, columns, times in (
