@@ -520,24 +520,24 @@ class Dropout(Custom):
     adam_1000_variables=(1000, 64),
 )
 class Adam(Training):
-    """Many small variables."""
+    """Many small variables, each with its own term of the loss."""
 
     rate = 0.1
 
     def inputs(self, rng, count, size):
         weights = [rng.normal(size=size).astype(np.float32) for _ in range(count)]
-        return weights, [rng.normal(size=count * size).astype(np.float32)]
+        return weights, [rng.normal(size=size).astype(np.float32)]
 
     def numtape(self, weights):
         variables = [nt.Variable(w) for w in weights]
-        return lambda y: nt.reduce_mean((nt.concat(variables, 0) - y) ** 2), variables
+        return lambda y: nt.add_n([nt.reduce_mean((w - y) ** 2) for w in variables]), variables
 
     def torch(self, weights):
         parameters = [torch.nn.Parameter(torch.tensor(w)) for w in weights]
-        return lambda y: ((torch.cat(parameters) - y) ** 2).mean(), parameters
+        return lambda y: sum(((w - y) ** 2).mean() for w in parameters), parameters
 
     def jax(self, weights, y):
-        return jnp.mean((jnp.concatenate(weights) - y) ** 2)
+        return sum(jnp.mean((w - y) ** 2) for w in weights)
 
 
 class Epoch(Custom):

@@ -27,7 +27,7 @@ HEADINGS = {
 }
 CHOICE = "EVERYDAY_LIBRARY"
 CORES = "EVERYDAY_CORES"
-TIMEOUT = 300.0
+TIMEOUT = 600.0
 
 
 def installed() -> list[str]:
