@@ -16,6 +16,7 @@ from benchmarks.worker import Batch, in_words, repeat
 
 LARGE = 10_000  # elements; of larger arrays, a sample is sent to the harness
 SAMPLE = 1_000
+WARM_UP_CALLS, WARM_UP_SECONDS = 3, 0.3
 
 
 class EverydayServer:
@@ -45,6 +46,8 @@ class EverydayServer:
                 results = [sample(a) for a in case.compared(result)]
                 for _ in range(case.checked_steps - 1):
                     results += [sample(a) for a in case.compared(step())]
+                if not tiny:
+                    warm_up(step)
             except Exception as problem:
                 traceback.print_exc()
                 outcome[heading] = in_words(problem)
@@ -74,6 +77,15 @@ class EverydayServer:
         for _ in range(steps):
             step()
         return memory.peak() - before
+
+
+def warm_up(step: Step) -> None:
+    """Repeats a step, as replays of long programs are compiled after some calls."""
+    start = time.perf_counter()
+    calls = 0
+    while calls < WARM_UP_CALLS or time.perf_counter() - start < WARM_UP_SECONDS:
+        step()
+        calls += 1
 
 
 def sample(array: Array) -> Array:
