@@ -166,6 +166,7 @@ class Conv1d(Gradient):
     """Filters along time."""
 
     wrt = 2
+    torch_axes = (0, 2, 1), (2, 1, 0)
 
     def inputs(self, rng, batch, length, channels, width):
         x = rng.normal(size=(batch, length, channels))
@@ -176,7 +177,7 @@ class Conv1d(Gradient):
         return nt.reduce_mean(nt.nn.conv1d(x, w, 1, "VALID") ** 2)
 
     def torch(self, x, w):
-        return (F.conv1d(x.permute(0, 2, 1), w.permute(2, 1, 0)) ** 2).mean()
+        return (F.conv1d(x, w) ** 2).mean()
 
     def jax(self, x, w):
         y = lax.conv_general_dilated(x, w, (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC"))
@@ -188,6 +189,7 @@ class Conv2d(Gradient):
     """3 x 3 filters on images."""
 
     wrt = 2
+    torch_axes = (0, 3, 1, 2), (3, 2, 0, 1)
 
     def inputs(self, rng, batch, size, channels, filters):
         w = rng.normal(size=(3, 3, channels, filters)) / (9 * channels) ** 0.5
@@ -200,8 +202,7 @@ class Conv2d(Gradient):
         return nt.reduce_mean(nt.nn.conv2d(x, w, 1, "SAME") ** 2)
 
     def torch(self, x, w):
-        y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1), padding=1)
-        return (y**2).mean()
+        return (F.conv2d(x, w, padding=1) ** 2).mean()
 
     def jax(self, x, w):
         layout = "NHWC", "HWIO", "NHWC"
@@ -214,6 +215,7 @@ class Depthwise(Gradient):
     """A 3 x 3 filter for each channel."""
 
     wrt = 2
+    torch_axes = (0, 3, 1, 2), (2, 3, 0, 1)
 
     def inputs(self, rng, batch, size, channels):
         return [
@@ -225,8 +227,7 @@ class Depthwise(Gradient):
         return nt.reduce_mean(nt.nn.depthwise_conv2d(x, w, (1, 1, 1, 1), "SAME") ** 2)
 
     def torch(self, x, w):
-        y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1), padding=1, groups=x.shape[3])
-        return (y**2).mean()
+        return (F.conv2d(x, w, padding=1, groups=x.shape[1]) ** 2).mean()
 
     def jax(self, x, w):
         y = lax.conv_general_dilated(

@@ -89,9 +89,15 @@ class Case:
 
 
 class Gradient(Case):
-    """A scalar function of arrays and its gradients with respect to the first ``wrt`` of them."""
+    """A scalar function of arrays and its gradients with respect to the first ``wrt`` of them.
+
+    Attributes:
+        wrt: The number of gradients.
+        torch_axes: The order of each input's axes in PyTorch's layout, if that is another one.
+    """
 
     wrt = 1
+    torch_axes: tuple[tuple[int, ...], ...] = ()
 
     def numtape_step(self, decorate: Decorator) -> Step:
         """Watches the first inputs."""
@@ -115,12 +121,20 @@ class Gradient(Case):
 
     def torch_step(self) -> Step:
         """The first inputs require gradients."""
-        inputs = [torch.tensor(a) for a in self.arrays]
+        arrays = self.arrays
+        if self.torch_axes:
+            arrays = [a.transpose(axes) for a, axes in zip(arrays, self.torch_axes, strict=True)]
+        inputs = [torch.tensor(np.ascontiguousarray(a) if a.ndim else a) for a in arrays]
         sources = [x.requires_grad_() for x in inputs[: self.wrt]]
+        inverses = [tuple(np.argsort(axes)) for axes in self.torch_axes[: self.wrt]]
 
         def step() -> Any:
             value = self.torch(*inputs)
-            return value.detach(), torch.autograd.grad(value, sources)
+            gradients = torch.autograd.grad(value, sources)
+            if inverses:
+                pairs = zip(gradients, inverses, strict=True)
+                gradients = [g.permute(axes) for g, axes in pairs]
+            return value.detach(), gradients
 
         return step
 
