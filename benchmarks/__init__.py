@@ -7,4 +7,5 @@ numtape alone, ``roofline`` measures the machine. ``report`` collects the measur
 file, ``tables`` and ``plots`` display it, and ``run`` is the command line.
 
 The package ``gpu`` is the counterpart for GPUs: ``python -m benchmarks --device cuda``.
+The package ``everyday`` has about a hundred short workloads: ``python -m benchmarks.everyday``.
 """

@@ -104,25 +104,7 @@ class CaseServer:
 
     def batch(self, heading: str, batch: Batch) -> list[float]:
         """Repeats a step for a while and returns the seconds of each repeat."""
-        step = self.variants[heading].step
-        gc.collect()
-        time.sleep(SETTLE)
-        start = time.perf_counter()
-        step()
-        if time.perf_counter() - start < LONG:
-            step()  # warms up caches and threads
-        times: list[float] = []
-        begin = time.perf_counter()
-        while True:
-            start = time.perf_counter()
-            step()
-            stop = time.perf_counter()
-            times.append(stop - start)
-            spent, enough = stop - begin, len(times) >= batch.at_least
-            if enough and (spent > batch.seconds or len(times) == MAX_REPEATS):
-                return times
-            if spent > batch.patience:
-                return times
+        return repeat(self.variants[heading].step, batch)
 
     def peaks(self, name: str, steps: int) -> dict[str, float]:
         """Returns the peak memory in MiB of the first steps, without library and inputs.
@@ -147,6 +129,28 @@ class CaseServer:
     def run(self, module: str, function: str, *arguments: object) -> Any:
         """Calls a function of the benchmarks in the worker process."""
         return getattr(importlib.import_module(module), function)(*arguments)
+
+
+def repeat(step: Callable[[], Any], batch: Batch) -> list[float]:
+    """Repeats a step for a while and returns the seconds of each repeat."""
+    gc.collect()
+    time.sleep(SETTLE)
+    start = time.perf_counter()
+    step()
+    if time.perf_counter() - start < LONG:
+        step()  # warms up caches and threads
+    times: list[float] = []
+    begin = time.perf_counter()
+    while True:
+        start = time.perf_counter()
+        step()
+        stop = time.perf_counter()
+        times.append(stop - start)
+        spent, enough = stop - begin, len(times) >= batch.at_least
+        if enough and (spent > batch.seconds or len(times) == MAX_REPEATS):
+            return times
+        if spent > batch.patience:
+            return times
 
 
 def in_words(problem: Exception) -> str:
