@@ -145,6 +145,8 @@ def _launch(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     program = ["-m", *options.m] if options.m else options.program
     if not program:
         parser.error("name a program")
+    if options.n < 1:
+        parser.error(f"the number of processes must be positive, not {options.n}")
     if not options.m and not os.path.exists(program[0]):
         parser.error(f"the program {program[0]!r} does not exist")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,10 +22,13 @@ class Callback(KerasCallback):
     and metrics are averaged over the ranks, for this list's later callbacks and for the history.
     Put it first in the list of callbacks.
 
+    It warns if the optimizer does not average gradients.
+
     Args:
       root_rank: The rank whose weights are used.
       average_metrics: Whether to average losses and metrics.
-      root_callbacks: Callbacks that only the root runs, such as `ModelCheckpoint`.
+      root_callbacks: Callbacks that only the root runs, such as `ModelCheckpoint`. They must not
+        change the training, as `EarlyStopping` does.
 
     Example:
       >>> tf.distribute.init()
@@ -61,6 +65,14 @@ class Callback(KerasCallback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Send the root's weights, if the model is built."""
         self._is_broadcast = False
+        optimizer = self.model.optimizer
+        if engine().size > 1 and optimizer is not None and optimizer._nt_reducer is None:
+            warnings.warn(
+                "The model's optimizer does not average gradients over the ranks: use "
+                "DistributedOptimizer, also after loading a model, or a train_step with "
+                "DistributedGradientTape.",
+                stacklevel=2,
+            )
         if self.model.variables:
             self._broadcast()
         self.root_callbacks.on_train_begin(logs)

@@ -26,14 +26,14 @@ from ..core.log.record import record, require
 from ..core.ops.creation import constant, zeros_like
 from ..core.ops.movement import reshape
 from ..core.ops.slicing import strided_slice
-from ..core.values.dtypes import DType, int64
+from ..core.values.dtypes import DType, as_dtype, int64
 from ..core.values.indexed_slices import IndexedSlices
 from ..core.values.spec import Spec, intern
 from ..core.values.tensor import Tensor
 from ..errors import UnimplementedError
 from . import engine as engines
 from .engine import ALLGATHER, ALLREDUCE, BARRIER, BROADCAST, REDUCE_SCATTER, Request
-from .process_group import engine, next_number, release_transfers
+from .process_group import check_thread, engine, next_number, release_transfers
 
 if TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
@@ -107,10 +107,10 @@ class Job:
     """
 
     def __init__(self) -> None:
+        check_thread()
         self.is_recorded = local.log.begin_collectives()
         if not self.is_recorded:
-            self.first_number = int(next_number().numpy())
-            engine().release_before(self.first_number)
+            engine().release_before(int(next_number().numpy()))
         self.number = next_number().read_value()
         self.count = 0
         self.results: list[Tensor] = []
@@ -133,8 +133,10 @@ class Job:
 
     def rows_by_rank(self, position: int) -> list[int] | None:
         """Return the number of rows that each rank gathers; None in a recorded function."""
-        if self.is_recorded:
-            return None
+        return None if self.is_recorded else self.wait(position)
+
+    def wait(self, position: int) -> list[int]:
+        """Run a collective now. Return the number of rows of each rank."""
         number = int(self.number.numpy()) - (self.count - position)
         return engine().finish(number).rows
 
@@ -151,8 +153,8 @@ class Job:
         try:
             for result in (*self.results, self.number):  # all are computed by the first one
                 result._stored_value()  # results on a GPU stay there
-        except BaseException:  # for example, an operand is invalid: nothing was sent
-            next_number().assign(self.first_number)
+        except BaseException:  # for example, an operand is invalid, and nothing was sent
+            next_number().assign(engine().started)
             raise
 
 
@@ -246,22 +248,24 @@ def reduce_buckets(
 
     def reduce() -> list[Tensor]:
         results: list[Tensor | None] = [None] * len(tensors)
-        scale = 1.0 / engine().size if op == Average else 1.0
         with Job() as job:
             for bucket in buckets:
                 dtype = tensors[bucket[0]].dtype
+                wire = wire_dtype(dtype, compression)
                 request = Request(
                     ALLREDUCE,
                     tuple(names[k] for k in bucket),
                     tuple(tuple(tensors[k]._spec.shape) for k in bucket),
                     dtype.name,
-                    wire_dtype(dtype, compression),
+                    wire,
                     Sum if op == Average else op,
                     check_finite=check_finite and dtype.is_floating,
+                    factor=scales(op, wire)[0],
                 )
                 job.start(request, [tensors[k] for k in bucket])
             for position, bucket in enumerate(buckets):
                 specs = [tensors[k]._spec for k in bucket]
+                scale = scales(op, wire_dtype(specs[0].dtype, compression))[1]
                 if len(bucket) == 1:
                     results[bucket[0]] = job.result(position, specs[0], scale)
                     continue
@@ -434,7 +438,7 @@ def reducescatter(tensor: TensorLike, op: str = Average, name: str | None = None
 
 def _reduce_scatter(x: Tensor, counts: tuple[int, ...], op: str, name: str) -> Tensor:
     """Reduce, and return this rank's rows: ``counts[rank]`` of them."""
-    scale = 1.0 / engine().size if op == Average else 1.0
+    factor, scale = scales(op, x.dtype.name)
 
     def scatter() -> Tensor:
         request = Request(
@@ -445,6 +449,7 @@ def _reduce_scatter(x: Tensor, counts: tuple[int, ...], op: str, name: str) -> T
             x.dtype.name,
             Sum if op == Average else op,
             counts=counts,
+            factor=factor,
         )
         with Job() as job:
             spec = intern((counts[engine().rank], *x._spec.shape[1:]), x.dtype)
@@ -453,7 +458,7 @@ def _reduce_scatter(x: Tensor, counts: tuple[int, ...], op: str, name: str) -> T
     def adjoint(upstream: list[Tensor]) -> list[Tensor | None]:
         if op not in (Average, Sum):
             raise UnimplementedError(f"reducescatter has no derivative for op={op}.")
-        scaled = upstream[0] * scale if op == Average else upstream[0]
+        scaled = upstream[0] * (1.0 / engine().size) if op == Average else upstream[0]
         return [allgather(scaled, f"adjoint of {name}")]
 
     with stop_recording():
@@ -475,10 +480,9 @@ def barrier() -> None:
     """
     if engine().size == 1:
         return
-    local.log.refuse("it calls a barrier")
+    local.log.refuse_replay("it calls a barrier")
     with Job() as job:
-        position = job.start(Request(BARRIER, (), (), "uint8", "uint8"), [])
-        job.rows_by_rank(position)  # waits for it; a GPU would not compute an empty result
+        job.wait(job.start(Request(BARRIER, (), (), "uint8", "uint8"), []))
 
 
 def _gather_slices(slices: IndexedSlices, op: str, name: str) -> IndexedSlices:
@@ -521,10 +525,19 @@ def check_root(root_rank: Any) -> int:
     return root
 
 
+def scales(op: str, wire: str) -> tuple[float, float]:
+    """Return factors for the data of each rank, and for the result.
+
+    An average of floats of two bytes is divided before it is added up, because sums may overflow.
+    """
+    share = 1.0 / engine().size if op == Average else 1.0
+    return (share, 1.0) if as_dtype(wire).size == 2 else (1.0, share)
+
+
 class Compression:
     """The dtypes in which floats can travel: `none`, `fp16` and `bf16`.
 
-    Sums of compressed numbers are computed in float32, and rounded once for each rank.
+    Compressed numbers are added in float32, and each sum of two is rounded.
 
     Example:
       >>> tf.distribute.init()

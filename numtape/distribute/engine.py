@@ -25,6 +25,7 @@ engine threads answer even if their programs sleep. Start reading with `Engine.s
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import hashlib
 import os
 import pickle
@@ -93,6 +94,7 @@ class Request:
       root: The rank that broadcasts.
       counts: For a reducescatter, the number of rows of each rank.
       check_finite: Whether values that are not finite are errors.
+      factor: Data are multiplied by it before they are sent.
       transport: What moves the data, `MPI` or `NCCL`.
     """
 
@@ -105,6 +107,7 @@ class Request:
     root: int = 0
     counts: tuple[int, ...] = ()
     check_finite: bool = False
+    factor: float = 1.0
     transport: str = MPI
 
     def describe(self) -> list[str]:
@@ -214,8 +217,20 @@ class Engine:
         self.log: list[tuple[int, str, int, list[float]]] = []
         self.rank = self.local_rank = 0
         self.size = self.local_size = 1
+        self.started = 0
+        self._transfers: OrderedDict[int, Transfer] = OrderedDict()
+        self._failure: tuple[type[DistributedError], str] | None = None
+        self._ended = self._stopped = False
+        self._wake = threading.Event()
+        self._is_waiting = False  # whether `finish` moves the transfers
+        self._free_buffers: dict[int, list[NDArray[np.uint8]]] = {}
+        self._lock = threading.RLock()
+        self._replies: dict[int, dict[str, Any]] = {}
+        self._sends: list[Any] = []
+        self._half_ops: dict[tuple[str, str], Any] = {}
+        self._main_thread = threading.main_thread().ident
         try:
-            from mpi4py import MPI
+            MPI = _wait_until_all_ranks_call_init(timeout)
         except ImportError as error:
             if settings.is_started_by_mpi():
                 raise DistributedError(
@@ -230,18 +245,6 @@ class Engine:
         machine = self.world.Split_type(MPI.COMM_TYPE_SHARED)
         self.local_rank, self.local_size = machine.rank, machine.size
         machine.Free()
-        self.started = 0
-        self._transfers: OrderedDict[int, Transfer] = OrderedDict()
-        self._failure: tuple[type[DistributedError], str] | None = None
-        self._ended = self._stopped = False
-        self._wake = threading.Event()
-        self._is_waiting = False  # whether `finish` moves the transfers
-        self._free_buffers: dict[int, list[NDArray[np.uint8]]] = {}
-        self._lock = threading.RLock()
-        self._replies: dict[int, dict[str, Any]] = {}
-        self._sends: list[Any] = []
-        self._half_ops: dict[tuple[str, str], Any] = {}
-        self._main_thread = threading.main_thread().ident
         room = MAX_HEADERS_BYTES // self.size - HEADER_SIZE
         self._inline_bytes = min(INLINE_BYTES, room) if room >= 64 else 0
         # Separate communicators: their messages cannot be taken for one another.
@@ -281,7 +284,7 @@ class Engine:
                 self._check_same(number, earlier, request, sent, on_device)
                 return
             if number > self.started:
-                self._fail(
+                raise self.failure(
                     f"collective {number} ({request}) was called before collective {self.started}: "
                     f"an earlier call of a collective was interrupted"
                 )
@@ -367,8 +370,9 @@ class Engine:
         if size != recorded:
             raise self.failure(
                 f"collective {transfer.number} ({transfer.request}) in a recorded function gathers "
-                f"{transfer.rows} rows by rank, but was recorded with equal numbers of rows. Call "
-                f"it outside of `function`, or make the numbers equal"
+                f"{transfer.rows} rows by rank, but was recorded with equal numbers of rows. Make "
+                f"the numbers equal, call it outside of `function`, or, for gradients of "
+                f"embeddings, use sparse_as_dense=True"
             )
 
     def exchange(self, value: Any) -> list[Any]:
@@ -396,7 +400,7 @@ class Engine:
             is_same = earlier.on_device.has_same(on_device)
         self._release_buffer(sent)
         if not is_same:
-            self._fail(
+            raise self.failure(
                 f"collective {number} ({request}) was called again with other data, after other "
                 f"ranks got the data of the first call: a call of a function was abandoned and "
                 f"started again, or a call of a collective was interrupted"
@@ -408,7 +412,8 @@ class Engine:
         sent = self._buffer(sum(x.size for x in arrays), dtype)
         start = 0
         for x in arrays:
-            sent[start : start + x.size].reshape(x.shape)[...] = x
+            part = sent[start : start + x.size].reshape(x.shape)
+            part[...] = x if request.factor == 1.0 else x * x.dtype.type(request.factor)
             start += x.size
         return sent
 
@@ -527,11 +532,10 @@ class Engine:
             return parts[request.root].copy()
         if request.kind == ALLGATHER:
             return np.concatenate(parts)
-        dtype = parts[0].dtype
-        total = parts[0].astype(np.float32) if _is_half(dtype) else parts[0].copy()
+        total = parts[0].copy()
         with np.errstate(all="ignore"):
             for part in parts[1:]:
-                total = _COMBINE[request.op](total, part, dtype=total.dtype)
+                total = _combine(request.op, total, part)
         if request.kind == REDUCE_SCATTER:
             begin, end = self._own_range(request, total.size)
             return total[begin:end]
@@ -580,11 +584,11 @@ class Engine:
             return getattr(self.mpi, _MPI_OPS[op]), self.mpi.Datatype.fromcode(dtype.char)
         key = op, dtype.name
         if key not in self._half_ops:
-            combine = _COMBINE[op]
 
             def reduce(source: Any, target: Any, datatype: Any) -> None:
                 x, y = np.frombuffer(source, dtype), np.frombuffer(target, dtype)
-                y[...] = combine(x.astype(np.float32), y.astype(np.float32))
+                with np.errstate(all="ignore"):
+                    y[...] = _combine(op, x, y)
 
             self._half_ops[key] = self.mpi.Op.Create(reduce, commute=True)
         return self._half_ops[key], self.mpi.UINT16_T
@@ -604,27 +608,19 @@ class Engine:
             error_class, message = self._failure
             raise error_class(message)
 
-    def _fail(
+    def failure(
         self, message: str, error_class: type[DistributedError] = DistributedError
-    ) -> NoReturn:
-        """Raise an error now and in every later collective."""
+    ) -> DistributedError:
+        """Return an error to raise now. Every later collective raises it as well."""
         if self._failure is None:
             self._failure = error_class, f"Rank {self.rank} of {self.size}: {message}."
-        self._raise_failure()
-        raise AssertionError
-
-    def failure(self, message: str) -> DistributedError:
-        """Note that the engine has failed, and return the error to raise."""
-        try:
-            self._fail(message)
-        except DistributedError as error:
-            return error
+        failed_class, text = self._failure
+        return failed_class(text)
 
     def _fail_transfer(self, transfer: Transfer, message: str) -> None:
         """Fail without an exception, which the thread of the engine could not deliver."""
         transfer.state = FAILED
-        if self._failure is None:
-            self._failure = DistributedError, f"Rank {self.rank} of {self.size}: {message}."
+        self.failure(message)
 
     def _not_finite(self, transfer: Transfer, ranks: list[int]) -> str:
         message = (
@@ -669,7 +665,7 @@ class Engine:
                 continue
             missing.append(f"rank {rank}, which {_describe_status(status)}")
         who = "; ".join(missing) if missing else "no rank: all have joined, but MPI is not done"
-        self._fail(
+        raise self.failure(
             f"collective {transfer.number} ({transfer.request}) was not complete after "
             f"{seconds:.0f} s (NUMTAPE_DISTRIBUTED_TIMEOUT={self.timeout:g}). It waits for {who}",
             DistributedTimeoutError,
@@ -683,7 +679,7 @@ class Engine:
             if status["ended"] and status["started"] <= transfer.number
         ]
         if ended and transfer.state != DONE:
-            self._fail(
+            raise self.failure(
                 f"{_rank_list(ended)} ended without calling collective {transfer.number} "
                 f"({transfer.request})"
             )
@@ -810,6 +806,31 @@ class Engine:
         sys.stderr.flush()
 
 
+def _combine(op: str, x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """Combine two arrays. Floats of two bytes are combined in float32, and rounded."""
+    if not _is_half(x.dtype):
+        return np.asarray(_COMBINE[op](x, y, dtype=x.dtype))
+    return np.asarray(_COMBINE[op](x.astype(np.float32), y.astype(np.float32)).astype(x.dtype))
+
+
+def _wait_until_all_ranks_call_init(timeout: float) -> Any:
+    """Initialize MPI and return its module.
+
+    MPI waits without a limit, and holds Python's lock. So a thread of `faulthandler` prints this
+    function's name and ends the process after ``timeout`` seconds, if MPI started it.
+    """
+    if settings.is_started_by_mpi():
+        faulthandler.dump_traceback_later(timeout, exit=True)
+    try:
+        from mpi4py import MPI
+
+        MPI.COMM_WORLD.Barrier()
+        return MPI
+    finally:
+        if settings.is_started_by_mpi():
+            faulthandler.cancel_dump_traceback_later()
+
+
 def _digest(number: int, request: Request) -> bytes:
     return hashlib.blake2b(repr((number, request)).encode(), digest_size=8).digest()
 
@@ -854,7 +875,10 @@ def _describe_status(status: dict[str, Any] | None) -> str:
 def _difference(text: str, ranks: list[int], other_text: str, other_ranks: list[int]) -> str:
     """Return the first line in which two descriptions differ."""
     lines, other_lines = text.split("\n"), other_text.split("\n")
-    for k in range(max(len(lines), len(other_lines))):
+    order = [*range(1, max(len(lines), len(other_lines))), 0]  # the first one is a summary
+    if lines[0].split(" of ")[0] != other_lines[0].split(" of ")[0]:
+        order = [0]
+    for k in order:
         one = lines[k] if k < len(lines) else "nothing more"
         other = other_lines[k] if k < len(other_lines) else "nothing more"
         if one != other:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -58,4 +59,16 @@ def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) 
         variables.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         variables.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
     command = [mpirun, "-n", str(ranks), *options, sys.executable, *program]
-    return subprocess.run(command, env=variables).returncode
+    with subprocess.Popen(command, env=variables) as job:
+        names = [name for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
+        handlers = {
+            getattr(signal, name): signal.signal(
+                getattr(signal, name), lambda number, frame: job.send_signal(number)
+            )
+            for name in names
+        }
+        try:
+            return job.wait()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 from ..core import settings
 from ..core.log.log import Log, local
 from ..core.log.variable import Variable
+from ..core.replay import dispatch
 from ..core.values.dtypes import int64
 from ..errors import DistributedError
 from . import nccl
@@ -15,6 +18,7 @@ _why_not_nccl = "there is one process"
 # The number of the next collective. Each collective reads and assigns it, so that evaluation,
 # replay and abandoned calls keep collectives in order, as they do for any other variable.
 _next_number: Variable | None = None
+_thread: int | None = None  # that calls collectives
 
 
 def init() -> None:
@@ -38,6 +42,7 @@ def init() -> None:
     global _engine, _next_number, _why_not_nccl
     if _engine is None:
         _engine = Engine(settings.distributed_timeout())
+        dispatch.after_failed_call = catch_up
         if _engine.size > 1:
             settings.gpu_number = _engine.local_rank
             _why_not_nccl = nccl.connect(_engine, release_transfers)
@@ -67,6 +72,23 @@ def engine() -> Engine:
     if _engine is None:
         raise DistributedError("Call numtape.distribute.init() first.")
     return _engine
+
+
+def check_thread() -> None:
+    """Raise an error if another thread called a collective before: their order would vary."""
+    global _thread
+    thread = threading.get_ident()
+    if _thread is None:
+        _thread = thread
+    if _thread != thread:
+        raise DistributedError("Collectives of a process must be called by one thread.")
+
+
+def catch_up() -> None:
+    """After a call that raised an error, continue behind the collectives that it started."""
+    if _engine is not None and _engine.size > 1 and _next_number is not None:
+        if int(_next_number.numpy()) != _engine.started:
+            _next_number.assign(_engine.started)
 
 
 def next_number() -> Variable:

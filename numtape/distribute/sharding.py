@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,8 +31,9 @@ def shard(
     fewer rows than ranks is an error.
 
     With ``shuffle``, the order of the rows in epoch ``k`` depends on ``seed`` and ``k`` alone, not
-    on the number of ranks. So training that is continued with ``initial_epoch=k``, also with
-    another number of ranks, uses the batches of training without a break.
+    on the number of ranks. Each complete iteration is an epoch. So training that is continued with
+    ``initial_epoch=k``, also with another number of ranks, uses the batches of training without a
+    break.
 
     Args:
       data: An array, or a tuple or dict of arrays with equal first dimensions; or a `Dataset` of
@@ -79,17 +79,21 @@ def shard(
             f"batch_size={batch_size} is not at least the number of ranks, {size}: it is the "
             f"number of rows in a batch of all ranks together."
         )
-    epochs = itertools.count(initial_epoch)
+    next_epoch = initial_epoch
     share = batch_size // size
     full, rest = divmod(row_count, batch_size)
     last_share = rest // size
 
     def start() -> Iterator[Any]:
-        epoch = next(epochs)
+        nonlocal next_epoch
+        epoch = next_epoch
         order = np.arange(row_count)
         if shuffle:
             order = np.random.default_rng((seed, epoch)).permutation(row_count)
-        for k in range(full + (last_share > 0)):
+        steps = full + (last_share > 0)
+        for k in range(steps):
+            if k == steps - 1:  # an iteration that is not finished is not an epoch
+                next_epoch = max(next_epoch, epoch + 1)
             part = share if k < full else last_share
             begin = k * batch_size + rank * part
             rows = order[begin : begin + part]

@@ -14,6 +14,7 @@ from checks import same
 from function_helpers import gives_up, recordings
 
 import numtape
+from numtape.core.replay.observe.frames import unsupported_reason
 
 pytestmark = pytest.mark.usefixtures("isolated")
 
@@ -380,6 +381,7 @@ def test_functions_of_library_functions_bind_their_arguments(tf):
         same(call, 4.0)
     same(total(x, 0), [2.0, 2.0])
     same(total(axis=0, input_tensor=x), [2.0, 2.0])
-    assert total.experimental_get_tracing_count() == 2
+    if not unsupported_reason():
+        assert total.experimental_get_tracing_count() == 2
     fixed = tf.function(tf.reduce_sum, input_signature=[tf.TensorSpec([None])])
     same(fixed(input_tensor=tf.ones(3)), 3.0)

@@ -83,6 +83,7 @@ STATE = {
             "self._failure",
             "self._free_buffers",
             "self._half_ops",
+            "self._is_waiting",
             "self._replies",
             "self._sends",
             "self._stopped",
@@ -91,6 +92,7 @@ STATE = {
             "self.log",
             "self.started",
             "transfer.descriptions",
+            "transfer.memory",
             "transfer.pending",
             "transfer.result",
             "transfer.rows",
@@ -103,7 +105,28 @@ STATE = {
         "optimizer._nt_reducer": COMPARED,
         "optimizer.gradient_accumulation_steps": COMPARED,
     },
-    "distribute/process_group.py": {"_engine": JOINED, "_next_number": JOINED},
+    "distribute/nccl.py": dict.fromkeys(
+        [
+            "at.host",
+            "self._is_waited_for",
+            "self._moved",
+            "self._packed",
+            "self._received",
+            "self.result_size",
+        ],
+        COLLECTIVE,
+    ),
+    "distribute/process_group.py": dict.fromkeys(
+        [
+            "_engine",
+            "_next_number",
+            "_thread",
+            "_why_not_nccl",
+            "dispatch.after_failed_call",
+            "settings.gpu_number",
+        ],
+        JOINED,
+    ),
     "function/control_flow.py": {"local.scope": COMPARED, "self._before": COMPARED},
     "function/function.py": dict.fromkeys(
         [

@@ -35,10 +35,10 @@ needs_mpi = [
 ]
 
 
-def launch(ranks, program, *arguments, timeout=60, **variables):
-    """Run a program of `PROGRAMS`. Return its exit status, its output and its errors."""
+def start(ranks, program, *arguments, **variables):
+    """Start a program of `PROGRAMS`."""
     command = [sys.executable, "-P", "-m", "numtape", "launch", "-n", str(ranks)]
-    job = subprocess.Popen(
+    return subprocess.Popen(
         [*command, str(PROGRAMS / program), *map(str, arguments)],
         env=environment(NUMTAPE_QUIET=1, **variables),
         stdout=subprocess.PIPE,
@@ -46,6 +46,11 @@ def launch(ranks, program, *arguments, timeout=60, **variables):
         text=True,
         start_new_session=True,
     )
+
+
+def launch(ranks, program, *arguments, timeout=60, **variables):
+    """Run a program of `PROGRAMS`. Return its exit status, its output and its errors."""
+    job = start(ranks, program, *arguments, **variables)
     try:
         printed, errors = job.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

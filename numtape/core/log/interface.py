@@ -118,6 +118,9 @@ class LogInterface:
         """Return whether collectives recorded now run in each replay rather than immediately."""
         return False
 
+    def refuse_replay(self, reason: str) -> None:
+        """Note that replays cannot repeat the call, which continues."""
+
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that reads numtape's state. Replays continue only on an equal result.
 

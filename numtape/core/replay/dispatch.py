@@ -9,7 +9,7 @@ guards of a recording hold. If no recording matches, the call runs as Python and
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -46,6 +46,10 @@ from .tracing import (
 )
 
 MAX_UNSTABLE_CALLS = 3  # calls in a row that may create variables or change what they read
+
+# Called when a call of a function raises an error, unless it is part of a call that is recorded.
+# Set in `distribute.process_group`.
+after_failed_call: Callable[[], None] | None = None
 
 _NO_DRAWS = CallDraws()  # for recordings without draws
 _NO_RESULT = object()  # no recording matched
@@ -100,6 +104,14 @@ class Dispatcher:
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         """Call the function with these tensors."""
+        try:
+            return self._call(leaves)
+        except BaseException:
+            if after_failed_call is not None and not local.log.nested:
+                after_failed_call()
+            raise
+
+    def _call(self, leaves: Sequence[Tensor]) -> Any:
         start = perf_counter_ns()
         tree = self.tree
         if tree is None or self.is_slow or self.limit.reason or local.log.tapes or not tree.holds():

@@ -320,12 +320,20 @@ class Trace(Log):
         make_tensor()._array()
 
     def begin_collectives(self) -> bool:
-        """Return True. Refuse the call if a replay would send data before it checks a guard."""
+        """Return True. A call that reads a value first is not replayed.
+
+        Replays compare guards last, so they would send data too early. The call continues, because
+        it may have sent data and changed the program's state.
+        """
         if self.upstream:
             raise UnimplementedError("The derivative of a collective is not recorded in advance.")
         if any(guard.check is None for guard in self.guards.values()):
-            self.refuse("it calls a collective after it reads a value")
+            self.refuse_replay("it calls a collective after it reads a value")
         return True
+
+    def refuse_replay(self, reason: str) -> None:
+        """Note that replays cannot repeat the call, which continues."""
+        self.reason = self.reason or reason
 
     def call_guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that reads numtape's state, and guard its result."""

@@ -53,6 +53,8 @@ def check_values():
             np.testing.assert_array_equal(hvd.allgather(x).numpy(), np.concatenate(xs))
             total = np.array_split(np.add.reduce(np.stack(xs)), SIZE)[RANK]
             np.testing.assert_array_equal(hvd.reducescatter(x, hvd.Sum).numpy(), total)
+    large = nt.fill([9000], 40000.0)
+    assert (hvd.allreduce(large, compression="float16").numpy() == 40000.0).all()
     z = nt.constant([1.0 + 2.0j, 3.0]) * (RANK + 1.0)
     np.testing.assert_allclose(
         hvd.allreduce(z, hvd.Sum).numpy(), np.array([1 + 2j, 3]) * sum(range(1, SIZE + 1))
@@ -160,6 +162,7 @@ def check_replay():
         wanted = sum(10 * x if x > SIZE / 2 else x for x in xs)
         assert float(guarded(nt.constant(xs[RANK]))) == wanted
     assert "after it reads a value" in str(guarded.paths())
+    assert len(guarded.paths().reasons) == 1
 
     @nt.function
     def guarded_later(x):  # a rank that takes another branch sends nothing again
@@ -250,6 +253,11 @@ def check_shards():
     numbers = nt.data.Dataset.range(3 * SIZE + 1)
     rows = [x.numpy().tolist() for x in hvd.shard(numbers.batch(SIZE + 1, drop_remainder=True))]
     assert rows == [[k + RANK] for k in range(0, 2 * SIZE, SIZE + 1)]
+    shuffled = hvd.shard(np.arange(4 * SIZE), 2 * SIZE, shuffle=True)
+    if RANK == 0:
+        next(iter(shuffled))  # a look at a batch is not an epoch
+    seen = hvd.allgather(nt.concat(list(shuffled), 0)).numpy()
+    assert sorted(seen) == list(range(4 * SIZE))
     short = hvd.shard(numbers.batch(3 * SIZE))
     raises(nt.errors.InvalidArgumentError, "1 rows for", list, short)
     pairs = {"x": np.arange(5 * SIZE), "y": np.arange(5.0 * SIZE)}
@@ -265,9 +273,38 @@ def check_shards():
             np.testing.assert_array_equal(mine, np.concatenate([b["x"].numpy() for b in again]))
 
 
-def check_errors_before_a_collective():
-    """An operand that cannot be computed leaves the ranks in step."""
+def check_errors():
+    """Errors that the program catches leave the ranks in step."""
     x = nt.constant([1.0])
+
+    @nt.function
+    def checked(x, y):
+        total = hvd.allreduce(x / y, hvd.Sum)
+        return nt.reduce_sum(nt.debugging.check_numerics(total, "bad"))
+
+    for k in range(8):
+        zero = k in (3, 4) and RANK == 0
+        try:
+            found = float(checked(x + float(k), nt.constant(0.0 if zero else 1.0)))
+        except nt.errors.InvalidArgumentError:
+            assert k in (3, 4)
+        else:
+            assert found == SIZE * (k + 1.0), (k, found)
+
+    state = {"calls": 0}
+
+    @nt.function
+    def counted(x):  # not replayed, but its first call is not repeated either
+        state["calls"] += 1
+        total = hvd.allreduce(x * float(state["calls"]), hvd.Sum)
+        if total[0] > 0.0:
+            x = x * 2.0
+        hvd.barrier()
+        return hvd.allreduce(x + nt.random.normal(()) * 0.0, hvd.Sum)
+
+    for k in range(3):
+        assert counted(x).numpy() == [2.0 * SIZE]
+        assert state["calls"] == k + 1
     try:
         hvd.allreduce(nt.gather(x, [7]))
     except nt.errors.InvalidArgumentError:
@@ -302,7 +339,7 @@ for check in (
     check_optimizer,
     check_shards,
     check_arguments,
-    check_errors_before_a_collective,
+    check_errors,
 ):
     check()
 print(f"rank {RANK} of {SIZE} is done")
