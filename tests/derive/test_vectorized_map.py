@@ -177,3 +177,19 @@ def test_a_slice_used_after_the_end(tf):
     tf.vectorized_map(lambda r: kept.append(r) or r, tf.zeros((2, 2)))
     with pytest.raises(RuntimeError, match="after its end"):
         kept[0].numpy()
+
+
+def test_gradients_by_captured_tensors(tf):
+    """A tape inside may watch a tensor that is the same for all slices."""
+    w, xs = tf.constant([1.0, 2.0]), tf.constant([[1.0, 3.0], [2.0, 5.0]])
+
+    def gradient(x):
+        inner = tf.constant([3.0, 4.0])
+        with tf.GradientTape() as tape:
+            tape.watch([w, inner])
+            loss = tf.reduce_sum(w * w * inner * x)
+        return tape.gradient(loss, [w, inner])
+
+    by_w, by_inner = tf.vectorized_map(gradient, xs)
+    np.testing.assert_allclose(by_w.numpy(), [[6.0, 48.0], [12.0, 80.0]])
+    np.testing.assert_allclose(by_inner.numpy(), [[1.0, 12.0], [2.0, 20.0]])

@@ -51,7 +51,7 @@ class SliceLog(Log):
       checks: Rows that must be true in all slices, with the message if they are not.
     """
 
-    __slots__ = ("checks", "count", "entered_tensors", "is_closed", "lanes", "outer", "shared")
+    __slots__ = ("checks", "count", "is_closed", "lanes", "outer", "shared")
 
     nested = True
 
@@ -61,7 +61,6 @@ class SliceLog(Log):
         self.count = n
         self.lanes: dict[int, Lanes] = {}
         self.shared: dict[int, Tensor] = {}
-        self.entered_tensors: dict[int, tuple[int, Any]] = {}
         self.checks: list[tuple[int, str]] = []
         self.is_closed = False
 
@@ -90,12 +89,12 @@ class SliceLog(Log):
             tensor = value
         else:
             return super().row_of(value, like, op)
-        entry = self.entered_tensors.get(id(tensor))
+        entry = self._leaf_rows.get(id(tensor))
         if entry is None:
             self.reserve(1)
             entry = placeholder(self, tensor._spec)._row, tensor
             self.shared[entry[0]] = tensor
-            self.entered_tensors[id(tensor)] = entry
+            self._leaf_rows[id(tensor)] = entry  # where gradients look for their sources
         return entry[0], tensor._spec
 
     def read(self, variable: Variable, value: Tensor, codes: tuple[int, int] | None = None) -> int:
@@ -160,7 +159,7 @@ class SliceLog(Log):
         """Release outer tensors, because tensors of the function may live on and keep this log."""
         self.is_closed = True
         self.tensors = []
-        self.lanes, self.shared, self.entered_tensors = {}, {}, {}
+        self.lanes, self.shared, self._leaf_rows = {}, {}, {}
 
     # Methods of LogInterface.
 
