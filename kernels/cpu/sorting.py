@@ -144,15 +144,15 @@ def many(dtype: str, result: str) -> Any:
             while before + counts[bound] < k:
                 before += counts[bound]
                 bound += 1
-            kept = 0
+            n_equal = 0
             for i in range(n_candidates):
                 digit = (items[words * i] >> shift) & ((1 << FEW_BITS) - 1)
                 # Both are overwritten unless they belong there.
                 move(to, selected, items_, i)
-                move(items_, kept, items_, i)
+                move(items_, n_equal, items_, i)
                 selected += 1 if digit < bound else 0
-                kept += 1 if digit == bound else 0
-            n_candidates = kept
+                n_equal += 1 if digit == bound else 0
+            n_candidates = n_equal
         for i in range(k - selected):
             move(to, selected + i, items_, i)
 
@@ -213,9 +213,9 @@ def many(dtype: str, result: str) -> Any:
                 if k < n:
                     select(second_memory, first_memory, n, k)
                     items, other = second_memory, first_memory
-                found = number(sort(items, other, k))
+                sorted_items = number(sort(items, other, k))
                 for j in range(k):
-                    out[row * k + j] = found[words * j + last_word] & INDEX_MASK
+                    out[row * k + j] = sorted_items[words * j + last_word] & INDEX_MASK
         call(p[4], (first_memory,))
 
     return kernel

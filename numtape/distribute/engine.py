@@ -82,7 +82,7 @@ _MPI_OPS = {SUM: "SUM", MIN: "MIN", MAX: "MAX", PRODUCT: "PROD"}
 
 @dataclass(frozen=True)
 class Request:
-    """What a rank asks for. Ranks must ask for the same, apart from the rows of an allgather.
+    """A request of a rank. Ranks must make the same request, apart from the rows of an allgather.
 
     Attributes:
       kind: The kind of collective.
@@ -95,7 +95,7 @@ class Request:
       counts: For a reducescatter, the number of rows of each rank.
       check_finite: Whether values that are not finite are errors.
       factor: Data are multiplied by it before they are sent.
-      transport: What moves the data, `MPI` or `NCCL`.
+      transport: The library that moves the data, `MPI` or `NCCL`.
     """
 
     kind: str
@@ -147,7 +147,7 @@ class DeviceData(Protocol):
         """Whether the GPU has combined the data."""
 
     def error(self) -> str:
-        """Return the error of the communication, "" if there is none."""
+        """Return the error of the communication, or ""."""
 
     def has_same(self, other: DeviceData) -> bool:
         """Whether the data that another transfer sends are the same."""
@@ -165,7 +165,7 @@ class Transfer:
 
     Attributes:
       number: Its number, the same on all ranks.
-      request: What the ranks ask for.
+      request: The request of the ranks.
       digest: The request's digest.
       sent: The data of this rank, one axis, in the wire dtype.
       on_device: The data, if they are on a GPU.
@@ -269,7 +269,7 @@ class Engine:
 
         Args:
           number: The collective's number: that of the collective before it, plus 1.
-          request: What is asked for.
+          request: The request.
           arrays: The data, of the request's shapes.
           on_device: The data, if they are on a GPU; there are no arrays then.
 

@@ -265,7 +265,7 @@ def broadcast_variables(variables: Iterable[Variable], root_rank: int = 0) -> No
     """
     targets = [original(variable) for variable in variables]
     if not targets:
-        raise ValueError("There are no variables: build the model, or call it once, first.")
+        raise ValueError("The list of variables is empty: build the model, or call it once, first.")
     root = check_root(root_rank)
     if engine().size == 1:
         return

@@ -18,7 +18,7 @@ def mpirun_path() -> str:
     """Return the path of ``mpirun``: that of this Python's environment, else of the system.
 
     Raises:
-      DistributedError: If there is none.
+      DistributedError: If it is not found.
     """
     own = Path(sys.executable).with_name("mpirun")
     path = str(own) if own.exists() else shutil.which("mpirun")

@@ -61,7 +61,7 @@ _REDUCED = {*HALVES, "int8", "uint8", "int32", "uint32", "int64", "uint64", "flo
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-# What NCCL can do.
+# The dtypes and ops of NCCL.
 
 
 def is_supported(request: Request) -> bool:
@@ -312,7 +312,7 @@ class DeviceTransfer:
         return bool(self._link.gpu.is_done(self._moved))
 
     def error(self) -> str:
-        """Return NCCL's error, "" if there is none."""
+        """Return NCCL's error, or ""."""
         result = self._link.communicator.get_async_error()
         return "" if int(result) == 0 else str(self._link.library.get_error_string(int(result)))
 
@@ -327,9 +327,9 @@ class DeviceTransfer:
     def result(self) -> NDArray[Any]:
         """Wait for the result, and return a copy on the host, one axis."""
         self._wait()
-        found = np.empty(self.result_size, as_dtype(self._request.wire_dtype).numpy_dtype)
-        self._link.gpu.download(self._received.address, found)
-        return found
+        array = np.empty(self.result_size, as_dtype(self._request.wire_dtype).numpy_dtype)
+        self._link.gpu.download(self._received.address, array)
+        return array
 
     def unpack(self, gpu: Any, address: int, scale: float) -> None:
         """Let the compute stream wait for the result, and copy it, scaled, to an address."""
@@ -382,7 +382,7 @@ class StartOnDevice(NamedTuple):
 
     Attributes:
       link: The link.
-      request: What is asked for.
+      request: The request.
       sizes: The sizes of the tensors.
       places: The place numbers of the result, the tensors, and the collective's number.
     """

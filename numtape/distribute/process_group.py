@@ -109,7 +109,7 @@ def transport() -> str:
     """Return what moves the data of collectives.
 
     Returns:
-      ``"NCCL"``: from GPU to GPU, if all processes compute on GPUs of their own and have NCCL,
+      ``"NCCL"``: from GPU to GPU, if all processes compute on different GPUs and have NCCL,
       ``pip install "numtape[nccl]"``. A few collectives use MPI nevertheless: those of less common
       dtypes, and those with ``check_finite``. Otherwise ``"MPI: "`` and the reason; data on GPUs
       are copied to the host then.

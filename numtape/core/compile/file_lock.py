@@ -13,7 +13,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_held: set[int] = set()  # descriptors of locked files
+_locked: set[int] = set()  # descriptors of locked files
 
 
 def try_lock(descriptor: int) -> bool:
@@ -31,19 +31,19 @@ def try_lock(descriptor: int) -> bool:
         if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
             return False
         raise
-    _held.add(descriptor)
+    _locked.add(descriptor)
     return True
 
 
 def close(descriptor: int) -> None:
     """Close a file, and release its lock."""
-    _held.discard(descriptor)
+    _locked.discard(descriptor)
     os.close(descriptor)
 
 
 def _close_in_child() -> None:
     """Close the copies of a forked child, which would keep the files locked after the parent."""
-    for descriptor in list(_held):
+    for descriptor in list(_locked):
         close(descriptor)
 
 

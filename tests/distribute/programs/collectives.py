@@ -323,7 +323,7 @@ def check_arguments():
     raises(ValueError, "compression='int8'", hvd.allreduce, x, compression="int8")
     raises(nt.errors.InvalidArgumentError, "Scalars", hvd.allgather, nt.constant(1.0))
     raises(nt.errors.InvalidArgumentError, "Scalars", hvd.reducescatter, nt.constant(1.0))
-    raises(ValueError, "no variables", hvd.broadcast_variables, [])
+    raises(ValueError, "list of variables is empty", hvd.broadcast_variables, [])
     raises(TypeError, "Keras optimizer", hvd.DistributedOptimizer, "adam")
     raises(ValueError, "number of ranks", hvd.shard, np.ones(9), 1)
     raises(nt.errors.InvalidArgumentError, "rows", hvd.shard, (np.ones(9), np.ones(8)), SIZE)
