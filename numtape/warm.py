@@ -46,11 +46,25 @@ _FLOAT_KERNELS = {
     "small_matmul": ("product",),
     "products": ("transposed",),
     "along": ("cumsum", "recurrence"),
+    "determinants": ("det", "log_det"),
     "systems": ("factor", "lu_solve"),
 }
 # Kernels that need an index, too, and kernels that copy elements of one size.
-_INDEXED_KERNELS = ("scatter_add", "along.argmax", "along.argmin")
-_COPYING_KERNELS = ("slices.part", "slices.among_zeros", "slices.join")
+_INDEXED_KERNELS = (
+    "scatter_add",
+    "along.argmax",
+    "along.argmin",
+    *(f"updates.{name}" for name in ("add", "sub", "mul", "div", "max", "min")),
+)
+# Those of orders compute int32 numbers.
+_ORDER_KERNELS = ("sorting.few", "sorting.many")
+_COPYING_KERNELS = (
+    "slices.part",
+    "slices.among_zeros",
+    "slices.join",
+    "slices.interleave",
+    "slices.roll",
+)
 _INDEX_DTYPES = ("int32", "int64")
 _REDUCTIONS = ("sum", "max", "min")
 _INTEGER_OPS = {
@@ -137,6 +151,8 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
         for index in _INDEX_DTYPES:
             for name in _INDEXED_KERNELS:
                 yield f"{name} {dtype} {index}", partial(kernel, name, (dtype, index))
+        for name in _ORDER_KERNELS:
+            yield f"{name} {dtype}", partial(kernel, name, (dtype, "int32"))
         for name in _REDUCTIONS:
             yield f"runs {name} {dtype}", partial(array_kernels.runs_kernel, name, dtype)
         for name in ("uniform", "normal"):
@@ -150,7 +166,7 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
     for size in sorted({8 * as_dtype(dtype).size for dtype in dtypes}):
         for name in _COPYING_KERNELS:
             yield f"{name} uint{size}", partial(kernel, name, (f"uint{size}",))
-        for name in ("pick", "place"):
+        for name in ("pick", "place", "updates.update"):
             for index in _INDEX_DTYPES:
                 dtypes_of_copy = f"uint{size}", index
                 yield f"{name} uint{size} {index}", partial(kernel, name, dtypes_of_copy)

@@ -266,14 +266,14 @@ print(of_status("VmHWM") - before)
 
 # MiB, and what forward and backward pass need at the same time: for each layer one array that the
 # gradient needs (for attention, four and the weights of each head), the variables, and their new
-# values. Libraries and compiled code take about 30 MiB.
+# values. Libraries and compiled code take about 30 MiB, and more if a thread compiles a fused loop.
 MODELS = {"conv": 8 * 4 + 3 * 4, "attention": 8 * (5 * 1 + 4) + 2 * 8, "dense": 8 * 2 + 2 * 2 + 4}
 
 
 @pytest.mark.parametrize("way", ["eager", "replay"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_peak_of_training_is_what_gradients_need(kind, way):
-    bound = 1.2 * MODELS[kind] + 30
+    bound = 1.2 * MODELS[kind] + 45
     (peak,) = settled(lambda peak: peak < bound, PEAK, kind, way)
     assert peak < bound
 
