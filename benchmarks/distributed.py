@@ -264,7 +264,7 @@ BUCKETS = 4
 
 
 def step_seconds(
-    ranks: int, compute: float, nbytes: int, latency: float, bandwidth: float
+    ranks: int, compute: float, nbytes: int, latency: float, bandwidth: float, overlaps: bool
 ) -> float:
     """Return a model of the time of a training step: see the page on several processes.
 
@@ -274,13 +274,16 @@ def step_seconds(
       nbytes: The size of all gradients.
       latency: Of a message, in seconds.
       bandwidth: Of a link, in bytes per second.
+      overlaps: Whether buckets travel while the reverse pass computes.
     """
     if ranks == 1:
         return compute
     agreement = math.ceil(math.log2(ranks)) * latency
     ring = 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * nbytes / BUCKETS / bandwidth
     bucket = agreement + ring
-    hidden = min((BUCKETS - 1) * bucket, REVERSE_SHARE * compute * (BUCKETS - 1) / BUCKETS)
+    hidden = 0.0
+    if overlaps:
+        hidden = min((BUCKETS - 1) * bucket, REVERSE_SHARE * compute * (BUCKETS - 1) / BUCKETS)
     return compute + BUCKETS * bucket - hidden
 
 
@@ -294,18 +297,19 @@ def draw(results: dict[str, Any], path: Path) -> None:
     nbytes = 4 * layers * width**2
     compute = results["1"]["steps"]["large"]["numtape"]
     two = results["2"]["allreduce"]
-    latency = two["1"]["mpi4py"]
-    most = ELEMENTS[-1]
-    memory = latency, 4 * most / (two[str(most)]["mpi4py"] - latency)
-    ranks = [2**k for k in range(11)]
+    latency, most = two["1"]["numtape"], ELEMENTS[-1]
+    memory = latency, 4 * most / (two[str(most)]["numtape"] - latency)
     drawn = Figure(figsize=(6.5, 3.2), layout="constrained")
     axes = drawn.add_subplot()
-    for k, (name, (a, b)) in enumerate({"shared memory": memory, **NETWORKS}.items()):
-        times = [step_seconds(n, compute, nbytes, a, b) for n in ranks]
+    networks = {"shared memory, all cores compute": (*memory, False, 7)}
+    networks |= {name: (*values, True, 11) for name, values in NETWORKS.items()}
+    for k, (name, (a, b, overlaps, count)) in enumerate(networks.items()):
+        ranks = [2**k for k in range(count)]
+        times = [step_seconds(n, compute, nbytes, a, b, overlaps) for n in ranks]
         axes.plot(ranks, [100 * compute / t for t in times], color=f"C{k}", label=f"model, {name}")
     measured = {int(n): result["steps"]["large"] for n, result in results.items()}
     efficiency = [100 * m["numtape, no communication"] / m["numtape"] for m in measured.values()]
-    axes.plot([*measured], efficiency, "ko", ms=5, label="measured, shared memory")
+    axes.plot([*measured], efficiency, "ko", ms=5, label="measured on two cores")
     axes.set(xscale="log", ylim=(0, 105), xlabel="ranks", ylabel="efficiency of a step, %")
     axes.set_title(
         f"{nbytes / 2**20:.0f} MiB of gradients, {1e3 * compute:.0f} ms of computation", fontsize=10
