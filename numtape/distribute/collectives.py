@@ -33,7 +33,7 @@ from ..core.values.tensor import Tensor
 from ..errors import UnimplementedError
 from . import engine as engines
 from .engine import ALLGATHER, ALLREDUCE, BARRIER, BROADCAST, REDUCE_SCATTER, Request
-from .process_group import check_thread, engine, next_number, release_transfers
+from .process_group import catch_up, check_thread, engine, next_number, release_transfers
 
 if TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
@@ -142,6 +142,8 @@ class Job:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
+            if not self.is_recorded:
+                catch_up()
             return
         next_number().assign(self.number)
         if self.is_recorded:

@@ -30,6 +30,8 @@ def mpirun_path() -> str:
 def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) -> int:
     """Run a Python program in several processes, and return the exit status of the job.
 
+    Signals that end this process are sent to ``mpirun`` instead, from now on.
+
     Each process gets its share of the cores, unless variables such as ``NUMTAPE_NUM_THREADS`` say
     otherwise.
 
@@ -60,15 +62,9 @@ def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) 
         variables.setdefault("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
     command = [mpirun, "-n", str(ranks), *options, sys.executable, *program]
     with subprocess.Popen(command, env=variables) as job:
-        names = [name for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
-        handlers = {
-            getattr(signal, name): signal.signal(
-                getattr(signal, name), lambda number, frame: job.send_signal(number)
-            )
-            for name in names
-        }
-        try:
-            return job.wait()
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+        # A terminal sends SIGINT to mpirun as well.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda number, frame: job.send_signal(number))
+        return job.wait()
