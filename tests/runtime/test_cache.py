@@ -174,6 +174,7 @@ def kernel_modules():
         "call_layout",
         "calls",
         "conv",
+        "determinants",
         "lanes",
         "lapack",
         "panels",
@@ -181,7 +182,9 @@ def kernel_modules():
         "products",
         "slices",
         "small_matmul",
+        "sorting",
         "systems",
+        "updates",
     )
     later = {f"cpu/{name}.py" for name in later} | {
         f"passes/{name}.py"
