@@ -262,9 +262,9 @@ def reduce_buckets(
                     wire,
                     Sum if op == Average else op,
                     check_finite=check_finite and dtype.is_floating,
-                    factor=scales(op, wire)[0],
                 )
-                job.start(request, [tensors[k] for k in bucket])
+                factor, _ = scales(op, wire)
+                job.start(request, [_scale(tensors[k], factor) for k in bucket])
             for position, bucket in enumerate(buckets):
                 specs = [tensors[k]._spec for k in bucket]
                 scale = scales(op, wire_dtype(specs[0].dtype, compression))[1]
@@ -451,11 +451,10 @@ def _reduce_scatter(x: Tensor, counts: tuple[int, ...], op: str, name: str) -> T
             x.dtype.name,
             Sum if op == Average else op,
             counts=counts,
-            factor=factor,
         )
         with Job() as job:
             spec = intern((counts[engine().rank], *x._spec.shape[1:]), x.dtype)
-            return job.result(job.start(request, [x]), spec, scale)
+            return job.result(job.start(request, [_scale(x, factor)]), spec, scale)
 
     def adjoint(upstream: list[Tensor]) -> list[Tensor | None]:
         if op not in (Average, Sum):
@@ -534,6 +533,10 @@ def scales(op: str, wire: str) -> tuple[float, float]:
     """
     share = 1.0 / engine().size if op == Average else 1.0
     return (share, 1.0) if as_dtype(wire).size == 2 else (1.0, share)
+
+
+def _scale(x: Tensor, factor: float) -> Tensor:
+    return x if factor == 1.0 else x * constant(factor, x.dtype)
 
 
 class Compression:

@@ -94,7 +94,6 @@ class Request:
       root: The rank that broadcasts.
       counts: For a reducescatter, the number of rows of each rank.
       check_finite: Whether values that are not finite are errors.
-      factor: Data are multiplied by it before they are sent.
       transport: The library that moves the data, `MPI` or `NCCL`.
     """
 
@@ -107,7 +106,6 @@ class Request:
     root: int = 0
     counts: tuple[int, ...] = ()
     check_finite: bool = False
-    factor: float = 1.0
     transport: str = MPI
 
     def describe(self) -> list[str]:
@@ -412,8 +410,7 @@ class Engine:
         sent = self._buffer(sum(x.size for x in arrays), dtype)
         start = 0
         for x in arrays:
-            part = sent[start : start + x.size].reshape(x.shape)
-            part[...] = x if request.factor == 1.0 else x * x.dtype.type(request.factor)
+            sent[start : start + x.size].reshape(x.shape)[...] = x
             start += x.size
         return sent
 
