@@ -173,7 +173,6 @@ class Transfer:
       headers: The headers of all ranks.
       pending: MPI's request.
       memory: The arrays whose memory later transfers may use.
-      error: The error of a failed transfer.
       times: When it was started, agreed on, and done, in seconds of `time.perf_counter`.
     """
 
@@ -188,7 +187,6 @@ class Transfer:
     result: NDArray[Any] | None = None
     rows: list[int] = field(default_factory=list)
     state: int = AGREEING
-    error: str = ""
     descriptions: NDArray[np.uint8] | None = None
     times: list[float] = field(default_factory=list)
 
@@ -440,9 +438,9 @@ class Engine:
         Data on a GPU are left to the engine's thread: what the main thread runs may be observed by
         a function that is recorded, which must not depend on the library's Python code.
         """
-        is_main = threading.get_ident() != self._thread.ident
+        is_engine_thread = threading.get_ident() == self._thread.ident
         for transfer in list(self._transfers.values()):
-            if is_main and transfer.on_device is not None:
+            if transfer.on_device is not None and not is_engine_thread:
                 if transfer.state == AGREEING:
                     return
                 if transfer.state == MOVING:

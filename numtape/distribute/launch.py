@@ -30,7 +30,7 @@ def mpirun_path() -> str:
 def launch(ranks: int, program: Sequence[str], mpi_options: Sequence[str] = ()) -> int:
     """Run a Python program in several processes, and return the exit status of the job.
 
-    Signals that end this process are sent to ``mpirun`` instead, from now on.
+    This process forwards SIGTERM and SIGHUP to ``mpirun`` from then on, and ignores SIGINT.
 
     Each process gets its share of the cores, unless variables such as ``NUMTAPE_NUM_THREADS`` say
     otherwise.

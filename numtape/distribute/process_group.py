@@ -106,7 +106,7 @@ def release_transfers() -> None:
 
 
 def transport() -> str:
-    """Return what moves the data of collectives.
+    """Return the library that moves the data of collectives.
 
     Returns:
       ``"NCCL"``: from GPU to GPU, if all processes compute on different GPUs and have NCCL,
