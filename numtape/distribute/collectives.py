@@ -121,6 +121,7 @@ class Job:
     def start(self, request: Request, tensors: Sequence[Tensor]) -> int:
         """Record the start of a collective. Return its position in this job."""
         self.number = record(START, (*tensors, self.number), request=request)
+        local.log.note_collective(self.number._row)
         self.count += 1
         return self.count - 1
 

@@ -118,6 +118,9 @@ class LogInterface:
         """Return whether collectives recorded now run in each replay rather than immediately."""
         return False
 
+    def note_collective(self, row: int) -> None:
+        """Note the row that starts a collective, and the collectives before it."""
+
     def refuse_replay(self, reason: str) -> None:
         """Note that replays cannot repeat the call, which continues."""
 

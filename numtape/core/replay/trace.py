@@ -161,6 +161,7 @@ class Trace(Log):
       created: Variables that the call created, by id.
       values: Variables that the call read, with the values that it read, by id.
       assigned: Variables that the call assigned, with the assigned values, by id.
+      collective_row: The row that starts the last collective so far; -1 if there is none.
       lacks_derivatives: Whether the derivative of a custom gradient function cannot be recorded.
       upstream: Rows that stand for adjoints while a gradient function is recorded.
       has_ended: Whether the call has ended. Reading values then leaves no guards.
@@ -178,6 +179,7 @@ class Trace(Log):
     __slots__ = (
         "arguments",
         "assigned",
+        "collective_row",
         "created",
         "draw_rows",
         "draws",
@@ -214,6 +216,7 @@ class Trace(Log):
         self.created: dict[int, Variable] = {}
         self.values: dict[int, tuple[Variable, Tensor]] = {}
         self.assigned: dict[int, tuple[Variable, Tensor]] = {}
+        self.collective_row = -1
         self.has_ended = False
         self.lacks_derivatives = False
         self.upstream: set[int] = set()
@@ -330,6 +333,10 @@ class Trace(Log):
         if any(guard.check is None for guard in self.guards.values()):
             self.refuse_replay("it calls a collective after it reads a value")
         return True
+
+    def note_collective(self, row: int) -> None:
+        """Note the row that starts a collective, which runs even if the call raises an error."""
+        self.collective_row = row
 
     def refuse_replay(self, reason: str) -> None:
         """Note that replays cannot repeat the call, which continues."""

@@ -153,6 +153,9 @@ def trace_call(
         observer.clear()
         local.log = caller
         drop_ended_losses(trace)
+        if trace.collective_row >= 0 and type(error) is not NotReplayable:
+            with contextlib.suppress(Exception):  # other ranks wait for these collectives
+                executor().compute(trace, [trace.collective_row], [], True)
         if trace.handler_assigned:
             with contextlib.suppress(Exception):  # the original error is raised
                 assign_from_handlers(

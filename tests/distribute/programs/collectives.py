@@ -291,6 +291,31 @@ def check_errors():
         else:
             assert found == SIZE * (k + 1.0), (k, found)
 
+    @nt.function
+    def asserted(x):  # raises in its first call, on one rank, before the collective is needed
+        total = hvd.allreduce(x, hvd.Sum)
+        nt.debugging.assert_less(x, SIZE - 0.5)
+        return total
+
+    @nt.function
+    def raised(x):
+        if float(x) < 0.0:
+            x = -x
+        total = hvd.allreduce(x, hvd.Sum)
+        if RANK == 0:
+            raise KeyError
+        return total
+
+    for function, failing in ((asserted, SIZE - 1), (raised, 0), (raised, 0)):
+        try:
+            found = float(function(nt.constant(RANK + 1.0)))
+        except (KeyError, nt.errors.InvalidArgumentError):
+            assert RANK == failing
+        else:
+            assert found == SIZE * (SIZE + 1) / 2
+        found = hvd.allreduce(nt.constant(10.0 * RANK), hvd.Sum).numpy()
+        assert found == 5.0 * SIZE * (SIZE - 1), (function, found)
+
     state = {"calls": 0}
 
     @nt.function
