@@ -1,10 +1,14 @@
-"""Command line: measures the chosen workloads, prints the table and draws the picture."""
+"""Command line: measures the chosen workloads, prints the table and draws the picture.
+
+The JSON file is written after each workload, so an interrupted run loses one at most.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import datetime
+import importlib.util
 import json
 import statistics
 import sys
@@ -25,7 +29,7 @@ from benchmarks.everyday.process import (
     start,
 )
 from benchmarks.libs import LIBRARIES
-from benchmarks.report import machine, versions
+from benchmarks.report import default_output, machine, versions, write_json
 from benchmarks.worker import Batch, BenchmarkWorker, Failed
 
 STEPS_TO_PEAK = 4
@@ -46,8 +50,19 @@ def _arguments(argv: list[str] | None, names: list[str]) -> argparse.Namespace:
     parser.add_argument("--first", action="store_true", help="also time first calls")
     parser.add_argument("--memory", action="store_true", help="also measure peak memory")
     parser.add_argument("--tiny", action="store_true", help="tiny sizes, as a smoke test")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write all numbers (default, if no option leaves anything out: "
+        "benchmarks/results/everyday-<date>.json)",
+    )
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw the ratios (default: beside that file, if matplotlib is installed)",
+    )
     parser.add_argument("--redraw", type=Path, metavar="JSON", help="show an earlier result")
     arguments = parser.parse_args(argv)
     for option, known in (("cases", names), ("libraries", list(HEADINGS))):
@@ -68,6 +83,12 @@ def _arguments(argv: list[str] | None, names: list[str]) -> argparse.Namespace:
         parser.error(f"--threads must be between 1 and {cores}")
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
+    complete = arguments.cases == names and arguments.libraries == list(HEADINGS)
+    if complete and not (arguments.tiny or arguments.list or arguments.redraw):
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        arguments.json = arguments.json or default_output(f"everyday-{today}.json")
+        if importlib.util.find_spec("matplotlib"):
+            arguments.plot = arguments.plot or arguments.json.with_suffix(".svg")
     return arguments
 
 
@@ -210,8 +231,6 @@ def main(argv: list[str] | None = None) -> int:
     else:
         result = run(arguments)
     print(report.plain(result))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if arguments.plot:
         report.draw(result, arguments.plot)
     return int(
@@ -234,6 +253,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
     def progress(text: str) -> None:
+        if arguments.json:
+            write_json(result, arguments.json)
         print(f"{time.perf_counter() - began:6.0f} s  {text}", file=sys.stderr)
 
     for threads in arguments.threads:

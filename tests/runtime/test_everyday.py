@@ -78,7 +78,7 @@ RESULT = {
         "1": {
             name: {
                 "columns": {
-                    h: {"minimum": t, "median": t} for h, t in zip(columns, times, strict=True)
+                    h: {"minimum": t / 2, "median": t} for h, t in zip(columns, times, strict=True)
                 },
                 "errors": {},
             }
@@ -103,9 +103,27 @@ def test_the_report_compares_with_the_best_peer(tmp_path):
     assert "c, JAX jit: differs from PyTorch" in text
     assert ["a", "1.5", "s"] in rows
     assert ["a", "12.0", "MiB"] in rows
+    table = report.markdown(RESULT)
+    assert "| a | 4 ms | 1 ms | 2 ms | 4 ms | 0.5 |" in table
+    assert "- nt.function over the best peer: geometric mean 2.00 of 2" in table
+    assert "| a | 12.0 MiB |" in table
     pytest.importorskip("matplotlib")
     report.draw(RESULT, tmp_path / "ratios.svg")
     assert (tmp_path / "ratios.svg").stat().st_size > 1000
+
+
+def test_an_interrupted_run_keeps_the_workloads_that_were_done(tmp_path, monkeypatch):
+    output = tmp_path / "part.json"
+
+    def measure(name, *_):
+        if name == "top_k_1000x1000":
+            raise KeyboardInterrupt
+        return {"columns": {}, "errors": {}}
+
+    monkeypatch.setattr(run, "measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        run.main(["--cases", "sort_1m,top_k_1000x1000", "--json", str(output)])
+    assert list(json.loads(output.read_text())["threads"]["1"]) == ["sort_1m"]
 
 
 @pytest.mark.slow
