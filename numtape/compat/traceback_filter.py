@@ -179,11 +179,13 @@ def _encode_entry(entry: Entry) -> bytes:
 
 
 def _template() -> CodeType:
-    """Return the code of a function with such a handler, compiled by Python; it calls None."""
+    """Return the code of a function with such a handler, compiled by Python; it calls a string."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # None cannot be called
+        warnings.simplefilter("ignore")  # strings cannot be called
         module = compile(
-            "def guarded(f):\n try: return f()\n except:\n  None()\n  raise", "<handler>", "exec"
+            "def guarded(f):\n try: return f()\n except:\n  'handler'()\n  raise",
+            "<handler>",
+            "exec",
         )
     return next(x for x in module.co_consts if isinstance(x, CodeType))
 

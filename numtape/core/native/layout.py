@@ -24,7 +24,7 @@ from ..values.memory import address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 
-VERSIONS = ((3, 11), (3, 12), (3, 13))
+VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 WORD = 8
 
 # Functions of the C API that the steps call; each takes and returns words.
@@ -114,7 +114,7 @@ def unsupported_reason() -> str:
     if sys.implementation.name != "cpython":
         return f"{sys.implementation.name} is not CPython"
     if sys.version_info[:2] not in VERSIONS:
-        return f"Python {version} is not a supported version: 3.11, 3.12 or 3.13"
+        return f"Python {version} is not a supported version: 3.11 to 3.15"
     if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
         return f"this is a debug build of Python {version}"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -210,11 +210,11 @@ def _container_offsets() -> dict[str, int]:
     del items_list[-3:]  # so that the allocated size differs from the length
     size = offset_of_word(items_list, list.__basicsize__, len(items_list), "a list's size")
     allocated = (items_list.__sizeof__() - list.__basicsize__) // WORD
-    other_words = {sys.getrefcount(items_list) - 1, id(list), len(items_list), allocated}
     words = {
-        offset: word_at(id(items_list) + offset) for offset in range(0, list.__basicsize__, WORD)
+        offset: word_at(id(items_list) + offset)
+        for offset in range(object.__basicsize__, list.__basicsize__, WORD)
     }
-    items = [offset for offset, word in words.items() if word not in other_words]
+    items = [x for x, word in words.items() if word not in (len(items_list), allocated)]
     if len(items) != 1 or word_at(word_at(id(items_list) + items[0]) + WORD) != id(items_list[1]):
         raise UnsupportedLayout("a list's place of elements is not where it is known to be")
     return {
@@ -229,31 +229,37 @@ def _container_offsets() -> dict[str, int]:
 
 
 def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
-    """Return offsets of an int's digit and digit count, and the counts for one and no digit."""
-    samples = [2**29 + 12345, 2**30 - 1, 300, 1]
+    """Return offsets of an int's digit and digit count, and the counts for one and no digit.
+
+    From Python 3.14 on, small ints have a flag in the word of the count, which a mask removes.
+    """
     digit_offset = int.__basicsize__
-    digits = word_at(id(samples[0]) + digit_offset - WORD)
-    observed = [
-        (word_at(id(x) + digit_offset - WORD), word_at(id(x) + digit_offset) & 0xFFFFFFFF)
-        for x in [*samples, 0]
-    ]
-    expected = [*((digits, x) for x in samples), (observed[-1][0], 0)]
-    if observed != expected or digits in (
-        observed[-1][0],
-        word_at(id(2**30) + digit_offset - WORD),
+
+    def count_of(x: int) -> int:
+        return word_at(id(x) + digit_offset - WORD)
+
+    samples = [2**29 + 12345, 2**30 - 1, 300, 1]
+    mask = ~(count_of(samples[0]) ^ count_of(1)) & (2**64 - 1)
+    one, zero = count_of(samples[0]) & mask, count_of(0) & mask
+    counts = [count_of(x) & mask for x in [*samples, 0, 2**30]]
+    digits = [word_at(id(x) + digit_offset) & 0xFFFFFFFF for x in [*samples, 0]]
+    if (
+        counts[:-1] != [one] * len(samples) + [zero]
+        or digits != [*samples, 0]
+        or len({one, zero, counts[-1]}) != 3
     ):
         raise UnsupportedLayout("an int's digit is not where it is known to be")
-    tags = {"one digit": digits, "no digit": observed[-1][0]}
-    return {"int.digits": digit_offset - WORD, "int.digit": digit_offset}, tags
+    counts_by_name = {"one digit": one, "no digit": zero, "digit count mask": mask}
+    return {"int.digits": digit_offset - WORD, "int.digit": digit_offset}, counts_by_name
 
 
 def _reference_offsets() -> dict[str, int]:
     """Return the offsets of reference counts, and of weak references in tensors."""
     probe, tensor, other = object(), Tensor(), Tensor()
+    count_of_one = sys.getrefcount(probe)  # with that of the call, up to Python 3.13
     extra_references = [probe] * 1000
-    count = offset_of_word(
-        probe, object.__basicsize__, sys.getrefcount(probe) - 1, "a reference count"
-    )
+    references = 1 + sys.getrefcount(probe) - count_of_one
+    count = offset_of_word(probe, object.__basicsize__, references, "a reference count")
     del extra_references
     weak_reference = weakref.ref(tensor)
     weak_offset = Tensor.__weakrefoffset__  # may be negative, before the object

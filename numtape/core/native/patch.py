@@ -54,7 +54,11 @@ _RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
 
 def _closure_indices(maker: Callable[..., Any]) -> dict[str, int]:
     """The numbers of cells in the closures of the functions that a function makes, by name."""
-    inner_code = next(x for x in maker.__code__.co_consts if isinstance(x, types.CodeType))
+    inner_code = next(
+        x
+        for x in maker.__code__.co_consts
+        if isinstance(x, types.CodeType) and x.co_name != "__annotate__"  # from Python 3.14 on
+    )
     return {name: k for k, name in enumerate(inner_code.co_freevars)}
 
 

@@ -871,7 +871,7 @@ class _Writer(Writer):
         row = self.field(log, "log.n")
         n, limit_object = self.to_int(row), self.field(log, "log.limit")
         limit = self.to_int(limit_object)
-        digits = self.load(limit_object, self.offsets["int.digits"])
+        digits = self.digit_count(limit_object)
         # All row numbers then have one digit as well.
         self.branch_if(self.is_not(digits, self.known_object("one digit")), missed)
         self.branch_if(b.icmp_signed(">=", n, limit), missed)

@@ -103,9 +103,14 @@ class Writer:
         digit = self.pointer_to(value, self.offsets["int.digit"], HALF.as_pointer())
         return self.builder.zext(self.builder.load(digit), WORD)
 
+    def digit_count(self, value: ir.Value) -> Any:
+        """Return the word that holds the number of digits of a Python int, without flags."""
+        count = self.load(value, self.offsets["int.digits"])
+        return self.builder.and_(count, self.known_object("digit count mask"))
+
     def to_small_int(self, value: ir.Value, target: ir.Block) -> Any:
         """Return the value of a Python int from 0 to 2**30 - 1; branch to a block for others."""
-        b, digits = self.builder, self.load(value, self.offsets["int.digits"])
+        b, digits = self.builder, self.digit_count(value)
         is_not_one, is_not_zero = (
             self.is_not(digits, self.known_object(name)) for name in ("one digit", "no digit")
         )

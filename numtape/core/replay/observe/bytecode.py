@@ -143,6 +143,7 @@ _CLEANUP = {
     "STORE_FAST_MAYBE_NULL",
     "CALL_INTRINSIC_1",
     "CACHE",
+    "POP_ITER",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from .bytecode import Instruction
 from .effects import CallEffects
-from .frames import WORD, object_at, slot_count, word_at
+from .frames import WORD, owns_only_reference, slot_count, slot_object
 from .read_set import ReadSet
 from .write_set import WriteSet
 
@@ -101,16 +101,15 @@ class Follower:
 
     def peek(self, instruction: Instruction, k: int) -> Any:
         """Return the object ``k`` positions below the top of the stack."""
-        return object_at(self.stack_address + WORD * (instruction.depth - 1 - k))
+        return slot_object(self.stack_address + WORD * (instruction.depth - 1 - k))
 
-    def is_unshared(self, instruction: Instruction) -> bool:
-        """Return whether the stack holds the only reference to the object on top."""
-        address = word_at(self.stack_address + WORD * (instruction.depth - 1))
-        return address != 0 and word_at(address) & 0xFFFFFFFF == 1
+    def is_unshared(self, instruction: Instruction, k: int = 0) -> bool:
+        """Return whether the stack holds the only reference to the object at a position."""
+        return owns_only_reference(self.stack_address + WORD * (instruction.depth - 1 - k))
 
     def slot(self, k: int) -> Any:
         """Return local variable or cell ``k``."""
-        return object_at(self.array_address + WORD * k)
+        return slot_object(self.array_address + WORD * k)
 
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Handle an event, as described for `sys.settrace`."""

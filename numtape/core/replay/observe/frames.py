@@ -18,10 +18,14 @@ WORD = ctypes.sizeof(ctypes.c_void_p)
 # Offsets in bytes: of the header's address in a frame object; in the header, of the running
 # function, its namespace and the array. From CPython's Include/internal/pycore_frame.h.
 _HEADER_OFFSET = 24
-_FUNCTION_OFFSET = {(3, 11): 0, (3, 12): 16, (3, 13): 16}.get(sys.version_info[:2], 0)
+_FUNCTION_OFFSET = 16 if sys.version_info >= (3, 12) else 0
 _NAMESPACE_OFFSET = _FUNCTION_OFFSET + 24
-_SLOTS_OFFSET = 72
-VERSIONS = ((3, 11), (3, 12), (3, 13))
+_SLOTS_OFFSET = 80 if sys.version_info >= (3, 14) else 72
+VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
+
+# From Python 3.14 on, the low bits of a slot are a tag: not 0 if the slot borrows its reference, and
+# _NUMBER if it holds a number instead. From CPython's Include/internal/pycore_stackref.h.
+_TAG, _NUMBER = 3, 3
 
 
 class _Null:
@@ -47,6 +51,23 @@ def object_at(address: int) -> Any:
         return NULL
 
 
+def slot_object(address: int) -> Any:
+    """Return the object in the slot at an address, or `NULL` if it is empty or holds a number."""
+    word = word_at(address)
+    if word & _TAG == 0:
+        return object_at(address)
+    if word & _TAG == _NUMBER:
+        return NULL
+    tagless = ctypes.c_size_t(word & ~_TAG)
+    return object_at(ctypes.addressof(tagless))
+
+
+def owns_only_reference(address: int) -> bool:
+    """Return whether the slot at an address has the only reference to its object."""
+    word = word_at(address)
+    return word != 0 and word & _TAG == 0 and word_at(word) & 0xFFFFFFFF == 1
+
+
 def slots_address(frame: types.FrameType) -> int:
     """Return the address of a frame's array: local variables, cells, then the stack."""
     return word_at(id(frame) + _HEADER_OFFSET) + _SLOTS_OFFSET
@@ -54,7 +75,7 @@ def slots_address(frame: types.FrameType) -> int:
 
 def function_of(frame: types.FrameType) -> Any:
     """Return the function that runs in a frame; for `exec`, the function made for the code."""
-    return object_at(word_at(id(frame) + _HEADER_OFFSET) + _FUNCTION_OFFSET)
+    return slot_object(word_at(id(frame) + _HEADER_OFFSET) + _FUNCTION_OFFSET)
 
 
 def namespace_of(frame: types.FrameType) -> Any:
@@ -95,13 +116,14 @@ def _is_layout_expected() -> bool:
     def probe(x: Any, y: Any) -> bool:
         frame, captured = sys._getframe(), first
         address = slots_address(frame)
-        addresses = [word_at(address + WORD * k) for k in range(2)]
+        slots = [slot_object(address + WORD * k) for k in range(2)]
         free_index = slot_count(frame.f_code) - 1
-        cell = object_at(address + WORD * free_index)
+        cell = slot_object(address + WORD * free_index)
         function = function_of(frame)
         del frame  # it refers to itself, and to all callers
         return (
-            addresses == [id(x), id(y)]
+            slots[0] is x
+            and slots[1] is y
             and function is probe
             and captured is first
             and type(cell) is types.CellType

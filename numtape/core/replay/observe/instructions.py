@@ -1,4 +1,4 @@
-"""Note what each instruction of Python 3.11 to 3.13 reads and changes.
+"""Note what each instruction of Python 3.11 to 3.15 reads and changes.
 
 A handler runs before its instruction, with the stack at that point. If the result matters, it sets
 ``follower.on_result``, which runs after the instruction; its argument is None if it raised.
@@ -22,6 +22,11 @@ from .ownership import ITERATORS, VIEWS, class_attribute, is_constant, is_python
 from .reads import MISSING, is_a
 
 _NULL_BELOW = sys.version_info < (3, 13)  # the NULL of a call without ``self`` is below
+# Whether ``function(*args)`` has a place for ``**kwargs`` on the stack, which may be NULL.
+_HAS_KWARGS_SLOT = sys.version_info >= (3, 14)
+# Whether an iterator is followed by an index on the stack, for lists and tuples.
+_ITERATOR_HAS_INDEX = sys.version_info >= (3, 15)
+_SUBSCRIPT = 26  # the number of ``x[key]`` among binary operators, from Python 3.14 on
 
 
 # Items.
@@ -44,8 +49,9 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None:
-            is_unshared = follower.is_unshared(next_instruction)
-            iterator = follower.peek(next_instruction, 0)
+            depth = 1 if _ITERATOR_HAS_INDEX else 0
+            is_unshared = follower.is_unshared(next_instruction, depth)
+            iterator = follower.peek(next_instruction, depth)
             if iterator is not value:
                 follower.reads.note_class(iterator, frame)
             if is_unshared and iterator is not value:
@@ -147,6 +153,9 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
 
 
 def _operate(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    if instruction.arg == _SUBSCRIPT:
+        _read_item(follower, frame, instruction)
+        return
     operands = follower.peek(instruction, 1), follower.peek(instruction, 0)
     c_arguments.note_operator(follower, frame, operands, _in_place(instruction))
 
@@ -254,10 +263,12 @@ def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) 
 
 def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note ``function(*args, **kwargs)``."""
-    kwargs: dict[str, Any] = {}
+    kwargs: Any = {}
     offset = 0
-    if (instruction.arg or 0) & 1:
+    if _HAS_KWARGS_SLOT or (instruction.arg or 0) & 1:
         kwargs, offset = follower.peek(instruction, 0), 1
+    if kwargs is NULL:
+        kwargs = {}
     args = follower.peek(instruction, offset)
     function = follower.peek(instruction, offset + (1 if _NULL_BELOW else 2))
     if type(args) is not tuple:
@@ -308,7 +319,10 @@ def _match_exception(follower: Follower, frame: types.FrameType, instruction: In
 
 
 def _enter_context(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    """Note ``with``, which calls the object's methods."""
+    """Note ``with``, which calls the object's methods.
+
+    From Python 3.14 on, each method is loaded by an instruction.
+    """
     manager = follower.peek(instruction, 0)
     c_arguments.note_context_manager(follower, frame, manager)
 
@@ -385,12 +399,12 @@ _HANDLERS: dict[Handler, str] = NAME_HANDLERS | {
     _call_unpacked: "CALL_FUNCTION_EX",
     _build: (
         "BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_TUPLE LIST_TO_TUPLE "
-        "MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"
+        "MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TEMPLATE BUILD_INTERPOLATION"
     ),
     _add_item: "SET_ADD MAP_ADD",
     _raise: "RAISE_VARARGS",
     _match_exception: "CHECK_EXC_MATCH CHECK_EG_MATCH",
-    _enter_context: "BEFORE_WITH",
+    _enter_context: "BEFORE_WITH LOAD_SPECIAL",
     _store_item: "STORE_SUBSCR",
     _store_slice: "STORE_SLICE",
 }
@@ -400,6 +414,8 @@ _HARMLESS = """
     NOP CACHE RESUME PRECALL PUSH_NULL POP_TOP COPY SWAP EXTENDED_ARG LOAD_CONST RETURN_CONST
     LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST STORE_FAST STORE_FAST_MAYBE_NULL
     STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
+    LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_COMMON_CONSTANT
+    NOT_TAKEN POP_ITER
     JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
     POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE
     POP_JUMP_BACKWARD_IF_NOT_NONE RETURN_VALUE RETURN_GENERATOR SEND FOR_ITER END_FOR

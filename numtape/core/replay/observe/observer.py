@@ -20,8 +20,8 @@ from .frames import (
     NULL,
     WORD,
     function_of,
-    object_at,
     slot_count,
+    slot_object,
     slots_address,
     unsupported_reason,
 )
@@ -334,7 +334,7 @@ class Observer:
         names = code.co_varnames
         slots += [k for k, name in enumerate(names) if name in code.co_cellvars]
         for k in slots:
-            self.effects.note_created(object_at(follower.array_address + WORD * k))
+            self.effects.note_created(slot_object(follower.array_address + WORD * k))
 
 
 def _is_called_by_c(code: types.CodeType, caller: types.FrameType | None) -> bool:
