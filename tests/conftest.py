@@ -21,7 +21,7 @@ from log_queries import fresh_log
 
 from numtape.compat import traceback_filter
 from numtape.core.compile import cache
-from numtape.core.replay.observe.frames import unsupported_reason
+from numtape.core.cpython.frames import unsupported_reason
 
 LIBRARIES = ("numtape", "tensorflow")
 

@@ -165,8 +165,8 @@ class Function:
         instance: Callable[[], Any] | None = None,
         freeze: bool = False,
     ) -> None:
+        from ..core.cpython.frames import unsupported_reason
         from ..core.replay.guard_tree import RecordingLimit
-        from ..core.replay.observe.frames import unsupported_reason
 
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object.")

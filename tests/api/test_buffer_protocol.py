@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from processes import run
 
-from numtape.core.native import layout
+from numtape.core.cpython import layout
 from numtape.core.values.export import FAILED_EXPORTS, array_of
 from numtape.core.values.tensor import Tensor
 

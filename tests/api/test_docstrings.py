@@ -13,8 +13,8 @@ import pytest
 from processes import PACKAGE
 
 import numtape
+from numtape.core.cpython.frames import unsupported_reason
 from numtape.core.ops.random import STATE
-from numtape.core.replay.observe.frames import unsupported_reason
 from numtape.function.concrete_function import ConcreteFunction
 from numtape.function.function import Function
 

@@ -13,7 +13,7 @@ import textwrap
 import pytest
 from processes import ROOT, run
 
-from numtape.core.replay.observe.frames import unsupported_reason
+from numtape.core.cpython.frames import unsupported_reason
 
 pytestmark = [
     pytest.mark.numtape_only("about numtape's own text"),

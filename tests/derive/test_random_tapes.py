@@ -7,7 +7,7 @@ import sys
 import pytest
 from processes import SUPPORT, environment, output
 
-from numtape.core.native import layout
+from numtape.core.cpython import layout
 
 BLOCK = 50  # programs; two processes of 4 s
 pytestmark = [

@@ -14,10 +14,10 @@ from numtape.kernels.passes import evaluation_words, gradient_words
 import numtape as tf
 from numtape.core import settings
 from numtape.core.cpu import repeated_evaluation
+from numtape.core.cpython import layout
 from numtape.core.derive import repeated_gradients
 from numtape.core.derive.tape import Tape
 from numtape.core.log.log import Log, local
-from numtape.core.native import layout
 from numtape.core.values.intern_table import generation
 
 pytestmark = [

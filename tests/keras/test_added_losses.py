@@ -9,7 +9,7 @@ import gc
 import numpy as np
 import pytest
 
-from numtape.core.replay.observe.frames import unsupported_reason
+from numtape.core.cpython.frames import unsupported_reason
 
 DRAWS = np.random.default_rng(3)
 X, Y = (DRAWS.normal(size=(5, n)).astype(np.float32) for n in (3, 2))

@@ -14,7 +14,7 @@ from checks import same
 from function_helpers import gives_up, recordings
 
 import numtape
-from numtape.core.replay.observe.frames import unsupported_reason
+from numtape.core.cpython.frames import unsupported_reason
 
 pytestmark = pytest.mark.usefixtures("isolated")
 

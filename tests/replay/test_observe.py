@@ -22,7 +22,8 @@ from numtape.kernels.passes import guard_rows
 from processes import run
 from state_cases import numtape_only
 
-from numtape.core.replay.observe import bytecode, c_function_table, frames, guards, reads
+from numtape.core.cpython import bytecode, frames, version
+from numtape.core.replay.observe import c_function_table, guards, reads
 from numtape.core.replay.observe.follower import Follower
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.observer import Observer
@@ -143,7 +144,7 @@ def test_values_on_the_stack():
         return follow
 
     def follow(frame, event, arg):
-        if event == "opcode" and known_steps[frame.f_lasti].name in ("CALL", "CALL_FUNCTION_EX"):
+        if event == "opcode" and known_steps[frame.f_lasti].is_call:
             step = known_steps[frame.f_lasti]
             address = frames.slots_address(frame)
             own = Follower(Observer({}), frame.f_code, known_steps, address)
@@ -162,13 +163,13 @@ def test_values_on_the_stack():
 
 
 def test_an_unknown_python_version_runs_as_python(tf, monkeypatch):
-    monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
+    monkeypatch.setattr(version, "VERSION", (3, 99))
     monkeypatch.setattr("numtape.core.replay.guard_tree._unobserved_reasons", [])
     frames.unsupported_reason.cache_clear()
     try:
         rates = [2.0]
         f = tf.function(lambda x: x * rates[0])
-        with one_warning("cannot be observed in Python 3.99"):
+        with one_warning("cannot be observed: Python 3.99 is not a supported version"):
             same(f(tf.constant(1.0)), 2.0)
         rates[0] = 3.0
         same(f(tf.constant(1.0)), 3.0)
@@ -181,10 +182,10 @@ def test_an_unknown_python_version_runs_as_python(tf, monkeypatch):
 def test_an_unknown_instruction_runs_as_python(tf, monkeypatch):
     from numtape.core.replay.observe import instructions
 
-    rest = {k: v for k, v in instructions.INSTRUCTIONS.items() if k != "BINARY_OP"}
+    rest = {k: v for k, v in instructions.INSTRUCTIONS.items() if k != "operate"}
     monkeypatch.setattr("numtape.core.replay.tracing.INSTRUCTIONS", rest)
     f = tf.function(lambda x: x * 2.0)
-    with one_warning("the instruction BINARY_OP is not known"):
+    with one_warning("the instruction operate is not known"):
         same(f(tf.constant(1.0)), 2.0)
 
 

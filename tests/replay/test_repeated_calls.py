@@ -13,8 +13,8 @@ from processes import run
 import numtape as tf
 from numtape.core import settings
 from numtape.core.cpu import sweeper as cpu
+from numtape.core.cpython import layout
 from numtape.core.log import variable as variables
-from numtape.core.native import layout
 from numtape.core.replay import repeated_calls
 
 pytestmark = [

@@ -7,7 +7,8 @@ import threading
 import pytest
 from processes import run
 
-from numtape.core.native import layout, lazy_build
+from numtape.core.cpython import layout
+from numtape.core.native import lazy_build
 
 pytestmark = pytest.mark.numtape_only("how machine code comes about")
 usable = pytest.mark.skipif(

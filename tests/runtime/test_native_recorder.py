@@ -6,7 +6,7 @@ import sys
 import pytest
 from processes import output, run, start
 
-from numtape.core.native import layout
+from numtape.core.cpython import layout
 
 NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}
@@ -466,7 +466,8 @@ def test_tensors_that_nobody_has_are_used_again_while_ops_are_recorded():
 
 BROKEN = """
 import numtape as tf
-from numtape.core.native import layout, patch
+from numtape.core.cpython import layout
+from numtape.core.native import patch
 exec(__import__("sys").argv[1])
 x = tf.constant(1.0)
 print(float(tf.sin(x) * x + 2.0), patch.describe())
@@ -476,7 +477,10 @@ print(float(tf.sin(x) * x + 2.0), patch.describe())
 @pytest.mark.parametrize(
     "change, said",
     [
-        ("layout.VERSIONS = ()", "is not a supported version: 3.11, 3.12 or 3.13"),
+        (
+            "layout.version.VERSION = (3, 99)",
+            "Python 3.99 is not a supported version: 3.11 to 3.15",
+        ),
         ("import sys; sys.gettotalrefcount = len", "this is a debug build of Python"),
         ("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "free-threaded"),
         ("layout.CALLS += ('PyNo_Such',)", "there is no PyNo_Such"),
@@ -504,7 +508,7 @@ info()
 """
 INFO_OF = "recorders", "replays", "evaluations", "gradients"
 UNKNOWN = """
-from numtape.core.native import layout
+from numtape.core.cpython import layout
 from numtape.core.replay import repeated_calls
 def unknown(): raise layout.UnsupportedLayout("nothing is known")
 repeated_calls.find_layout = unknown

@@ -2,7 +2,7 @@
 
 import pytest
 
-from numtape.core.native import layout
+from numtape.core.cpython import layout
 
 COUNTED = """
 import sys

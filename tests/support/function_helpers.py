@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from checks import same
 
-from numtape.core.replay.observe.frames import unsupported_reason
+from numtape.core.cpython.frames import unsupported_reason
 
 pure = pytest.mark.numtape_only("TensorFlow's functions keep what names meant at first")
 gives_up = pytest.mark.numtape_only("TensorFlow records whatever happens, or refuses")

@@ -10,7 +10,7 @@ import pytest
 
 import numtape
 from numtape.core import settings
-from numtape.core.replay.observe.frames import unsupported_reason
+from numtape.core.cpython.frames import unsupported_reason
 
 # The child imports the same numtape as this process, installed or from the checkout.
 PACKAGE = Path(numtape.__file__).resolve().parent

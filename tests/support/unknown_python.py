@@ -3,10 +3,9 @@
 ``pytest -p unknown_python`` runs the tests as under a future version of Python.
 """
 
-from numtape.core.native import layout
-from numtape.core.replay.observe import frames
+from numtape.core.cpython import frames, layout, version
 
-frames.VERSIONS = layout.VERSIONS = ()
+version.VERSION = (3, 99)
 frames.unsupported_reason.cache_clear()
 assert frames.unsupported_reason()
 assert layout.unsupported_reason()

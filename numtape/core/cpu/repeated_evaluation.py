@@ -18,17 +18,17 @@ import numpy as np
 from ...kernels.passes import evaluation_words
 from .. import settings
 from ..compile.passes import addresses
-from ..log import evaluate, liveness
-from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
-from ..native import buffer_protocol
-from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
-from ..native.layout import (
+from ..cpython.layout import (
     UnsupportedLayout,
     address_of_call,
     find_layout,
     offset_of_word,
     slot_offset,
 )
+from ..log import evaluate, liveness
+from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
+from ..native import buffer_protocol
+from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
 from ..native.patch import retry
 from ..plan.plan import Plan, places

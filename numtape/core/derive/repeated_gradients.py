@@ -15,10 +15,10 @@ import numpy as np
 from ...kernels.passes import gradient_words
 from .. import settings
 from ..cpu import repeated_evaluation
+from ..cpython.layout import address_of_call, slot_offset
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
-from ..native.layout import address_of_call, slot_offset
 from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
 from ..plan.structure_cache import columns_of, operands_of
 from ..values.intern_table import generation

@@ -16,9 +16,9 @@ from typing import Any, cast
 
 from .. import settings
 from ..compile import cache as disk
+from ..cpython.layout import UnsupportedLayout, address_of_call, unsupported_reason, word_at
 from ..values.export import FAILED_EXPORTS, array_of
 from ..values.tensor import Tensor
-from .layout import UnsupportedLayout, address_of_call, unsupported_reason, word_at
 from .lazy_build import LazyBuild, keep_forever
 
 AS_BUFFER = 160  # the byte offset of ``tp_as_buffer`` in a type: the address of its buffer slots

@@ -14,8 +14,8 @@ from ..compile import cache as disk
 from ..compile.cache import Built
 from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
+from ..cpython.layout import UnsupportedLayout, address_of_call
 from ..values.memory import Array, address_of
-from .layout import UnsupportedLayout, address_of_call
 from .lazy_build import keep_forever
 
 

@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..cpython.layout import UnsupportedLayout, address_of_call
 from ..log.thread_state import raised_by_signal_handler
 from ..values.memory import address_of
-from .layout import UnsupportedLayout, address_of_call
 
 
 class KeepAlive:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..compile import cache as disk
+from ..cpython.layout import NativeLayout, address_of_call, find_layout
 from ..log import liveness, record
 from ..log.thread_state import raised_by_signal_handler
 from .fast_path import FAST, MethodDef
-from .layout import NativeLayout, address_of_call, find_layout
 from .lazy_build import LazyBuild, keep_forever
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..cpython.frames import unsupported_reason
 from ..values.tensor import Tensor
 from .elements import StartedReader
 from .observe.access_sets import AccessSets
-from .observe.frames import unsupported_reason
 from .observe.guards import Guards
 from .observe.reads import CODE, METHOD, MISSING, TYPE, Read
 from .recording import OTHER_ELEMENTS, FailedGuard, Recording

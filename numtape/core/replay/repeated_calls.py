@@ -23,17 +23,17 @@ from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
 from ..cpu import sweeper
 from ..cpu.buffers import POOL
-from ..log import variable as variables
-from ..log.log import Log, local
-from ..log.variable import Variable
-from ..native.fast_path import install_fast_path, word_array
-from ..native.layout import (
+from ..cpython.layout import (
     UnsupportedLayout,
     address_of_call,
     find_layout,
     offset_of_word,
     slot_offset,
 )
+from ..log import variable as variables
+from ..log.log import Log, local
+from ..log.variable import Variable
+from ..native.fast_path import install_fast_path, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
 from ..native.patch import make_vectorcall_setter
 from ..plan.plan import Plan

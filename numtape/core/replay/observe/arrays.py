@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...cpython.bytecode import Instruction
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import reads
-from .bytecode import Instruction
 from .c_arguments import (
     await_result,
     examine_all,

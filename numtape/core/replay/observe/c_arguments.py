@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ...cpython.bytecode import Instruction
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import ownership, reads
-from .bytecode import Instruction
 from .c_function_table import PURE, PURE_NUMPY, VALUE_TYPES
 from .follower import Follower
 from .ownership import (

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from ....errors import KernelError
+from ...cpython.bytecode import Instruction
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import c_arguments, reads
 from .arrays import await_written, call_numpy, check_dtypes
-from .bytecode import Instruction
 from .c_arguments import (
     C_FUNCTION_TYPES,
     CONTAINER_TYPES,

@@ -6,9 +6,9 @@ import types
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .bytecode import Instruction
+from ...cpython.bytecode import Instruction
+from ...cpython.frames import WORD, owns_only_reference, slot_count, slot_object
 from .effects import CallEffects
-from .frames import WORD, owns_only_reference, slot_count, slot_object
 from .read_set import ReadSet
 from .write_set import WriteSet
 
@@ -145,9 +145,9 @@ class Follower:
                 self.on_result = None
                 pending(self, frame, instruction)
             try:
-                handler = observer.handlers[instruction.name]
+                handler = observer.handlers[instruction.kind]
             except KeyError:
-                self.effects.refuse(f"the instruction {instruction.name} is not known", frame)
+                self.effects.refuse(f"the instruction {instruction.kind} is not known", frame)
                 return
             if handler is not None:
                 self.ran_python = False

@@ -21,11 +21,11 @@ import numpy as np
 from ....kernels.passes import guard_rows
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
+from ...cpython.frames import WORD, word_at
 from ...native.fast_path import FAST, builtin
 from ...values.memory import Array, address_of
 from . import reads
 from .access_sets import key_identity
-from .frames import WORD, word_at
 from .reads import MISSING, Read, is_same
 
 _TYPE, _CELL = WORD, 2 * WORD  # offsets of an object's type, and of a cell's contents

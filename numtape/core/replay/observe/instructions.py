@@ -1,4 +1,4 @@
-"""Note what each instruction of Python 3.11 to 3.15 reads and changes.
+"""Note what each kind of instruction reads and changes; `core.cpython.bytecode` lists the kinds.
 
 A handler runs before its instruction, with the stack at that point. If the result matters, it sets
 ``follower.on_result``, which runs after the instruction; its argument is None if it raised.
@@ -7,27 +7,23 @@ A handler runs before its instruction, with the stack at that point. If the resu
 from __future__ import annotations
 
 import abc
-import sys
 import types
 from typing import Any
 
 import numpy as np
 
+from ...cpython.bytecode import (
+    IS_NULL_BELOW,
+    ITERATOR_POSITION,
+    Instruction,
+    unpacked_call_positions,
+)
+from ...cpython.frames import NULL
 from . import c_arguments, c_functions, reads
-from .bytecode import Instruction
 from .follower import Follower
-from .frames import NULL
 from .lookups import NAME_HANDLERS, Handler, format_key, read_item
 from .ownership import ITERATORS, VIEWS, class_attribute, is_constant, is_python_class
 from .reads import MISSING, is_a
-
-_NULL_BELOW = sys.version_info < (3, 13)  # the NULL of a call without ``self`` is below
-# Whether ``function(*args)`` has a place for ``**kwargs`` on the stack, which may be NULL.
-_HAS_KWARGS_SLOT = sys.version_info >= (3, 14)
-# Whether an iterator is followed by an index on the stack, for lists and tuples.
-_ITERATOR_HAS_INDEX = sys.version_info >= (3, 15)
-_SUBSCRIPT = 26  # the number of ``x[key]`` among binary operators, from Python 3.14 on
-
 
 # Items.
 
@@ -49,9 +45,8 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None:
-            depth = 1 if _ITERATOR_HAS_INDEX else 0
-            is_unshared = follower.is_unshared(next_instruction, depth)
-            iterator = follower.peek(next_instruction, depth)
+            is_unshared = follower.is_unshared(next_instruction, ITERATOR_POSITION)
+            iterator = follower.peek(next_instruction, ITERATOR_POSITION)
             if iterator is not value:
                 follower.reads.note_class(iterator, frame)
             if is_unshared and iterator is not value:
@@ -71,9 +66,9 @@ def _unpack(follower: Follower, frame: types.FrameType, instruction: Instruction
 def _extend(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     value = follower.peek(instruction, 0)
     c_arguments.note_iteration(follower, frame, value)
-    if instruction.name == "SET_UPDATE" and is_a(value, c_arguments.CONTAINER_TYPES):
+    if instruction.kind == "extend set" and is_a(value, c_arguments.CONTAINER_TYPES):
         c_arguments.note_hashing(follower, frame, value)
-    elif instruction.name != "LIST_EXTEND":
+    elif instruction.kind != "extend list":
         c_arguments.note_mapping(follower, frame, value)
 
 
@@ -153,15 +148,9 @@ def _match_class(follower: Follower, frame: types.FrameType, instruction: Instru
 
 
 def _operate(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    if instruction.arg == _SUBSCRIPT:
-        _read_item(follower, frame, instruction)
-        return
     operands = follower.peek(instruction, 1), follower.peek(instruction, 0)
-    c_arguments.note_operator(follower, frame, operands, _in_place(instruction))
-
-
-def _in_place(instruction: Instruction) -> bool:
-    return instruction.name == "BINARY_OP" and instruction.arg is not None and instruction.arg >= 13
+    is_in_place = instruction.kind == "operate in place"
+    c_arguments.note_operator(follower, frame, operands, is_in_place)
 
 
 def _compare(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -199,7 +188,7 @@ def _yield(follower: Follower, frame: types.FrameType, instruction: Instruction)
         or caller_follower.instruction is None
     ):
         return
-    if "CALL" in caller_follower.instruction.name:
+    if caller_follower.instruction.is_call:
         for x in c_arguments.examine(follower, frame, value, "what asks a generator").values():
             follower.reads.note_elements(x, frame)
 
@@ -209,42 +198,29 @@ def _truth(follower: Follower, frame: types.FrameType, instruction: Instruction)
 
 
 def _format(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    depth = (
-        1
-        if instruction.name == "FORMAT_WITH_SPEC"
-        or (instruction.name == "FORMAT_VALUE" and (instruction.arg or 0) & 4)
-        else 0
-    )
+    depth = 1 if instruction.kind == "format by specification" else 0
     c_arguments.examine_elements(follower, frame, follower.peek(instruction, depth), "the text")
     c_arguments.note_class_name(follower, frame, follower.peek(instruction, depth))
-
-
-def _intrinsic(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    if instruction.arg in (1, 2, 4):  # interactive console, `import *`, asynchronous generators
-        follower.effects.refuse("an instruction is unknown", frame)
-    elif instruction.arg == 5:
-        _operate_unary(follower, frame, instruction)
 
 
 # Calls.
 
 
 def _set_keywords(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    assert instruction.arg is not None
-    follower.keywords = follower.code.co_consts[instruction.arg]
+    follower.keywords = instruction.value
 
 
 def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     keyword_names = follower.keywords
     follower.keywords = ()
     offset = 0
-    if instruction.name == "CALL_KW":
+    if instruction.kind == "call with keywords":
         keyword_names, offset = follower.peek(instruction, 0), 1
     count = instruction.arg or 0
     args = [follower.peek(instruction, offset + k) for k in reversed(range(count))]
     lower = follower.peek(instruction, offset + count + 1)
     upper = follower.peek(instruction, offset + count)
-    if _NULL_BELOW:
+    if IS_NULL_BELOW:
         if lower is NULL:
             function = upper
         else:
@@ -263,14 +239,10 @@ def _call(follower: Follower, frame: types.FrameType, instruction: Instruction) 
 
 def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note ``function(*args, **kwargs)``."""
-    kwargs: Any = {}
-    offset = 0
-    if _HAS_KWARGS_SLOT or (instruction.arg or 0) & 1:
-        kwargs, offset = follower.peek(instruction, 0), 1
-    if kwargs is NULL:
-        kwargs = {}
-    args = follower.peek(instruction, offset)
-    function = follower.peek(instruction, offset + (1 if _NULL_BELOW else 2))
+    positions = unpacked_call_positions(instruction)
+    function, args, kwargs = (
+        NULL if k is None else follower.peek(instruction, k) for k in positions
+    )
     if type(args) is not tuple:
         c_arguments.note_iteration(follower, frame, args)
         if type(args) in (list, dict, set, frozenset, *VIEWS):
@@ -279,14 +251,15 @@ def _call_unpacked(follower: Follower, frame: types.FrameType, instruction: Inst
             if type(function) is not types.FunctionType:
                 follower.effects.refuse("it calls a C function with *arguments", frame)
             args = ()
-    c_functions.call(follower, frame, function, args, dict(kwargs), instruction.is_discarded)
+    keywords = {} if kwargs is NULL else dict(kwargs)
+    c_functions.call(follower, frame, function, args, keywords, instruction.is_discarded)
 
 
 def _build(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note a new object. Only keys and items of sets are read."""
     count = instruction.arg or 0
-    if instruction.name in ("BUILD_SET", "BUILD_MAP"):
-        stride = 1 if instruction.name == "BUILD_SET" else 2
+    if instruction.kind != "build":
+        stride = 1 if instruction.kind == "build set" else 2
         keys = [follower.peek(instruction, stride * (k + 1) - 1) for k in range(count)]
         c_arguments.note_hashing(follower, frame, keys)
 
@@ -301,7 +274,7 @@ def _build(follower: Follower, frame: types.FrameType, instruction: Instruction)
 
 def _add_item(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
     """Note a new item of a set or dict comprehension."""
-    key = follower.peek(instruction, 0 if instruction.name == "SET_ADD" else 1)
+    key = follower.peek(instruction, 0 if instruction.kind == "add to set" else 1)
     c_arguments.note_hashing(follower, frame, (key,))
 
 
@@ -371,61 +344,37 @@ def _store_slice(follower: Follower, frame: types.FrameType, instruction: Instru
     )
 
 
-_HANDLERS: dict[Handler, str] = NAME_HANDLERS | {
-    _read_item: "BINARY_SUBSCR",
-    _read_slice: "BINARY_SLICE",
-    _iterate: "GET_ITER GET_YIELD_FROM_ITER",
-    _unpack: "UNPACK_SEQUENCE UNPACK_EX",
-    _extend: "LIST_EXTEND SET_UPDATE DICT_UPDATE DICT_MERGE",
-    _contains: "CONTAINS_OP",
-    _length: "GET_LEN",
-    _match_keys: "MATCH_KEYS",
-    _match_abstract_class: "MATCH_MAPPING MATCH_SEQUENCE",
-    _match_class: "MATCH_CLASS",
-    _operate: "BINARY_OP",
-    _compare: "COMPARE_OP",
-    _compare_identity: "IS_OP",
-    _operate_unary: "UNARY_NEGATIVE UNARY_POSITIVE UNARY_INVERT",
-    _truth: (
-        "UNARY_NOT TO_BOOL POP_JUMP_IF_TRUE POP_JUMP_IF_FALSE POP_JUMP_FORWARD_IF_TRUE "
-        "POP_JUMP_FORWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_FALSE "
-        "JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP"
-    ),
-    _yield: "YIELD_VALUE",
-    _format: "FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE",
-    _intrinsic: "CALL_INTRINSIC_1",
-    _set_keywords: "KW_NAMES",
-    _call: "CALL CALL_KW",
-    _call_unpacked: "CALL_FUNCTION_EX",
-    _build: (
-        "BUILD_LIST BUILD_SET BUILD_MAP BUILD_CONST_KEY_MAP BUILD_TUPLE LIST_TO_TUPLE "
-        "MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE BUILD_TEMPLATE BUILD_INTERPOLATION"
-    ),
-    _add_item: "SET_ADD MAP_ADD",
-    _raise: "RAISE_VARARGS",
-    _match_exception: "CHECK_EXC_MATCH CHECK_EG_MATCH",
-    _enter_context: "BEFORE_WITH LOAD_SPECIAL",
-    _store_item: "STORE_SUBSCR",
-    _store_slice: "STORE_SLICE",
+_HANDLERS: dict[Handler, tuple[str, ...]] = NAME_HANDLERS | {
+    _read_item: ("load item",),
+    _read_slice: ("load slice",),
+    _iterate: ("iterate",),
+    _unpack: ("unpack",),
+    _extend: ("extend list", "extend set", "extend dict"),
+    _contains: ("contains",),
+    _length: ("length",),
+    _match_keys: ("match keys",),
+    _match_abstract_class: ("match abstract class",),
+    _match_class: ("match class",),
+    _operate: ("operate", "operate in place"),
+    _compare: ("compare",),
+    _compare_identity: ("compare identity",),
+    _operate_unary: ("operate unary",),
+    _truth: ("test",),
+    _yield: ("yield",),
+    _format: ("format", "format by specification"),
+    _set_keywords: ("name keywords",),
+    _call: ("call", "call with keywords"),
+    _call_unpacked: ("call unpacked",),
+    _build: ("build", "build set", "build dict"),
+    _add_item: ("add to set", "add to dict"),
+    _raise: ("raise",),
+    _match_exception: ("match exception",),
+    _enter_context: ("enter context",),
+    _store_item: ("store item",),
+    _store_slice: ("store slice",),
 }
 
-# Local variables, the stack, jumps, exceptions: no state outside of the frame.
-_HARMLESS = """
-    NOP CACHE RESUME PRECALL PUSH_NULL POP_TOP COPY SWAP EXTENDED_ARG LOAD_CONST RETURN_CONST
-    LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST STORE_FAST STORE_FAST_MAYBE_NULL
-    STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST DELETE_FAST LOAD_CLOSURE MAKE_CELL COPY_FREE_VARS
-    LOAD_FAST_BORROW LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_COMMON_CONSTANT
-    NOT_TAKEN POP_ITER
-    JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE
-    POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE
-    POP_JUMP_BACKWARD_IF_NOT_NONE RETURN_VALUE RETURN_GENERATOR SEND FOR_ITER END_FOR
-    END_SEND CLEANUP_THROW POP_EXCEPT PUSH_EXC_INFO RERAISE
-    WITH_EXCEPT_START LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS LOAD_LOCALS SETUP_ANNOTATIONS
-    BUILD_STRING BUILD_SLICE LIST_APPEND
-    CALL_INTRINSIC_2 EXIT_INIT_CHECK
-"""  # noqa: E501
-
 INSTRUCTIONS: dict[str, Handler | None] = {
-    **dict.fromkeys(_HARMLESS.split()),
-    **{name: run for run, names in _HANDLERS.items() for name in names.split()},
+    **dict.fromkeys(("local", "next")),
+    **{kind: run for run, kinds in _HANDLERS.items() for kind in kinds},
 }

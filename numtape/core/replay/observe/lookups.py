@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ...cpython.bytecode import Instruction
+from ...cpython.frames import NULL, namespace_of
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import c_arguments, reads
-from .bytecode import Instruction
 from .follower import Follower
-from .frames import NULL, namespace_of
 from .ownership import (
     PACKAGE,
     class_attribute,
@@ -111,9 +111,6 @@ def _load_attribute(follower: Follower, frame: types.FrameType, instruction: Ins
     owner, name = follower.peek(instruction, 0), instruction.value
     if type(owner) is Tensor or (is_constant(owner) and not is_program_attribute(owner, name)):
         return
-    is_method_call = instruction.name == "LOAD_METHOD" or (
-        sys.version_info >= (3, 12) and instruction.arg is not None and instruction.arg & 1
-    )
 
     def finish(
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
@@ -122,7 +119,7 @@ def _load_attribute(follower: Follower, frame: types.FrameType, instruction: Ins
         if next_instruction is None:
             follower.reads.note_attribute(owner, name, MISSING, ran_python, frame)
             return
-        if not is_method_call:
+        if instruction.kind == "load attribute":
             follower.reads.note_attribute(
                 owner, name, follower.peek(next_instruction, 0), ran_python, frame
             )
@@ -181,15 +178,15 @@ def _store_free(follower: Follower, frame: types.FrameType, instruction: Instruc
 
 
 def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
-    if instruction.name in ("DELETE_ATTR", "DELETE_SUBSCR"):
-        holder = follower.peek(instruction, 0 if instruction.name == "DELETE_ATTR" else 1)
-    elif instruction.name == "DELETE_DEREF":
+    if instruction.kind in ("delete attribute", "delete item"):
+        holder = follower.peek(instruction, 0 if instruction.kind == "delete attribute" else 1)
+    elif instruction.kind == "delete free":
         holder = follower.slot(instruction.arg or 0)
     else:
-        holder = frame.f_globals if instruction.name == "DELETE_GLOBAL" else namespace_of(frame)
+        holder = frame.f_globals if instruction.kind == "delete global" else namespace_of(frame)
     follower.effects.note_change(holder)
     follower.reads.note_class(holder, frame)
-    if instruction.name == "DELETE_SUBSCR":
+    if instruction.kind == "delete item":
         c_arguments.note_hashing(follower, frame, (follower.peek(instruction, 0),))
     if follower.effects.is_own(holder):
         return
@@ -204,7 +201,7 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
         if next_instruction is not None:  # the deletion cannot be repeated
             follower.effects.forbid_restart()
             follower.effects.refuse(reason, frame)
-        elif instruction.name == "DELETE_ATTR":
+        elif instruction.kind == "delete attribute":
             follower.reads.note_attribute(
                 holder, instruction.value, MISSING, follower.ran_python, frame
             )
@@ -216,11 +213,11 @@ def _delete(follower: Follower, frame: types.FrameType, instruction: Instruction
 
 def _is_present(follower: Follower, instruction: Instruction, holder: Any) -> bool:
     """Return whether the object to delete exists, if this can be decided without Python code."""
-    if instruction.name == "DELETE_DEREF":
+    if instruction.kind == "delete free":
         return cell_contents(holder) is not MISSING
-    if instruction.name == "DELETE_ATTR":
+    if instruction.kind == "delete attribute":
         return is_a(instance_dict(holder), dict) and instruction.value in instance_dict(holder)
-    if instruction.name == "DELETE_SUBSCR":
+    if instruction.kind == "delete item":
         key = follower.peek(instruction, 0)
         if type(holder) is list and type(key) is int:
             return -len(holder) <= key < len(holder)
@@ -230,19 +227,19 @@ def _is_present(follower: Follower, instruction: Instruction, holder: Any) -> bo
 
 Handler = Callable[[Follower, Any, Instruction], None]
 
-NAME_HANDLERS: dict[Handler, str] = {
-    _load_global: "LOAD_GLOBAL",
-    _load_name: "LOAD_NAME",
-    _load_free: "LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF",
-    _import: "IMPORT_NAME",
-    _import_from: "IMPORT_FROM",
-    _load_attribute: "LOAD_ATTR LOAD_METHOD",
-    _load_super_attribute: "LOAD_SUPER_ATTR",
-    _store_attribute: "STORE_ATTR",
-    _store_global: "STORE_GLOBAL",
-    _store_name: "STORE_NAME",
-    _store_free: "STORE_DEREF",
-    _delete: "DELETE_ATTR DELETE_SUBSCR DELETE_GLOBAL DELETE_NAME DELETE_DEREF",
+NAME_HANDLERS: dict[Handler, tuple[str, ...]] = {
+    _load_global: ("load global",),
+    _load_name: ("load name",),
+    _load_free: ("load free",),
+    _import: ("import",),
+    _import_from: ("import from",),
+    _load_attribute: ("load attribute", "load method"),
+    _load_super_attribute: ("load super attribute",),
+    _store_attribute: ("store attribute",),
+    _store_global: ("store global",),
+    _store_name: ("store name",),
+    _store_free: ("store free",),
+    _delete: ("delete attribute", "delete item", "delete global", "delete name", "delete free"),
 }
 
 

@@ -10,13 +10,8 @@ import types
 import weakref
 from typing import Any
 
-from . import c_arguments, reads
-from .access_sets import find_conflict, key_identity
-from .bytecode import has_handler, names_loaded, try_instructions_of
-from .c_function_table import PURE
-from .effects import CallEffects
-from .follower import Follower, InstructionHandlers
-from .frames import (
+from ...cpython.bytecode import has_handler, names_loaded, try_instructions_of
+from ...cpython.frames import (
     NULL,
     WORD,
     function_of,
@@ -25,6 +20,11 @@ from .frames import (
     slots_address,
     unsupported_reason,
 )
+from . import c_arguments, reads
+from .access_sets import find_conflict, key_identity
+from .c_function_table import PURE
+from .effects import CallEffects
+from .follower import Follower, InstructionHandlers
 from .ownership import (
     ITERATORS,
     PACKAGE,
@@ -41,12 +41,20 @@ from .reads import cell_contents, is_a
 from .write_set import WriteSet
 
 # Instructions by their use of a special method's result: unchanged, as a truth value, iterated.
-_RESULT_UNCHANGED = set(
-    "LOAD_ATTR LOAD_METHOD LOAD_SUPER_ATTR BINARY_OP BINARY_SUBSCR BINARY_SLICE "
-    "COMPARE_OP FOR_ITER SEND BEFORE_WITH".split()
-)
-_RESULT_TESTED = set("CONTAINS_OP MATCH_CLASS".split())
-_RESULT_ITERATED = set("UNPACK_SEQUENCE UNPACK_EX LIST_EXTEND SET_UPDATE DICT_UPDATE".split())
+_RESULT_UNCHANGED = {
+    "load attribute",
+    "load method",
+    "load super attribute",
+    "operate",
+    "operate in place",
+    "load item",
+    "load slice",
+    "compare",
+    "next",
+    "enter context",
+}
+_RESULT_TESTED = {"contains", "match class"}
+_RESULT_ITERATED = {"unpack", "extend list", "extend set", "extend dict"}
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
@@ -198,13 +206,18 @@ class Observer:
         caller: Any = getattr(frame.f_back, "f_trace", None)
         if type(caller) is not Follower or caller.instruction is None:
             return
-        name = caller.instruction.name
-        if name in _RESULT_UNCHANGED or ("CALL" in name and caller.called_code is frame.f_code):
+        instruction = caller.instruction
+        is_result = instruction.is_call and caller.called_code is frame.f_code
+        if is_result or instruction.kind in _RESULT_UNCHANGED:
             return
         c_arguments.note_hashing(follower, frame, (value,))
-        if name in _RESULT_TESTED:
+        if instruction.kind in _RESULT_TESTED:
             c_arguments.note_truth(follower, frame, value)
-        if name in _RESULT_ITERATED and is_a(value, ITERATORS) and not self.effects.is_own(value):
+        if (
+            instruction.kind in _RESULT_ITERATED
+            and is_a(value, ITERATORS)
+            and not self.effects.is_own(value)
+        ):
             self.effects.refuse(f"it continues a {type(value).__name__} from outside", frame)
 
     # Functions that Python calls.
@@ -342,6 +355,6 @@ def _is_called_by_c(code: types.CodeType, caller: types.FrameType | None) -> boo
     follower = getattr(caller, "f_trace", None)
     if type(follower) is not Follower or follower.instruction is None:
         return True
-    if "CALL" in follower.instruction.name:
+    if follower.instruction.is_call:
         return follower.called_code is not code
     return code.co_name.startswith("__array")

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from ... import settings
+from ...cpython.frames import word_at
 from ...values.memory import BorrowedMemory
 from ...values.tensor import Tensor
 from ...values.weakrefs import weak_cache
-from .frames import word_at
 from .reads import MISSING, PLAIN_TYPES, is_a
 
 

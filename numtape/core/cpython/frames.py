@@ -13,18 +13,18 @@ import types
 from functools import cache
 from typing import Any
 
-WORD = ctypes.sizeof(ctypes.c_void_p)
+from . import version
+from .version import VERSION, WORD
 
 # Offsets in bytes: of the header's address in a frame object; in the header, of the running
 # function, its namespace and the array. From CPython's Include/internal/pycore_frame.h.
 _HEADER_OFFSET = 24
-_FUNCTION_OFFSET = 16 if sys.version_info >= (3, 12) else 0
+_FUNCTION_OFFSET = 16 if VERSION >= (3, 12) else 0
 _NAMESPACE_OFFSET = _FUNCTION_OFFSET + 24
-_SLOTS_OFFSET = 80 if sys.version_info >= (3, 14) else 72
-VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
+_SLOTS_OFFSET = 80 if VERSION >= (3, 14) else 72
 
-# From Python 3.14 on, the low bits of a slot are a tag: not 0 if the slot borrows its reference, and
-# _NUMBER if it holds a number instead. From CPython's Include/internal/pycore_stackref.h.
+# From Python 3.14 on, the low bits of a slot are a tag: not 0 if the slot borrows its reference,
+# and _NUMBER if it holds a number instead. From CPython's Include/internal/pycore_stackref.h.
 _TAG, _NUMBER = 3, 3
 
 
@@ -97,16 +97,10 @@ def slot_count(code: types.CodeType) -> int:
 @cache
 def unsupported_reason() -> str:
     """Return why frames cannot be read in this Python; "" if they can."""
-    version = ".".join(map(str, sys.version_info[:2]))
-    if sys.implementation.name != "cpython":
-        return f"what it reads cannot be observed in {sys.implementation.name}"
-    if sys.version_info[:2] not in VERSIONS:
-        return f"what it reads cannot be observed in Python {version} yet"
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return f"what it reads cannot be observed in a free-threaded Python {version}"
-    if object.__basicsize__ != 2 * WORD or WORD != 8 or not _is_layout_expected():
-        return f"the frames of this build of Python {version} do not have the expected layout"
-    return ""
+    reason = version.unsupported_reason()
+    if not reason and not _is_layout_expected():
+        reason = "the frames of this Python do not have the expected layout"
+    return reason and f"what it reads cannot be observed: {reason}"
 
 
 def _is_layout_expected() -> bool:

@@ -23,9 +23,8 @@ from ..log.variable import Variable
 from ..values.memory import address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-
-VERSIONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
-WORD = 8
+from . import version
+from .version import WORD
 
 # Functions of the C API that the steps call; each takes and returns words.
 CALLS = (
@@ -110,18 +109,9 @@ class NativeLayout(NamedTuple):
 
 def unsupported_reason() -> str:
     """Return why recorders of this Python stay in Python; "" if no reason is known."""
-    version = ".".join(map(str, sys.version_info[:2]))
-    if sys.implementation.name != "cpython":
-        return f"{sys.implementation.name} is not CPython"
-    if sys.version_info[:2] not in VERSIONS:
-        return f"Python {version} is not a supported version: 3.11 to 3.15"
     if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
-        return f"this is a debug build of Python {version}"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return f"this is a free-threaded build of Python {version}"
-    if object.__basicsize__ != 2 * WORD or ctypes.sizeof(ctypes.c_void_p) != WORD:
-        return f"this build of Python {version} has another word size"
-    return ""
+        return "this is a debug build of Python"
+    return version.unsupported_reason()
 
 
 def word_at(address: int) -> int:
@@ -256,10 +246,11 @@ def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
 def _reference_offsets() -> dict[str, int]:
     """Return the offsets of reference counts, and of weak references in tensors."""
     probe, tensor, other = object(), Tensor(), Tensor()
-    count_of_one = sys.getrefcount(probe)  # with that of the call, up to Python 3.13
+    argument = sys.getrefcount(probe) - 1  # 0 from Python 3.14 on, where calls borrow references
     extra_references = [probe] * 1000
-    references = 1 + sys.getrefcount(probe) - count_of_one
-    count = offset_of_word(probe, object.__basicsize__, references, "a reference count")
+    count = offset_of_word(
+        probe, object.__basicsize__, sys.getrefcount(probe) - argument, "a reference count"
+    )
     del extra_references
     weak_reference = weakref.ref(tensor)
     weak_offset = Tensor.__weakrefoffset__  # may be negative, before the object

@@ -1,0 +1,5 @@
+"""CPython's internals: the only package that depends on them, apart from `kernels.cpython`.
+
+Start with `version`, which says whether this Python is one whose internals are known. `frames` and
+`bytecode` serve replay, which follows running code; `layout` serves machine code.
+"""

@@ -1,0 +1,34 @@
+"""The versions of CPython whose internals are known, and how they differ."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import sysconfig
+
+VERSION = sys.version_info[:2]
+KNOWN = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
+WORD = ctypes.sizeof(ctypes.c_void_p)  # bytes
+
+# Functions. Calls by Python code use the C function that is set for a Python function.
+CALLS_USE_VECTORCALL = VERSION >= (3, 12)
+# Classes written in Python can support the buffer protocol, by a method.
+HAS_BUFFER_METHOD = VERSION >= (3, 12)
+
+
+def unsupported_reason() -> str:
+    """Return why the internals of this Python cannot be used; "" if no reason is known.
+
+    The layout of frames and objects is checked as well, by `frames` and `layout`.
+    """
+    version = ".".join(map(str, VERSION))
+    if sys.implementation.name != "cpython":
+        return f"{sys.implementation.name} is not CPython"
+    if VERSION not in KNOWN:
+        first, last = (".".join(map(str, x)) for x in (KNOWN[0], KNOWN[-1]))
+        return f"Python {version} is not a supported version: {first} to {last}"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return f"this is a free-threaded build of Python {version}"
+    if object.__basicsize__ != 2 * WORD or WORD != 8:
+        return f"this build of Python {version} has another word size"
+    return ""
