@@ -5,29 +5,6 @@
 
 from __future__ import annotations
 
-from .evaluation_words import PROCESS_WORDS as FIRST
-
-# Words of the process, after those of evaluations.
-(
-    MAKE_TUPLE,
-    GET_SLICE,
-    LIST_APPEND,
-    SET_ADD,
-    SET_ENTRY,
-    SET_SLICE,
-    VARIABLE,
-    INT,
-    AT_PERSISTENT,
-    AT_ACCESSED,
-    AT_RANGES,
-    AT_EVENTS,
-    AT_VARIABLE_FLAGS,
-    AT_THREAD,
-    AT_TRAINABLE,
-    AT_VARIABLE_SPEC,
-    AT_GRADIENT_FAST_PATHS,
-) = range(FIRST, FIRST + 17)
-
 # Words of each gradient.
 (
     GENERATION,

@@ -5,6 +5,14 @@ The pass calls CPython's C API by address. The caller holds the GIL.
 
 from __future__ import annotations
 
+from ..cpython.words import (
+    FLOAT,
+    LIST_ITEMS,
+    METHOD_FUNCTION,
+    METHOD_SELF,
+    SIZE,
+    TYPE,
+)
 from ..jit import POINTERS, call1, call2, call4, jit
 from .guard_rows import (
     ATTRIBUTE,
@@ -41,9 +49,6 @@ from .guard_rows import (
 )
 
 from numba import types  # isort: skip
-
-# Byte offsets in CPython's objects; these have not changed since 3.8.
-TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
 _at = POINTERS["int64"]
 

@@ -12,15 +12,9 @@ The caller holds the GIL. A word is eight bytes: a number, or the address of an 
 
 from __future__ import annotations
 
-from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
-from .call_words import (
-    ACQUIRE,
-    APART,
-    ARGUMENTS,
+from ..cpython.words import (
     ARRAY,
     AS_TUPLE,
-    ASSIGNED,
-    ASSIGNED_VARIABLES,
     AT_BUFFER,
     AT_CALL,
     AT_CELL,
@@ -32,49 +26,69 @@ from .call_words import (
     AT_SPEC,
     AT_TAPES,
     AT_VALUE,
-    BEGIN,
-    BLOCK,
-    BUFFER_KINDS,
-    BUFFER_ROWS,
-    BUFFERS,
     CALL,
     CALL_ONE_ARG,
-    CELL,
-    CELLS,
     CLEAR_ERROR,
     CLOCK,
-    COMPUTED,
-    CONSTANT,
-    CONSTANTS,
-    COUNTS,
     DECREF,
     EMPTY,
-    END,
     ERROR,
-    EXPECTED,
     FALSE,
     FROM_INT,
     FUNCTION,
     GET_ATTRIBUTE,
     GET_ENTRY,
-    GUARDS,
     INCREF,
     JOURNAL_NAME,
-    KIND,
-    LEFT,
-    LIST,
+    LIST_ITEMS,
     LOCAL,
     LOCAL_KEY,
     LOG,
     LOG_NAME,
     MAKE,
     MAKE_LIST,
+    NONE,
+    SCALAR_STORAGE,
+    SET_ERROR,
+    SIZE,
+    TAKE_ERROR,
+    TENSOR,
+    THREAD_DICT,
+    TO_INT,
+    TRAINING_NAME,
+    TRIM_BUFFERS,
+    TRUE,
+    TYPE,
+    VECTORCALL,
+)
+from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
+from .call_words import (
+    ACQUIRE,
+    APART,
+    ARGUMENTS,
+    ASSIGNED,
+    ASSIGNED_VARIABLES,
+    BEGIN,
+    BLOCK,
+    BUFFER_KINDS,
+    BUFFER_ROWS,
+    BUFFERS,
+    CELL,
+    COMPUTED,
+    CONSTANT,
+    CONSTANTS,
+    COUNTS,
+    END,
+    EXPECTED,
+    GUARDS,
+    KIND,
+    LEFT,
+    LIST,
     NAME_COUNT,
     NAMES,
     NEW_BUFFERS,
     NEW_PLACES,
     NEW_SPECS,
-    NONE,
     ONE,
     OTHER,
     OUT_BUFFERS,
@@ -87,25 +101,16 @@ from .call_words import (
     REBUILD,
     RELEASE,
     ROWS,
-    SET_ERROR,
     SIZES,
     SPECS,
     SWEEP,
-    TAKE_ERROR,
-    TENSOR,
-    THREAD_DICT,
-    TO_INT,
     TRAINING,
-    TRAINING_NAME,
-    TRIM_BUFFERS,
-    TRUE,
     TUPLE,
     VARIABLE_ROWS,
     VARIABLE_SIZES,
     VARIABLES,
-    VECTORCALL,
 )
-from .guards import LIST_ITEMS, SIZE, TYPE, _at, first_changed
+from .guards import _at, first_changed
 
 HITS, NANOSECONDS = range(2)  # indices of counters
 DECLINED, FAILED = 0, 1  # instead of a result: leave the call to Python; an exception is set
@@ -327,12 +332,12 @@ def _fill_values(process: int, address: int, result: int, new_objects: int) -> b
     for k in range(call[OUTPUTS]):
         if constants[k] == 0:
             tensor = result if call[KIND] == ONE else _at(_at(result + LIST_ITEMS)[0])[k]
-            home = p[CELLS] if buffers[k] < 0 else items[buffers[k]]
+            home = p[SCALAR_STORAGE] if buffers[k] < 0 else items[buffers[k]]
             if not _fill_tensor(process, tensor, cells[places[k]], specs[k], home):
                 return False
     places, buffers, specs = _at(call[NEW_PLACES]), _at(call[NEW_BUFFERS]), _at(call[NEW_SPECS])
     for k in range(call[ASSIGNED]):
-        home = p[CELLS] if buffers[k] < 0 else items[buffers[k]]
+        home = p[SCALAR_STORAGE] if buffers[k] < 0 else items[buffers[k]]
         if not _fill_tensor(process, items[call[BUFFERS] + k], cells[places[k]], specs[k], home):
             return False
     return True

@@ -23,6 +23,7 @@ from processes import run
 from state_cases import numtape_only
 
 from numtape.core.cpython import bytecode, frames, version
+from numtape.core.cpython.types import has_class_versions
 from numtape.core.replay.observe import c_function_table, guards, reads
 from numtape.core.replay.observe.follower import Follower
 from numtape.core.replay.observe.guards import Guards
@@ -262,7 +263,7 @@ def test_guards_hold_after_unrelated_changes_of_a_class():
         assert found.holds()
     kind.__bases__ = (type("Other", (), {}),)
     assert not found.holds()
-    assert guards._has_versions()
+    assert has_class_versions()
 
 
 @pytest.mark.parametrize("kind", [reads.ENTRY, reads.ATTRIBUTE, reads.ITEM])
@@ -332,12 +333,13 @@ def test_guards_leave_reference_counts_as_they_were():
 def test_offsets_are_those_of_the_pass():
     import importlib
 
-    kernel = importlib.import_module("numtape.kernels.passes.guards")
+    kernel = importlib.import_module("numtape.kernels.cpython.words")
     assert sorted(each_kind()) == sorted(reads.READERS)
     assert len(guards._api()) == guard_rows.METHOD_TYPE + 1
-    assert guards._TYPE == kernel.TYPE
-    assert guards._CELL == kernel.CELL
     one = Holder()
+    cell = (lambda: one).__closure__[0]
+    assert frames.word_at(id(cell) + kernel.CELL) == id(one)
+    assert frames.word_at(id(one) + kernel.TYPE) == id(Holder)
     method, items = one.method, [one, 2.5]
     assert frames.word_at(id(method) + kernel.METHOD_FUNCTION) == id(Holder.method)
     assert frames.word_at(id(method) + kernel.METHOD_SELF) == id(one)

@@ -16,6 +16,7 @@ from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu, repeated_evaluation
 from numtape.core.cpython import layout
+from numtape.core.cpython.process import process_table
 from numtape.core.log import evaluate
 from numtape.core.log.log import Log, local
 from numtape.core.native import fast_path
@@ -250,7 +251,7 @@ def test_nothing_is_left_behind():
 
         def counts():
             gc.collect()
-            process = repeated_evaluation._code_or_reason()._held_objects[1]
+            process = {k: v for x in process_table()._objects[1:] for k, v in x.items()}
             things = [
                 log,
                 log.columns,

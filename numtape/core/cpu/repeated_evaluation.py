@@ -15,83 +15,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernels.cpython.words import SIZE
 from ...kernels.passes import evaluation_words
 from .. import settings
 from ..compile.passes import addresses
-from ..cpython.layout import (
-    UnsupportedLayout,
-    address_of_call,
-    find_layout,
-    offset_of_word,
-    slot_offset,
-)
+from ..cpython.api import builtin
+from ..cpython.layout import slot_offset
+from ..cpython.process import process_table
 from ..log import evaluate, liveness
-from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log, local
+from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log
 from ..native import buffer_protocol
-from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
-from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
+from ..native.fast_path import install_fast_path, translated_pass, word_array
+from ..native.lazy_build import KeepAlive, LazyBuild
 from ..native.patch import retry
 from ..plan.plan import Plan, places
 from ..values.intern_table import generation
 from ..values.memory import LARGE_BYTES, address_of, view
 from ..values.spec import SPECS, Spec
-from ..values.tensor import Tensor
 from .buffers import POOL
 
 if TYPE_CHECKING:
     from .sweeper import Sweeper
 
-# C API functions by the names of their words, and slots of `Log`.
-_API = {
-    "GET_ENTRY": "PyDict_GetItemWithError",
-    "GET_ATTRIBUTE": "PyObject_GetAttr",
-    "THREAD_DICT": "PyThreadState_GetDict",
-    "MAKE_LIST": "PyList_New",
-    "MAKE_DICT": "PyDict_New",
-    "NEXT_ENTRY": "PyDict_Next",
-    "CLEAR_DICT": "PyDict_Clear",
-    "CLEAR_SET": "PySet_Clear",
-    "SET_CONTAINS": "PySet_Contains",
-    "GET_REFERENT": "PyWeakref_GetObject",
-    "CALL": "PyObject_CallNoArgs",
-    "CALL_ONE_ARG": "PyObject_CallOneArg",
-    "VECTORCALL": "PyObject_Vectorcall",
-    "TO_INT": "PyLong_AsSsize_t",
-    "FROM_INT": "PyLong_FromSsize_t",
-    "INCREF": "Py_IncRef",
-    "DECREF": "Py_DecRef",
-    "CLEAR_ERROR": "PyErr_Clear",
-}
-_LOG_SLOTS = (
-    "evaluate_fast_paths",
-    "busy",
-    "bytes",
-    "bytes_limit",
-    "calls",
-    "columns",
-    "computations",
-    "eager",
-    "extra",
-    "extra_n",
-    "tensors",
-    "lazy",
-    "pending_cleanup",
-    "limit",
-    "n",
-    "lazy_rescan_at",
-    "scanned",
-    "full_rescan_at",
-    "lock",
-    "workspace",
-    "_const_rows",
-    "variables",
-    "tapes",
-    "reads",
-    "variable_index",
-    "_leaf_rows",
-    "pending",
-    "buffers",
-)
 # Passes that the machine code uses.
 PASSES = (
     "tables",
@@ -106,76 +51,27 @@ MIN_RUNS = 8  # executions of a plan by Python before the fast path
 MAX_FAST_PATHS = 4  # fast paths of one log
 MAX_VALUES = 1 << 16  # values of one evaluation: 0.02 s in which signals are not handled
 NO_LIMIT = 1 << 62
-# The offset of the size of a list, which `core.native.find_layout` checks.
-LIST_SIZE_OFFSET = object.__basicsize__
 
 
 class _Code:
-    """The machine code; the constructor installs it before `core.log.evaluate`.
-
-    Attributes:
-      words: The words that describe this process.
-    """
+    """The machine code; the constructor installs it before `core.log.evaluate`."""
 
     def __init__(self) -> None:
-        tape = Log.tape_type
-        layout = find_layout()
-        if sys.byteorder != "little":
-            raise UnsupportedLayout("this processor is not little-endian")
-        offsets, array = layout.offsets, np.zeros(3)
-        lists = offsets["list.size"], offsets["list.items"], offsets["type"]
-        if lists != (LIST_SIZE_OFFSET, LIST_SIZE_OFFSET + 8, 8):
-            raise UnsupportedLayout("lists have an unknown layout")
-        self._scratch = np.zeros(3, np.int64)
-        # Referenced objects stay alive: finalizers read values until the process exits.
-        self._held_objects = (
-            layout,
+        table, tape = process_table(), Log.tape_type
+        table.set_objects(
             {
-                "LOG": Log,
                 "TAPE": tape,
-                "TENSOR": Tensor,
-                "NONE": None,
-                "TRUE": True,
-                "FALSE": False,
-                "LIST": list,
-                "LOCAL": local,
                 "LOG_NAME": sys.intern("log"),
                 "EVALUATING_NAME": sys.intern("evaluating"),
-                "EMPTY": np.empty,
                 "TRIM_BUFFERS": POOL.count_run,
                 "RELEASE_TENSORS": liveness.release,
-                "ZERO": 0,
                 "LIMIT": SWEEP_ROWS - SLACK,
                 "BYTES_LIMIT": SWEEP_BYTES,
-            },
+            }
         )
-        words = {
-            **{name: address_of_call(call) for name, call in _API.items()},
-            **{name: id(value) for name, value in self._held_objects[1].items()},
-            **{f"AT_{name.lstrip('_').upper()}": slot_offset(Log, name) for name in _LOG_SLOTS},
-            "LOCAL_KEY": layout.known["key"],
-            "SCRATCH": address_of(self._scratch),
-            "AT_NAMES": offsets.get("thread.names", -1),
-            "AT_REFERENCES": offsets["references"],
-            "AT_WEAK": offsets["tensor.weak"],
-            "AT_HOME": offsets["tensor._home"],
-            "AT_ROW": offsets["tensor._row"],
-            "AT_SPEC": offsets["tensor._spec"],
-            "AT_SINGLE": offsets["spec.single"],
-            "AT_VALUE": offsets["variable._value"],
-            "AT_READ": offsets["variable._read"],
-            "AT_ITEM": offsets["tuple.items"],
-            "AT_BUFFER": offsets["memoryview.buffer"],
-            "AT_DATA": offset_of_word(
-                array, np.ndarray.__basicsize__, address_of(array), "an address"
-            ),
-            "AT_TAPE_LOG": slot_offset(tape, "log"),
-            "AT_SPENT": slot_offset(tape, "is_spent"),
-        }
-        self.words = word_array(evaluation_words, evaluation_words.PROCESS_WORDS, words)
-        keep_forever(self)  # before any reference to it exists
+        table.set_slots({"AT_TAPE_LOG": (tape, "log"), "AT_SPENT": (tape, "is_spent")})
         address = install_fast_path(
-            "repeated_evaluation", translated_pass("repeated_evaluation", *PASSES), self.words
+            "repeated_evaluation", translated_pass("repeated_evaluation", *PASSES), table.words
         )
         evaluate.evaluate_fast_path = builtin("repeated_evaluation", address)
 
@@ -188,10 +84,10 @@ def _code_or_reason(now: bool = False) -> _Code | str:
     return _lazy_code.get(now=now) if settings.native_recorders() else "NUMTAPE_RECORD=python"
 
 
-def words() -> Any:
-    """The process's words for machine code that evaluates, or the reason why it is unavailable."""
+def unavailable_reason() -> str:
+    """Why machine code cannot evaluate; "" if it can."""
     code = _code_or_reason()
-    return code if isinstance(code, str) else code.words
+    return code if isinstance(code, str) else ""
 
 
 def describe() -> str:
@@ -364,7 +260,7 @@ class RepeatedEvaluation(KeepAlive):
           Pairs of an address and the word there; and triples of addresses: a dictionary, a key
           and its value, 0 for a missing key.
         """
-        running, size = sweeper.running, LIST_SIZE_OFFSET
+        running, size = sweeper.running, SIZE
         words = [
             id(generation) + slot_offset(type(generation), "number"),
             self._id(generation.number),

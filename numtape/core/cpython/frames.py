@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from . import version
+from .api import NULL, object_at, reference_count, word_at
 from .version import VERSION, WORD
 
 # Offsets in bytes: of the header's address in a frame object; in the header, of the running
@@ -26,29 +27,6 @@ _SLOTS_OFFSET = 80 if VERSION >= (3, 14) else 72
 # From Python 3.14 on, the low bits of a slot are a tag: not 0 if the slot borrows its reference,
 # and _NUMBER if it holds a number instead. From CPython's Include/internal/pycore_stackref.h.
 _TAG, _NUMBER = 3, 3
-
-
-class _Null:
-    """An empty slot of a frame's array."""
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-NULL: Any = _Null()
-
-
-def word_at(address: int) -> int:
-    """Return the word at an address."""
-    return ctypes.c_size_t.from_address(address).value
-
-
-def object_at(address: int) -> Any:
-    """Return the object to which the word at an address refers, or `NULL`."""
-    try:
-        return ctypes.py_object.from_address(address).value
-    except ValueError:
-        return NULL
 
 
 def slot_object(address: int) -> Any:
@@ -65,7 +43,7 @@ def slot_object(address: int) -> Any:
 def owns_only_reference(address: int) -> bool:
     """Return whether the slot at an address has the only reference to its object."""
     word = word_at(address)
-    return word != 0 and word & _TAG == 0 and word_at(word) & 0xFFFFFFFF == 1
+    return word != 0 and word & _TAG == 0 and reference_count(word) == 1
 
 
 def slots_address(frame: types.FrameType) -> int:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...kernels.cpython.words import LIST_ITEMS, SIZE, TYPE
 from ..log.columns import Columns
 from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
 from ..log.variable import Variable
@@ -24,6 +25,7 @@ from ..values.memory import address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from . import version
+from .api import UnsupportedLayout, address_of_call, entry_of, word_at
 from .version import WORD
 
 # Functions of the C API that the steps call; each takes and returns words.
@@ -89,10 +91,6 @@ SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
 }
 
 
-class UnsupportedLayout(Exception):
-    """The layout of an object is not the expected one."""
-
-
 class NativeLayout(NamedTuple):
     """Offsets and addresses for machine code.
 
@@ -112,11 +110,6 @@ def unsupported_reason() -> str:
     if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
         return "this is a debug build of Python"
     return version.unsupported_reason()
-
-
-def word_at(address: int) -> int:
-    """Return the word at an address."""
-    return ctypes.c_size_t.from_address(address).value
 
 
 def offset_of_word(owner: object, size: int, word: int, name: str) -> int:
@@ -173,12 +166,6 @@ def _function_offsets() -> dict[str, int]:
     }
 
 
-def entry_of(function: object) -> int:
-    """Return the address of the C function that runs a function when it is called."""
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
-    return int(prototype(address_of_call("PyVectorcall_Function"))(function))
-
-
 def _container_offsets() -> dict[str, int]:
     """Return offsets of items in tuples and lists, of addresses in arrays, and of float values."""
     pair = (object(), object())
@@ -198,7 +185,9 @@ def _container_offsets() -> dict[str, int]:
     )
     items_list: list[Any] = list(range(4099))
     del items_list[-3:]  # so that the allocated size differs from the length
-    size = offset_of_word(items_list, list.__basicsize__, len(items_list), "a list's size")
+    offset_of_size = offset_of_word(
+        items_list, list.__basicsize__, len(items_list), "a list's size"
+    )
     allocated = (items_list.__sizeof__() - list.__basicsize__) // WORD
     words = {
         offset: word_at(id(items_list) + offset)
@@ -207,11 +196,13 @@ def _container_offsets() -> dict[str, int]:
     items = [x for x, word in words.items() if word not in (len(items_list), allocated)]
     if len(items) != 1 or word_at(word_at(id(items_list) + items[0]) + WORD) != id(items_list[1]):
         raise UnsupportedLayout("a list's place of elements is not where it is known to be")
+    if (offset_of_size, items[0], kind) != (SIZE, LIST_ITEMS, TYPE):
+        raise UnsupportedLayout("lists have an unknown layout")
     return {
         "tuple.items": first,
         "memoryview.buffer": buffer,
         "type": kind,
-        "list.size": size,
+        "list.size": offset_of_size,
         "list.items": items[0],
         "array.data": data,
         "float.value": number,
@@ -259,17 +250,6 @@ def _reference_offsets() -> dict[str, int]:
     return {"references": count, "tensor.weak": weak_offset}
 
 
-def address_of_call(name: str) -> int:
-    """Return the address of a function of the C API."""
-    try:
-        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-    except AttributeError:
-        address = None
-    if not address:
-        raise UnsupportedLayout(f"there is no {name}")
-    return address
-
-
 def _thread_layout() -> tuple[Any, dict[str, int]]:
     """Return the key of `local` in a thread's dict, and the offset of its dict of names there.
 
@@ -297,6 +277,8 @@ def find_layout() -> NativeLayout:
     reason = unsupported_reason()
     if reason:
         raise UnsupportedLayout(reason)
+    if sys.byteorder != "little":
+        raise UnsupportedLayout("this processor is not little-endian")
     (key, name_offsets), (int_offsets, digit_counts) = _thread_layout(), _int_layout()
     offsets = {
         **_slot_offsets(),

@@ -15,11 +15,13 @@ import numpy as np
 from ...kernels.passes import gradient_words
 from .. import settings
 from ..cpu import repeated_evaluation
-from ..cpython.layout import address_of_call, slot_offset
+from ..cpython.api import builtin
+from ..cpython.layout import slot_offset
+from ..cpython.process import process_table
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
-from ..native.fast_path import builtin, install_fast_path, translated_pass, word_array
-from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
+from ..native.fast_path import install_fast_path, translated_pass, word_array
+from ..native.lazy_build import KeepAlive, LazyBuild
 from ..plan.structure_cache import columns_of, operands_of
 from ..values.intern_table import generation
 from ..values.memory import address_of, view
@@ -31,15 +33,6 @@ from .tape import Tape
 if TYPE_CHECKING:
     from ..values.memory import Array
 
-_API = {
-    "MAKE_TUPLE": "PyTuple_New",
-    "GET_SLICE": "PyList_GetSlice",
-    "LIST_APPEND": "PyList_Append",
-    "SET_ADD": "PySet_Add",
-    "SET_ENTRY": "PyDict_SetItem",
-    "SET_SLICE": "PyList_SetSlice",
-}
-_OBJECTS = {"VARIABLE": Variable, "INT": int}
 _SLOTS: dict[str, tuple[type, str]] = {
     "AT_PERSISTENT": (Tape, "persistent"),
     "AT_ACCESSED": (Tape, "watch_accessed"),
@@ -49,7 +42,6 @@ _SLOTS: dict[str, tuple[type, str]] = {
     "AT_THREAD": (Tape, "thread"),
     "AT_TRAINABLE": (Variable, "_trainable"),
     "AT_VARIABLE_SPEC": (Variable, "_spec"),
-    "AT_GRADIENT_FAST_PATHS": (Log, "gradient_fast_paths"),
 }
 # Passes that the machine code uses.
 _PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
@@ -64,30 +56,18 @@ def gradient_fast_path(tape: Tape, target: object, sources: object) -> Any:
     return None
 
 
-def _index_of_word(name: str) -> int:
-    return int(getattr(gradient_words, name))
-
-
 class _MachineCode:
     """The machine code. Creating it installs the fast path."""
 
     def __init__(self) -> None:
         global gradient_fast_path
-        words = {
-            **{name: address_of_call(function) for name, function in _API.items()},
-            **{name: id(value) for name, value in _OBJECTS.items()},
-            **{name: slot_offset(*slot) for name, slot in _SLOTS.items()},
-        }
-        evaluation_words = repeated_evaluation.words()
-        if isinstance(evaluation_words, str):
-            raise RuntimeError(evaluation_words)
-        self._words = np.append(
-            evaluation_words,
-            [words[name] for name in sorted(words, key=_index_of_word)],
-        )
-        keep_forever(self)  # before machine code refers to it
+        reason = repeated_evaluation.unavailable_reason()
+        if reason:
+            raise RuntimeError(reason)
+        table = process_table()
+        table.set_slots(_SLOTS)
         pass_address = translated_pass("repeated_gradient", *_PASSES)
-        address = install_fast_path("repeated_gradient", pass_address, self._words)
+        address = install_fast_path("repeated_gradient", pass_address, table.words)
         gradient_fast_path = builtin("repeated_gradient", address)
 
 

@@ -18,13 +18,13 @@ For the usual operands machine code replaces `unary`, `binary` and `ternary`. It
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ...errors import InvalidArgumentError
 from .. import settings
+from ..cpython.version import CALLS_USE_VECTORCALL
 from ..values.intern_table import WeakRefs, clearable_cache
 from ..values.memory import view
 from ..values.spec import Spec
@@ -211,7 +211,7 @@ def record_reflected_if_inexact(record: Recorder, otherwise: Callable[..., Tenso
 # functions that are added later.
 PATCHABLE: WeakRefs[Any] = WeakRefs()
 offer_to_native: Callable[[Any], None] = PATCHABLE.add
-_NEEDS_STUB = sys.version_info < (3, 12) and settings.record() != "python"
+_NEEDS_STUB = not CALLS_USE_VECTORCALL and settings.record() != "python"
 
 
 def publish_recorder(record: Any, op: Op, make_stub: Callable[[Any], Any]) -> Recorder:

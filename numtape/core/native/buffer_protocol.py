@@ -10,19 +10,18 @@ Variables do not support the protocol, as in TensorFlow: NumPy arrays of them ar
 from __future__ import annotations
 
 import ctypes
-import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from .. import settings
 from ..compile import cache as disk
-from ..cpython.layout import UnsupportedLayout, address_of_call, unsupported_reason, word_at
+from ..cpython.api import UnsupportedLayout, address_of_call, keep_forever
+from ..cpython.layout import unsupported_reason
+from ..cpython.types import buffer_slot, check_buffer_slot
+from ..cpython.version import HAS_BUFFER_METHOD
 from ..values.export import FAILED_EXPORTS, array_of
 from ..values.tensor import Tensor
-from .lazy_build import LazyBuild, keep_forever
-
-AS_BUFFER = 160  # the byte offset of ``tp_as_buffer`` in a type: the address of its buffer slots
-GETBUFFER = 1  # ``Py_bf_getbuffer``, the number of the slot for `PyType_GetSlot`
+from .lazy_build import LazyBuild
 
 CALLS = (
     "PyErr_Clear",
@@ -89,33 +88,6 @@ def _load_code() -> int:
     return result[SYMBOLS[0]]
 
 
-def _find_slot(cls: type) -> Any:
-    """Return the slot of a class, as a word that can be set.
-
-    Raises:
-      UnsupportedLayout: If it is not at the expected position.
-    """
-    address, size = word_at(id(cls) + AS_BUFFER), cast(int, type.__basicsize__)
-    if not id(cls) < address < id(cls) + size:
-        raise UnsupportedLayout("the buffer slots of a type are not at the expected position")
-    return ctypes.c_size_t.from_address(address)
-
-
-def _check_slot() -> None:
-    """Check that Python reads the slot of a class where `_find_slot` writes it."""
-
-    class Probe:
-        pass
-
-    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
-    get_slot = prototype(address_of_call("PyType_GetSlot"))
-    slot = _find_slot(Probe)
-    slot_before, slot.value = get_slot(Probe, GETBUFFER), 1
-    slot_after, slot.value = get_slot(Probe, GETBUFFER), 0
-    if (slot_before, slot_after) != (None, 1):
-        raise UnsupportedLayout("the buffer slot of a type is not at the expected position")
-
-
 def _export(value: Tensor, flags: int, /) -> memoryview[Any]:
     """The result of ``__buffer__``, for subclasses and direct calls."""
     return memoryview(array_of(value))  # type: ignore[arg-type]
@@ -123,7 +95,7 @@ def _export(value: Tensor, flags: int, /) -> memoryview[Any]:
 
 def _fill_slots(cls: type, address: int) -> None:
     """Fill the slot of a class and its subclasses."""
-    _find_slot(cls).value = address
+    buffer_slot(cls).value = address
     subclasses: list[type] = type.__subclasses__(cls)
     for subclass in subclasses:
         _fill_slots(subclass, address)
@@ -135,11 +107,11 @@ def _install() -> int:
         raise UnsupportedLayout("NUMTAPE_RECORD=python")
     if reason := unsupported_reason():
         raise UnsupportedLayout(reason)
-    _check_slot()
+    check_buffer_slot()
     with disk.in_this_thread():  # imports do not wait for other threads
         address = _load_code()
-    if sys.version_info >= (3, 12):
-        Tensor.__buffer__ = _export  # type: ignore[method-assign]
+    if HAS_BUFFER_METHOD:
+        Tensor.__buffer__ = _export  # type: ignore[attr-defined]
     _fill_slots(Tensor, address)
     return address
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from ..compile import cache as disk
 from ..compile.cache import Built
 from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
-from ..cpython.layout import UnsupportedLayout, address_of_call
+from ..cpython.api import UnsupportedLayout
 from ..values.memory import Array, address_of
-from .lazy_build import keep_forever
 
 
 def build_stub(symbol: str) -> Built:
@@ -57,36 +55,6 @@ def build_stub(symbol: str) -> Built:
     return compile_module(module, [setup.name, symbol])
 
 
-# The arguments of a C function besides its object: from CPython's Include/methodobject.h.
-FAST = 0x80  # METH_FASTCALL: the address of its arguments, and their number
-KEYWORDS = 0x82  # METH_FASTCALL | METH_KEYWORDS: also the names of the last arguments
-
-
-class MethodDef(ctypes.Structure):
-    """CPython's ``PyMethodDef``, which defines a C function. It must outlive its functions."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("text", ctypes.c_char_p),
-    )
-
-    def function(self, owner: object = None) -> Any:
-        """Return a built-in function, or a method of an object."""
-        return _NEW(address_of_call("PyCFunction_NewEx"))(ctypes.addressof(self), owner, None)
-
-
-_NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-
-
-def builtin(name: str, address: int, flags: int = KEYWORDS) -> Any:
-    """Return a built-in function that runs machine code."""
-    method = MethodDef(name.encode(), address, flags, None)
-    keep_forever(method)
-    return method.function()
-
-
 def word_array(indices: ModuleType, count: int, values: Mapping[str, int]) -> Array:
     """Return the words that machine code reads.
 
@@ -104,7 +72,8 @@ def word_array(indices: ModuleType, count: int, values: Mapping[str, int]) -> Ar
 
 def pass_source(*names: str) -> str:
     """Return the sources of passes and of their compiler, as the key in the cache."""
-    return kernel_source("constants", "jit", *(f"passes.{name}" for name in names)) + compilers()
+    passes = (f"passes.{name}" for name in names)
+    return kernel_source("constants", "jit", "cpython.words", *passes) + compilers()
 
 
 def translated_pass(name: str, *dependencies: str) -> int:

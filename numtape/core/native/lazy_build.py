@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -10,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..cpython.layout import UnsupportedLayout, address_of_call
+from ..cpython.api import UnsupportedLayout
 from ..log.thread_state import raised_by_signal_handler
 from ..values.memory import address_of
 
@@ -51,11 +50,6 @@ def is_stack_low() -> bool:
     except ValueError:  # the stack has fewer frames
         return False
     return True
-
-
-def keep_forever(target: object) -> None:
-    """Never free an object, because machine code refers to it even while finalizers run at exit."""
-    ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(target)
 
 
 class LazyBuild(Generic[T]):

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..compile import cache as disk
-from ..cpython.layout import NativeLayout, address_of_call, find_layout
+from ..cpython.api import FAST, MethodDef, keep_forever, make_vectorcall_setter
+from ..cpython.layout import NativeLayout, find_layout
+from ..cpython.version import CALLS_USE_VECTORCALL
 from ..log import liveness, record
 from ..log.thread_state import raised_by_signal_handler
-from .fast_path import FAST, MethodDef
-from .lazy_build import LazyBuild, keep_forever
+from .lazy_build import LazyBuild
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -69,7 +70,7 @@ def entries() -> list[RecorderEntry]:
     cells_by_arity = {
         k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)
     }
-    has_stubs = sys.version_info < (3, 12)
+    has_stubs = not CALLS_USE_VECTORCALL
     hops = (0, -1) if has_stubs else ()  # from the stub to the recorder
     names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
     recorder_entries = [
@@ -92,20 +93,6 @@ def entries() -> list[RecorderEntry]:
             )
         )
     return recorder_entries
-
-
-def make_vectorcall_setter(layout: NativeLayout) -> Callable[[Any, int], None]:
-    """A function that sets the address of a function's implementation."""
-    if sys.version_info >= (3, 12):
-        return ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(  # type: ignore[return-value]
-            address_of_call("PyFunction_SetVectorcall")
-        )
-    offset = layout.offsets["function.vectorcall"]
-
-    def point(function: FunctionType, address: int) -> None:
-        ctypes.c_size_t.from_address(id(function) + offset).value = address
-
-    return point
 
 
 class RecorderCode:
@@ -140,7 +127,7 @@ class RecorderCode:
             for name in (*(maker.__name__ for maker in _RECORDERS), *_PYTHON_VERSIONS)
         }
         self._entry = self.layout.known["carry out"]
-        self.point = make_vectorcall_setter(self.layout)
+        self.point = make_vectorcall_setter(self.layout.offsets["function.vectorcall"])
         self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
 
     def put(self, function: FunctionType) -> None:

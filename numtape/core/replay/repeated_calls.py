@@ -15,34 +15,26 @@ import time
 import types
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...kernels.passes import call_words
 from .. import settings
 from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
 from ..cpu import sweeper
 from ..cpu.buffers import POOL
-from ..cpython.layout import (
-    UnsupportedLayout,
-    address_of_call,
-    find_layout,
-    offset_of_word,
-    slot_offset,
-)
+from ..cpython.api import make_vectorcall_setter
+from ..cpython.layout import find_layout, slot_offset
+from ..cpython.process import process_table
+from ..cpython.types import code_field_offsets
 from ..log import variable as variables
-from ..log.log import Log, local
-from ..log.variable import Variable
 from ..native.fast_path import install_fast_path, word_array
-from ..native.lazy_build import KeepAlive, LazyBuild, keep_forever
-from ..native.patch import make_vectorcall_setter
+from ..native.lazy_build import KeepAlive, LazyBuild
 from ..plan.plan import Plan
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS
 from ..values.tensor import SCALAR_STORAGE, Tensor
 from .guard_tree import only_value
 from .observe import guards
-from .observe.guards import code_field_offsets, is_unchanged, make_table
+from .observe.guards import is_unchanged, make_table
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
@@ -50,24 +42,6 @@ if TYPE_CHECKING:
 
 # Modules of kernels whose text is part of the cache key of the machine code.
 _SOURCES = (*guards.SOURCES, "passes.call_words", "passes.repeated_call")
-_API = {
-    "GET_ENTRY": "PyDict_GetItemWithError",
-    "GET_ATTRIBUTE": "PyObject_GetAttr",
-    "THREAD_DICT": "PyThreadState_GetDict",
-    "MAKE": "PyType_GenericAlloc",
-    "MAKE_LIST": "PyList_New",
-    "AS_TUPLE": "PyList_AsTuple",
-    "CALL": "PyObject_CallNoArgs",
-    "CALL_ONE_ARG": "PyObject_CallOneArg",
-    "VECTORCALL": "PyObject_Vectorcall",
-    "TO_INT": "PyLong_AsSsize_t",
-    "FROM_INT": "PyLong_FromSsize_t",
-    "INCREF": "Py_IncRef",
-    "DECREF": "Py_DecRef",
-    "CLEAR_ERROR": "PyErr_Clear",
-    "TAKE_ERROR": "PyErr_Fetch",
-    "SET_ERROR": "PyErr_Restore",
-}
 NO_LIMIT = 1 << 62
 # Maximum number of arguments, of variables and of buffers. Each takes about 0.3 µs, during which
 # signals are not handled, so Python carries out calls that would take longer than 0.02 s.
@@ -78,64 +52,29 @@ class _CallStub:
     """The machine code that runs before `Function.__call__`. The constructor installs it."""
 
     def __init__(self, function: type) -> None:
-        layout = find_layout()
-        if sys.byteorder != "little":
-            raise UnsupportedLayout("this processor has the bytes of numbers in another order")
-        array = np.zeros(3)
-        data_offset = offset_of_word(
-            array, np.ndarray.__basicsize__, address_of(array), "an array's address"
-        )
-        offsets = layout.offsets
-        self._error = np.zeros(3, np.int64)
-        # Keeps referenced objects alive: finalizers call functions until the interpreter exits.
-        self._referents = (
-            layout,
+        table = process_table()
+        table.set_objects(
             {
                 "FUNCTION": function,
-                "TENSOR": Tensor,
-                "ARRAY": np.ndarray,
-                "LOG": Log,
-                "NONE": None,
-                "TRUE": True,
-                "FALSE": False,
-                "CELLS": SCALAR_STORAGE,
-                "LOCAL": local,
+                "SCALAR_STORAGE": SCALAR_STORAGE,
                 "LOG_NAME": sys.intern("log"),
                 "TRAINING_NAME": sys.intern("training"),
                 "JOURNAL_NAME": sys.intern("journal"),
                 "CLOCK": time.perf_counter_ns,
-                "EMPTY": np.empty,
                 "TRIM_BUFFERS": POOL.count_run,
-            },
+            }
         )
-        words = {
-            **{name: address_of_call(call) for name, call in _API.items()},
-            **{name: id(value) for name, value in self._referents[1].items()},
-            "LOCAL_KEY": layout.known["key"],
-            "ERROR": address_of(self._error),
-            "AT_CALL": slot_offset(function, "_repeated_call"),
-            "AT_CELL": slot_offset(Tensor, "_cell"),
-            "AT_HOME": offsets["tensor._home"],
-            "AT_SPEC": offsets["tensor._spec"],
-            "AT_VALUE": slot_offset(Variable, "_value"),
-            "AT_READ": offsets["variable._read"],
-            "AT_TAPES": slot_offset(Log, "tapes"),
-            "AT_ITEM": offsets["tuple.items"],
-            "AT_BUFFER": offsets["memoryview.buffer"],
-            "AT_DATA": data_offset,
-            "AT_NAMES": offsets.get("thread.names", -1),
-        }
-        self._words = word_array(call_words, call_words.PROCESS_WORDS, words)
-        keep_forever(self)  # before machine code refers to it
+        table.set_slots({"AT_CALL": (function, "_repeated_call"), "AT_CELL": (Tensor, "_cell")})
         source = kernel_source(*_SOURCES)
         entry_point = disk.load("passes-repeated-call", source, _compile_stub)[
             "numtape_repeated_call"
         ]
+        layout = find_layout()
         address = install_fast_path(
-            "repeated_call", entry_point, self._words, layout.known["carry out"]
+            "repeated_call", entry_point, table.words, layout.known["carry out"]
         )
         call: Any = function.__call__
-        make_vectorcall_setter(layout)(call, address)
+        make_vectorcall_setter(layout.offsets["function.vectorcall"])(call, address)
 
 
 def _compile_stub() -> disk.Built:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...cpython.bytecode import Instruction
-from ...cpython.frames import WORD, owns_only_reference, slot_count, slot_object
+from ...cpython.frames import owns_only_reference, slot_count, slot_object
+from ...cpython.version import WORD
 from .effects import CallEffects
 from .read_set import ReadSet
 from .write_set import WriteSet

@@ -7,7 +7,6 @@ dicts) are kept alive.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import struct
 import types
@@ -18,17 +17,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....kernels.cpython.words import CELL, TYPE
 from ....kernels.passes import guard_rows
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
-from ...cpython.frames import WORD, word_at
-from ...native.fast_path import FAST, builtin
+from ...cpython.api import FAST, address_of_call, builtin
+from ...cpython.types import VERSION_OFFSET, class_version, code_field_offsets
 from ...values.memory import Array, address_of
 from . import reads
 from .access_sets import key_identity
 from .reads import MISSING, Read, is_same
-
-_TYPE, _CELL = WORD, 2 * WORD  # offsets of an object's type, and of a cell's contents
 
 _TESTS = {
     reads.ENTRY: guard_rows.ENTRY,
@@ -49,7 +47,15 @@ _TESTS = {
 }
 
 # Modules of kernels whose text is part of the cache key of the machine code.
-SOURCES = "compiler", "constants", "jit", "target", "passes.guard_rows", "passes.guards"
+SOURCES = (
+    "compiler",
+    "constants",
+    "jit",
+    "target",
+    "cpython.words",
+    "passes.guard_rows",
+    "passes.guards",
+)
 _API = (
     "PyDict_GetItem",
     "PyObject_GetAttr",
@@ -67,10 +73,7 @@ _API = (
 @cache
 def _api() -> Array:
     """Return the addresses of the C functions and types that the pass uses."""
-    addresses = [
-        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API
-    ]
-    return np.array([*addresses, id(float), id(types.MethodType)], np.int64)
+    return np.array([*map(address_of_call, _API), id(float), id(types.MethodType)], np.int64)
 
 
 @cache
@@ -88,49 +91,6 @@ def compiled_pass() -> Callable[[int, int], int]:
     address = disk.load("passes-unchanged", kernel_source(*SOURCES), build)[symbol]
     # Calling a builtin function takes a tenth of the time of a call with ctypes.
     return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]
-
-
-@cache
-def code_field_offsets() -> tuple[int, ...]:
-    """Return the offsets of a function's code, defaults and keyword defaults, found by search."""
-
-    def probe(x: Any = 1, *, y: Any = 2) -> None:
-        """Have all three."""
-
-    addresses = [id(probe.__code__), id(probe.__defaults__), id(probe.__kwdefaults__)]
-    offsets = {word_at(id(probe) + k): k for k in range(0, type(probe).__basicsize__, WORD)}
-    return tuple(offsets[x] for x in addresses)
-
-
-# The offset of a class's version, a number that changes when the class or one of its bases changes.
-# From CPython's Include/cpython/object.h, tp_version_tag. 0 means that it has none.
-_VERSION_OFFSET = 384
-
-
-def _version_of(cls: type) -> int:
-    """Return the present version of a class; -1, which no class has, if there are no versions."""
-    # A class gets a version when an attribute is looked up on it, not on its metaclass.
-    type.__getattribute__(cls, "__init__")
-    return (word_at(id(cls) + _VERSION_OFFSET) & 0xFFFFFFFF or -1) if _has_versions() else -1
-
-
-@cache
-def _has_versions() -> bool:
-    """Return whether classes have versions at the expected offset."""
-
-    class Base:
-        one = 1
-
-    class Derived(Base):
-        pass
-
-    versions = []
-    for changes_base in (False, False, True, False):
-        if changes_base:
-            Base.one = 2
-        assert Derived.one
-        versions.append(word_at(id(Derived) + _VERSION_OFFSET) & 0xFFFFFFFF)
-    return 0 < versions[0] == versions[1] != versions[2] == versions[3] > 0
 
 
 class StateGuard(NamedTuple):
@@ -270,15 +230,15 @@ class Guards:
                 for field, part in zip(code_field_offsets(), value, strict=True)
             ]
         if kind == reads.CLASS:
-            return [(guard_rows.HALF, address, _VERSION_OFFSET, _version_of(holder), -1)]
+            return [(guard_rows.HALF, address, VERSION_OFFSET, class_version(holder), -1)]
         if kind == reads.TYPE:
-            return [(guard_rows.WORD, address, _TYPE, id(value), -1)]
+            return [(guard_rows.WORD, address, TYPE, id(value), -1)]
         expected = 0 if value is MISSING else id(value)
         bits = -1
         if type(value) is float:
             (bits,) = struct.unpack("q", struct.pack("d", value))
         if kind == reads.CELL:
-            return [(guard_rows.WORD, address, _CELL, expected, bits)]
+            return [(guard_rows.WORD, address, CELL, expected, bits)]
         if kind in (reads.TRUTH, reads.LENGTH):
             return [(test, address, 0, int(value), -1)]
         if kind == reads.CONTAINS:
@@ -331,7 +291,7 @@ class Guards:
             return False
         if guard.kind == reads.CLASS:  # another part of the class was changed
             index = guard_rows.HEADER + guard_rows.COLUMNS * row + guard_rows.EXPECTED
-            table[index] = _version_of(read.holder)
+            table[index] = class_version(read.holder)
         if _is_number(value) and guard.kind in (
             reads.ENTRY,
             reads.CELL,

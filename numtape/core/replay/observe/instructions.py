@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ...cpython.api import NULL
 from ...cpython.bytecode import (
     IS_NULL_BELOW,
     ITERATOR_POSITION,
     Instruction,
     unpacked_call_positions,
 )
-from ...cpython.frames import NULL
 from . import c_arguments, c_functions, reads
 from .follower import Follower
 from .lookups import NAME_HANDLERS, Handler, format_key, read_item

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...cpython.api import NULL
 from ...cpython.bytecode import Instruction
-from ...cpython.frames import NULL, namespace_of
+from ...cpython.frames import namespace_of
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import c_arguments, reads

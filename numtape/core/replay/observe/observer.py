@@ -10,16 +10,16 @@ import types
 import weakref
 from typing import Any
 
+from ...cpython.api import NULL
 from ...cpython.bytecode import has_handler, names_loaded, try_instructions_of
 from ...cpython.frames import (
-    NULL,
-    WORD,
     function_of,
     slot_count,
     slot_object,
     slots_address,
     unsupported_reason,
 )
+from ...cpython.version import WORD
 from . import c_arguments, reads
 from .access_sets import find_conflict, key_identity
 from .c_function_table import PURE

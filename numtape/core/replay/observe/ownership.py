@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...cpython.frames import word_at
+from ...cpython.api import reference_count
 from ...values.memory import BorrowedMemory
 from ...values.tensor import Tensor
 from ...values.weakrefs import weak_cache
@@ -355,6 +355,6 @@ def is_shared(array: Any, is_new: bool, is_own: Callable[[Any], bool]) -> bool:
         if is_own(base):
             return False
         # Two references are those of the view and of `base`: no other code can reach the array.
-        is_new = is_new and word_at(id(base)) & 0xFFFFFFFF <= 2
+        is_new = is_new and reference_count(id(base)) <= 2
         base = base.base
     return not (is_new and (base is None or is_a(base, bytes | BorrowedMemory)))

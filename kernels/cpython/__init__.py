@@ -1,0 +1,1 @@
+"""What compiled code knows about CPython."""

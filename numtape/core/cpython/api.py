@@ -1,0 +1,113 @@
+"""CPython's C API and memory, by addresses: what `layout`, `frames` and machine code build on."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .version import CALLS_USE_VECTORCALL
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+
+class UnsupportedLayout(Exception):
+    """The layout of an object is not the expected one."""
+
+
+def word_at(address: int) -> int:
+    """Return the word at an address."""
+    return ctypes.c_size_t.from_address(address).value
+
+
+def reference_count(address: int) -> int:
+    """Return the reference count of the object at an address; a large number if it is immortal."""
+    return word_at(address) & 0xFFFFFFFF
+
+
+class _Null:
+    """An empty slot of a frame's array."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+NULL: Any = _Null()
+
+
+def object_at(address: int) -> Any:
+    """Return the object to which the word at an address refers, or `NULL`."""
+    try:
+        return ctypes.py_object.from_address(address).value
+    except ValueError:
+        return NULL
+
+
+def address_of_call(name: str) -> int:
+    """Return the address of a function of the C API."""
+    try:
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    except AttributeError:
+        address = None
+    if not address:
+        raise UnsupportedLayout(f"there is no {name}")
+    return address
+
+
+def entry_of(function: object) -> int:
+    """Return the address of the C function that runs a function when it is called."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)
+    return int(prototype(address_of_call("PyVectorcall_Function"))(function))
+
+
+def make_vectorcall_setter(offset: int) -> Callable[[Any, int], None]:
+    """Return a function that sets the address of the C function that runs a Python function.
+
+    Args:
+      offset: The byte offset of this address in functions.
+    """
+    if CALLS_USE_VECTORCALL:
+        return ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
+            address_of_call("PyFunction_SetVectorcall")
+        )
+
+    def point(function: FunctionType, address: int) -> None:
+        ctypes.c_size_t.from_address(id(function) + offset).value = address
+
+    return point
+
+
+def keep_forever(target: object) -> None:
+    """Never free an object, because machine code refers to it even while finalizers run at exit."""
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("Py_IncRef"))(target)
+
+
+# The arguments of a C function besides its object: from CPython's Include/methodobject.h.
+FAST = 0x80  # METH_FASTCALL: the address of its arguments, and their number
+KEYWORDS = 0x82  # METH_FASTCALL | METH_KEYWORDS: also the names of the last arguments
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's ``PyMethodDef``, which defines a C function. It must outlive its functions."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    )
+
+    def function(self, owner: object = None) -> Any:
+        """Return a built-in function, or a method of an object."""
+        return _NEW(address_of_call("PyCFunction_NewEx"))(ctypes.addressof(self), owner, None)
+
+
+_NEW = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+
+
+def builtin(name: str, address: int, flags: int = KEYWORDS) -> Any:
+    """Return a built-in function that runs machine code."""
+    method = MethodDef(name.encode(), address, flags, None)
+    keep_forever(method)
+    return method.function()
