@@ -222,6 +222,27 @@ def word(typingctx: TypingContext, address: Type) -> Any:
 
 
 @intrinsic
+def double_bits(typingctx: TypingContext, number: Type) -> Any:
+    """The bits of an integer as a float64."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+        return builder.bitcast(builder.sitofp(args[0], ir.DoubleType()), INT64)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def single_bits(typingctx: TypingContext, bits: Type) -> Any:
+    """The bits of a float64, from its bits, as a float32."""
+
+    def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+        single = builder.fptrunc(builder.bitcast(args[0], ir.DoubleType()), ir.FloatType())
+        return builder.zext(builder.bitcast(single, ir.IntType(32)), INT64)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
 def pause(typingctx: TypingContext) -> Any:
     """Tell the processor that this is a spin loop."""
 

@@ -36,8 +36,16 @@ from __future__ import annotations
     AS_TUPLE,
     TAKE_ERROR,
     SET_ERROR,
+    DELETE_ENTRY,
+    TRACK,
+    UNTRACK,
+    ALLOCATE,
+    FREE,
+    NORMALIZE_ERROR,
+    SET_TRACEBACK,
+    GET_BUFFER,
     API_COUNT,
-) = range(29)
+) = range(37)
 
 # Objects, numbers and memory.
 (
@@ -68,8 +76,33 @@ from __future__ import annotations
     BYTES_LIMIT,
     SCRATCH,
     ERROR,
+    FLOAT_TYPE,
+    TUPLE,
+    BUILTIN,
+    PLUS_ONE,
+    MINUS_ONE,
+    PAIR,
+    TRIPLE,
+    SPARE,
+    POSITION,
+    ONE_DIGIT,
+    NO_DIGIT,
+    DIGIT_COUNT_MASK,
+    LEAF_CODE,
+    READ_CODE,
+    READ_ROW_CODE,
+    SHARED_INTS,
+    SPEC_BYTES,
+    SPEC_ITEM,
+    SPEC_DTYPE,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    ARRAY_OF,
+    FAILED_EXPORTS,
     OBJECT_END,
-) = range(API_COUNT, API_COUNT + 28)
+) = range(API_COUNT, API_COUNT + 53)
 
 # Byte offsets in objects. Those from AT_VARIABLES to AT_BUFFERS are of the containers of a log that
 # `repeated_evaluation` replaces: they must be consecutive, lists before dictionaries.
@@ -120,6 +153,25 @@ from __future__ import annotations
     AT_GRADIENT_FAST_PATHS,
     AT_CALL,
     AT_CELL,
+    AT_A,
+    AT_B,
+    AT_C,
+    AT_CODE,
+    AT_LOG_SPEC,
+    AT_CELL_VIEW,
+    AT_STATE_VIEW,
+    AT_CLOSURE,
+    AT_BUILTIN_SELF,
+    AT_DIGIT,
+    AT_DIGIT_COUNT,
+    AT_HASH,
+    AT_INEXACT,
+    AT_SCALAR,
+    AT_SPEC_ID,
+    AT_DEVICE_COPY,
+    AT_KERAS_LOGITS,
+    AT_KERAS_MASK,
+    AT_SLICED,
     AT_VARIABLES,
     AT_TAPES,
     AT_READS,
@@ -128,8 +180,11 @@ from __future__ import annotations
     AT_PENDING,
     AT_BUFFERS,
     PROCESS_WORDS,
-) = range(OBJECT_END, OBJECT_END + 54)
+) = range(OBJECT_END, OBJECT_END + 73)
 
 # Byte offsets in CPython's objects. These have not changed since 3.8, and `core.cpython.layout`
 # checks those of lists.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
+
+MAX_SPARE = 1024  # tensors that wait for reuse, of some hundred bytes each
+SHARED_INT_COUNT = 4096  # ints from 0 on that rows share as their numbers

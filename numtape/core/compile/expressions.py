@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -93,8 +94,8 @@ def join_arguments(values: list[TextValue]) -> str:
 class Expressions(ABC):
     """Writes the instructions of expressions, one line each."""
 
-    def __init__(self, names: KernelModule) -> None:
-        self._names = names
+    def __init__(self, names: KernelModule, constants: Mapping[str, int]) -> None:
+        self._names, self._constants = names, constants
         self._lines: list[str] = []
         self._variables: dict[str, TextValue] = {}  # the parts of a record, else the stack slot
         self._count = 0
@@ -216,6 +217,8 @@ class Expressions(ABC):
         return holder.kind, self._emit(f"getelementptr {kind}, ptr {holder.text}, i64 {index}")
 
     def _subscript(self, node: ast.Subscript) -> TextValue:
+        if isinstance(node.slice, ast.Name) and node.slice.id in self._constants:
+            return self._literal(self._constants[node.slice.id], node)
         return self._get(*self._element(node))
 
     def _get(self, pointer: Pointer, place: str) -> TextValue:
@@ -399,6 +402,14 @@ class Expressions(ABC):
                 return TextValue(INT, self._emit(f"load atomic i64, {place} seq_cst, align 8"))
             way = "add" if name == "fetch_add" else "xchg"
             return TextValue(INT, self._emit(f"atomicrmw {way} {place}, i64 {args[1]} seq_cst"))
+        if name == "double_bits":
+            number = self._emit(f"sitofp i64 {args[0]} to double")
+            return TextValue(INT, self._emit(f"bitcast double {number} to i64"))
+        if name == "single_bits":
+            number = self._emit(f"bitcast i64 {args[0]} to double")
+            single = self._emit(f"fptrunc double {number} to float")
+            bits = self._emit(f"bitcast float {single} to i32")
+            return TextValue(INT, self._emit(f"zext i32 {bits} to i64"))
         if name == "pause":
             intrinsic, words = PAUSES.get(_PROCESSOR, ("", ()))
             if intrinsic:

@@ -15,6 +15,7 @@ registers.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .expressions import (
@@ -48,8 +49,9 @@ class EntryPoint(NamedTuple):
 class _Unit:
     """The functions written so far, by definition and argument kinds."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: Mapping[str, int]) -> None:
         self.texts: list[str] = []
+        self.constants = constants
         self._known: dict[tuple[Any, ...], tuple[str, Any]] = {}
 
     def function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
@@ -64,9 +66,12 @@ class _Unit:
         return self._known[key]
 
 
-def translate(entries: list[EntryPoint]) -> str:
-    """LLVM text of functions and all that they call."""
-    unit = _Unit()
+def translate(entries: list[EntryPoint], constants: Mapping[str, int] | None = None) -> str:
+    """LLVM text of functions and all that they call.
+
+    ``constants`` are elements of tables that are known, by the names of their indices.
+    """
+    unit = _Unit(constants or {})
     for entry in entries:
         definition = module(entry.module).names.get(entry.name)
         if not isinstance(definition, Definition):
@@ -104,7 +109,7 @@ class _Body(Expressions):
     """Writes one function: its Python statements in order."""
 
     def __init__(self, unit: _Unit, definition: Definition, kinds: tuple[Any, ...]) -> None:
-        super().__init__(definition.module)
+        super().__init__(definition.module, unit.constants)
         self._unit = unit
         self._definition = definition
         self._places: list[str] = []

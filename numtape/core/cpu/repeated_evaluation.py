@@ -57,11 +57,10 @@ class _Code:
     """The machine code; the constructor installs it before `core.log.evaluate`."""
 
     def __init__(self) -> None:
-        table, tape = process_table(), Log.tape_type
+        table = process_table()
         table.set_objects(
             {
-                "TAPE": tape,
-                "LOG_NAME": sys.intern("log"),
+                "TAPE": Log.tape_type,
                 "EVALUATING_NAME": sys.intern("evaluating"),
                 "TRIM_BUFFERS": POOL.count_run,
                 "RELEASE_TENSORS": liveness.release,
@@ -69,7 +68,6 @@ class _Code:
                 "BYTES_LIMIT": SWEEP_BYTES,
             }
         )
-        table.set_slots({"AT_TAPE_LOG": (tape, "log"), "AT_SPENT": (tape, "is_spent")})
         address = install_fast_path(
             "repeated_evaluation", translated_pass("repeated_evaluation", *PASSES), table.words
         )

@@ -55,6 +55,18 @@ def address_of_call(name: str) -> int:
     return address
 
 
+def thread_dict() -> dict[Any, Any]:
+    """Return the dict in which C code stores objects of this thread."""
+    get_dict = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address_of_call("PyThreadState_GetDict"))
+    result: dict[Any, Any] = ctypes.cast(get_dict(), ctypes.py_object).value
+    return result
+
+
+def untrack(target: object) -> None:
+    """Hide an object from the garbage collector."""
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))(target)
+
+
 def entry_of(function: object) -> int:
     """Return the address of the C function that runs a function when it is called."""
     prototype = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object)

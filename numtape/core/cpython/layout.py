@@ -1,114 +1,37 @@
-"""The memory layout of the objects that recorders read, measured in the running Python.
+"""The memory layout of Python's objects, measured in the running Python by probes.
 
-Each offset is found by storing a known object and searching for its address. If it is not found
-exactly once, the layout is not supported, and Python's recorders are used. Start with
-`find_layout`.
+A probe stores known objects and searches for their addresses. It returns words by their names in
+`kernels.cpython.words`, or raises `UnsupportedLayout`; then Python code does all that machine code
+would do. Start with `measure`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
 import sys
 import sysconfig
 import types
-import weakref
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ...kernels.cpython.words import LIST_ITEMS, SIZE, TYPE
-from ..log.columns import Columns
-from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
-from ..log.variable import Variable
+from ...kernels.cpython.words import CELL, FLOAT, LIST_ITEMS, SIZE, TYPE
 from ..values.memory import address_of, view
-from ..values.spec import SPECS, Spec
-from ..values.tensor import Tensor
 from . import version
-from .api import UnsupportedLayout, address_of_call, entry_of, word_at
+from .api import UnsupportedLayout, entry_of, thread_dict, word_at
 from .version import WORD
 
-# Functions of the C API that the steps call; each takes and returns words.
-CALLS = (
-    "PyDict_DelItem",
-    "PyDict_GetItemWithError",
-    "PyDict_SetItem",
-    "PyErr_Clear",
-    "PyList_Append",
-    "PyList_New",
-    "PyList_SetSlice",
-    "PyLong_FromSsize_t",
-    "PyObject_GC_Track",
-    "PyObject_GC_UnTrack",
-    "PyObject_GetAttr",
-    "PyObject_IsTrue",
-    "PyThreadState_GetDict",
-    "PyTuple_New",
-    "PyType_GenericAlloc",
-    "Py_DecRef",
-    "Py_IncRef",
-)
-SLOTS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "tensor": (
-        Tensor,
-        (
-            "_home",
-            "_row",
-            "_spec",
-            "_cell",
-            "_device_copy",
-            "_keras_logits",
-            "_keras_mask",
-            "_sliced",
-        ),
-    ),
-    "variable": (Variable, ("_read", "_spec", "_value")),
-    "spec": (Spec, ("id", "inexact", "scalar", "single")),
-    "columns": (Columns, ("cell_view", "state_view")),
-    "log": (
-        Log,
-        (
-            "_const_rows",
-            "_leaf_rows",
-            "n",
-            "limit",
-            "tensors",
-            "code",
-            "a",
-            "b",
-            "c",
-            "spec",
-            "buffers",
-            "bytes",
-            "bytes_limit",
-            "columns",
-            "reads",
-            "scanned",
-            "variable_index",
-            "variables",
-        ),
-    ),
-}
-
-
-class NativeLayout(NamedTuple):
-    """Offsets and addresses for machine code.
-
-    Attributes:
-      offsets: Byte offsets of fields in objects, by name. They are compiled into machine code.
-      known: Addresses of functions and objects of this process, by name.
-      objects: The objects among them, which must stay alive.
-    """
-
-    offsets: dict[str, int]
-    known: dict[str, int]
-    objects: tuple[Any, ...]
+ONE_DIGIT_MAX = 2**30 - 1
 
 
 def unsupported_reason() -> str:
-    """Return why recorders of this Python stay in Python; "" if no reason is known."""
+    """Return why machine code cannot read the objects of this Python; "" if no reason is known."""
     if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
         return "this is a debug build of Python"
+    if sys.byteorder != "little":
+        return "this processor is not little-endian"
     return version.unsupported_reason()
 
 
@@ -132,144 +55,147 @@ def slot_offset(cls: type, name: str) -> int:
     return offset_of_word(holder, cls.__basicsize__, id(marker), f"{cls.__name__}.{name}")
 
 
-def _slot_offsets() -> dict[str, int]:
-    """Return the offsets of slots of numtape's objects."""
-    return {
-        f"{prefix}.{name}": slot_offset(cls, name)
-        for prefix, (cls, names) in SLOTS.items()
-        for name in names
-    }
+def function_entry_offset() -> int:
+    """Return the offset of the C function that runs a Python function, see `api.entry_of`."""
+
+    def function() -> None:
+        pass
+
+    size = types.FunctionType.__basicsize__
+    return offset_of_word(function, size, entry_of(function), "a function's entry")
 
 
-def _function_offsets() -> dict[str, int]:
-    """Return the offsets of references in functions, built-in functions and closure cells."""
+def _probe_functions() -> dict[str, int]:
     marker: Any = object()
 
     def function() -> Any:
         return marker
 
-    function_type, closure = types.FunctionType, function.__closure__ or ()
-    entry = entry_of(function)
+    closure = function.__closure__ or ()
     append: Any = [0].append
+    cell = offset_of_word(closure[0], types.CellType.__basicsize__, id(marker), "a cell's object")
+    _check(cell == CELL, "a cell's object")
     size = types.BuiltinFunctionType.__basicsize__
     return {
-        "function.closure": offset_of_word(
-            function, function_type.__basicsize__, id(closure), "a closure"
+        "AT_CLOSURE": offset_of_word(
+            function, types.FunctionType.__basicsize__, id(closure), "a closure"
         ),
-        "function.vectorcall": offset_of_word(
-            function, function_type.__basicsize__, entry, "a function's entry"
-        ),
-        "cell": offset_of_word(
-            closure[0], types.CellType.__basicsize__, id(marker), "a cell's object"
-        ),
-        "builtin.self": offset_of_word(append, size, id(append.__self__), "a method's object"),
+        "AT_BUILTIN_SELF": offset_of_word(append, size, id(append.__self__), "a method's object"),
     }
 
 
-def _container_offsets() -> dict[str, int]:
-    """Return offsets of items in tuples and lists, of addresses in arrays, and of float values."""
+def _probe_tuples() -> dict[str, int]:
     pair = (object(), object())
     size = tuple.__basicsize__ + 2 * tuple.__itemsize__
     first, second = (offset_of_word(pair, size, id(x), "a tuple's item") for x in pair)
-    if second != first + WORD:
-        raise UnsupportedLayout("a tuple's items do not follow each other")
+    _check(second == first + WORD, "a tuple's second item")
+    hash_offset = first - WORD  # from Python 3.14 on, between the size and the items
+    if hash_offset == SIZE:
+        hash_offset = -1
+    else:
+        _check(word_at(id(pair) + hash_offset) == 2**64 - 1, "a tuple's hash")
+        _check(hash(pair) % 2**64 == word_at(id(pair) + hash_offset), "a tuple's hash")
+    return {"AT_ITEM": first, "AT_HASH": hash_offset}
+
+
+def _probe_lists() -> dict[str, int]:
+    items: list[Any] = list(range(4099))
+    del items[-3:]  # so that the allocated size differs from the length
+    size = offset_of_word(items, list.__basicsize__, len(items), "a list's size")
+    address = word_at(id(items) + LIST_ITEMS)
+    _check(size == SIZE and word_at(address + WORD) == id(items[1]), "a list's item")
+    return {}
+
+
+def _probe_arrays() -> dict[str, int]:
     array = np.zeros(4, np.int32)
-    memory = view(array)
-    buffer = offset_of_word(
-        memory, memoryview.__basicsize__, address_of(array), "a memoryview's address"
-    )
+    memory, address = view(array), address_of(array)
     kind = offset_of_word(array, object.__basicsize__, id(np.ndarray), "an object's type")
-    data = offset_of_word(array, np.ndarray.__basicsize__, address_of(array), "an array's address")
-    number = offset_of_word(
-        math.pi, float.__basicsize__, int(np.float64(math.pi).view(np.int64)), "a float"
-    )
-    items_list: list[Any] = list(range(4099))
-    del items_list[-3:]  # so that the allocated size differs from the length
-    offset_of_size = offset_of_word(
-        items_list, list.__basicsize__, len(items_list), "a list's size"
-    )
-    allocated = (items_list.__sizeof__() - list.__basicsize__) // WORD
-    words = {
-        offset: word_at(id(items_list) + offset)
-        for offset in range(object.__basicsize__, list.__basicsize__, WORD)
-    }
-    items = [x for x, word in words.items() if word not in (len(items_list), allocated)]
-    if len(items) != 1 or word_at(word_at(id(items_list) + items[0]) + WORD) != id(items_list[1]):
-        raise UnsupportedLayout("a list's place of elements is not where it is known to be")
-    if (offset_of_size, items[0], kind) != (SIZE, LIST_ITEMS, TYPE):
-        raise UnsupportedLayout("lists have an unknown layout")
+    _check(kind == TYPE, "an object's type")
     return {
-        "tuple.items": first,
-        "memoryview.buffer": buffer,
-        "type": kind,
-        "list.size": offset_of_size,
-        "list.items": items[0],
-        "array.data": data,
-        "float.value": number,
+        "AT_BUFFER": offset_of_word(
+            memory, memoryview.__basicsize__, address, "a memoryview's address"
+        ),
+        "AT_DATA": offset_of_word(array, np.ndarray.__basicsize__, address, "an array's address"),
     }
 
 
-def _int_layout() -> tuple[dict[str, int], dict[str, int]]:
-    """Return offsets of an int's digit and digit count, and the counts for one and no digit.
+def _probe_floats() -> dict[str, int]:
+    bits = int(np.float64(math.pi).view(np.int64))
+    _check(offset_of_word(math.pi, float.__basicsize__, bits, "a float") == FLOAT, "a float")
+    return {}
 
-    From Python 3.14 on, small ints have a flag in the word of the count, which a mask removes.
+
+def _probe_ints() -> dict[str, int]:
+    """Ints of one digit, and the word with the number of digits.
+
+    From Python 3.14 on, small ints have a flag in that word, which a mask removes.
     """
-    digit_offset = int.__basicsize__
+    offset = int.__basicsize__
 
     def count_of(x: int) -> int:
-        return word_at(id(x) + digit_offset - WORD)
+        return word_at(id(x) + offset - WORD)
 
-    samples = [2**29 + 12345, 2**30 - 1, 300, 1]
+    samples = [2**29 + 12345, ONE_DIGIT_MAX, 300, 1]
     mask = ~(count_of(samples[0]) ^ count_of(1)) & (2**64 - 1)
     one, zero = count_of(samples[0]) & mask, count_of(0) & mask
-    counts = [count_of(x) & mask for x in [*samples, 0, 2**30]]
-    digits = [word_at(id(x) + digit_offset) & 0xFFFFFFFF for x in [*samples, 0]]
-    if (
-        counts[:-1] != [one] * len(samples) + [zero]
-        or digits != [*samples, 0]
-        or len({one, zero, counts[-1]}) != 3
-    ):
-        raise UnsupportedLayout("an int's digit is not where it is known to be")
-    counts_by_name = {"one digit": one, "no digit": zero, "digit count mask": mask}
-    return {"int.digits": digit_offset - WORD, "int.digit": digit_offset}, counts_by_name
+    counts = [count_of(x) & mask for x in [*samples, 0, ONE_DIGIT_MAX + 1]]
+    digits = [word_at(id(x) + offset) & 0xFFFFFFFF for x in [*samples, 0]]
+    is_expected = counts[:-1] == [one] * len(samples) + [zero] and digits == [*samples, 0]
+    _check(is_expected and len({one, zero, counts[-1]}) == 3, "an int's digit")
+    return {
+        "AT_DIGIT_COUNT": offset - WORD,
+        "AT_DIGIT": offset,
+        "ONE_DIGIT": one,
+        "NO_DIGIT": zero,
+        "DIGIT_COUNT_MASK": mask - (1 << 64),
+    }
 
 
-def _reference_offsets() -> dict[str, int]:
-    """Return the offsets of reference counts, and of weak references in tensors."""
-    probe, tensor, other = object(), Tensor(), Tensor()
+def _probe_reference_counts() -> dict[str, int]:
+    probe = object()
     argument = sys.getrefcount(probe) - 1  # 0 from Python 3.14 on, where calls borrow references
     extra_references = [probe] * 1000
-    count = offset_of_word(
+    offset = offset_of_word(
         probe, object.__basicsize__, sys.getrefcount(probe) - argument, "a reference count"
     )
     del extra_references
-    weak_reference = weakref.ref(tensor)
-    weak_offset = Tensor.__weakrefoffset__  # may be negative, before the object
-    if word_at(id(tensor) + weak_offset) != id(weak_reference) or word_at(id(other) + weak_offset):
-        raise UnsupportedLayout("weak references are not where they are known to be")
-    return {"references": count, "tensor.weak": weak_offset}
+    return {"AT_REFERENCES": offset}
 
 
-def _thread_layout() -> tuple[Any, dict[str, int]]:
-    """Return the key of `local` in a thread's dict, and the offset of its dict of names there.
+PROBES: dict[str, Callable[[], dict[str, int]]] = {
+    "functions": _probe_functions,
+    "tuples": _probe_tuples,
+    "lists": _probe_lists,
+    "arrays": _probe_arrays,
+    "floats": _probe_floats,
+    "ints": _probe_ints,
+    "reference counts": _probe_reference_counts,
+}
 
-    From Python 3.13 on, threads store it differently. Then the steps use attribute access.
+
+def _check(condition: bool, name: str) -> None:
+    if not condition:
+        raise UnsupportedLayout(f"{name} is not where it is known to be")
+
+
+def thread_local_layout(local: Any) -> tuple[Any, int]:
+    """Return the key of a `threading.local` in a thread's dict, and the offset of its names there.
+
+    From Python 3.13 on, threads store it differently: (None, -1). Then attributes are read.
     """
-    get_dict = ctypes.PYFUNCTYPE(ctypes.c_void_p)(address_of_call("PyThreadState_GetDict"))
-    thread_dict: dict[Any, Any] = ctypes.cast(get_dict(), ctypes.py_object).value
     names = local.__dict__
-    for key, dummy in list(thread_dict.items()):
+    for key, dummy in list(thread_dict().items()):
         if type(dummy).__name__ == "_localdummy":
             size = type(dummy).__basicsize__
             if any(word_at(id(dummy) + offset) == id(names) for offset in range(0, size, WORD)):
-                return key, {
-                    "thread.names": offset_of_word(dummy, size, id(names), "a thread's names")
-                }
-    return None, {}
+                return key, offset_of_word(dummy, size, id(names), "a thread's names")
+    return None, -1
 
 
-def find_layout() -> NativeLayout:
-    """Measure the layout.
+@cache
+def measure() -> dict[str, int]:
+    """Return the words that the probes find.
 
     Raises:
       UnsupportedLayout: If a part is not as expected. The message names it.
@@ -277,48 +203,17 @@ def find_layout() -> NativeLayout:
     reason = unsupported_reason()
     if reason:
         raise UnsupportedLayout(reason)
-    if sys.byteorder != "little":
-        raise UnsupportedLayout("this processor is not little-endian")
-    (key, name_offsets), (int_offsets, digit_counts) = _thread_layout(), _int_layout()
-    offsets = {
-        **_slot_offsets(),
-        **_function_offsets(),
-        **_container_offsets(),
-        **_reference_offsets(),
-        **int_offsets,
-        **name_offsets,
-    }
-    pair = tuple([None, None])  # a new tuple, which no other code refers to
-    triple = tuple([None, None, None])
-    spare: list[Any] = []
-    untrack = ctypes.PYFUNCTYPE(None, ctypes.py_object)(address_of_call("PyObject_GC_UnTrack"))
-    for value in (pair, triple, spare):
-        untrack(value)
-    objects = {
-        "Tensor": Tensor,
-        "Variable": Variable,
-        "Log": Log,
-        "list": list,
-        "tuple": tuple,
-        "float": float,
-        "int": int,
-        "ndarray": np.ndarray,
-        "True": True,
-        "None": None,
-        "builtin": types.BuiltinFunctionType,
-        "1.0": 1.0,
-        "-1.0": -1.0,
-        "triple": triple,
-        "pair": pair,
-        "key": key,
-        "log": sys.intern("log"),
-        "local": local,
-        "spare": spare,
-    }
-    known = {name: id(value) for name, value in objects.items()}
-    known |= {name: address_of_call(name) for name in CALLS}
-    known |= {"carry out": entry_of(find_layout), **digit_counts}
-    known |= {"LEAF_CODE": LEAF_CODE, "READ_CODE": READ_CODE, "READ_ROW_CODE": READ_ROW_CODE}
-    for name in ("bytes", "item", "dtype"):  # these arrays never move
-        known[f"SPECS.{name}"] = address_of(getattr(SPECS, name))
-    return NativeLayout(offsets, known, tuple(objects.values()))
+    return {word: value for probe in PROBES.values() for word, value in probe().items()}
+
+
+def report() -> dict[str, str]:
+    """Return by probe "as expected", or why it failed."""
+    results, reason = {}, unsupported_reason()
+    for name, probe in PROBES.items():
+        try:
+            if not reason:
+                probe()
+            results[name] = reason or "as expected"
+        except UnsupportedLayout as error:
+            results[name] = str(error)
+    return results

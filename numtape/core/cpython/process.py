@@ -6,6 +6,9 @@ CPython and on the log. Each part of numtape that has machine code adds the obje
 
 from __future__ import annotations
 
+import sys
+import types
+import weakref
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -13,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from ...kernels.cpython import words
-from ..log.log import Log, local
+from ..log.columns import Columns
+from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
 from ..log.variable import Variable
+from ..values import dtypes
 from ..values.memory import Array, address_of
+from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from .api import address_of_call, keep_forever
-from .layout import find_layout, slot_offset
+from . import layout
+from .api import UnsupportedLayout, address_of_call, keep_forever, untrack, word_at
 
 API = {
     "GET_ENTRY": "PyDict_GetItemWithError",
@@ -49,33 +55,43 @@ API = {
     "AS_TUPLE": "PyList_AsTuple",
     "TAKE_ERROR": "PyErr_Fetch",
     "SET_ERROR": "PyErr_Restore",
+    "DELETE_ENTRY": "PyDict_DelItem",
+    "TRACK": "PyObject_GC_Track",
+    "UNTRACK": "PyObject_GC_UnTrack",
+    "ALLOCATE": "PyMem_Malloc",
+    "FREE": "PyMem_Free",
+    "NORMALIZE_ERROR": "PyErr_NormalizeException",
+    "SET_TRACEBACK": "PyException_SetTraceback",
+    "GET_BUFFER": "PyObject_GetBuffer",
 }
 _OBJECTS = {
     "LOG": Log,
     "TENSOR": Tensor,
     "VARIABLE": Variable,
     "LIST": list,
+    "TUPLE": tuple,
     "INT": int,
+    "FLOAT_TYPE": float,
+    "BUILTIN": types.BuiltinFunctionType,
     "ARRAY": np.ndarray,
     "NONE": None,
     "TRUE": True,
     "FALSE": False,
     "ZERO": 0,
+    "PLUS_ONE": 1.0,
+    "MINUS_ONE": -1.0,
     "LOCAL": local,
+    "LOG_NAME": sys.intern("log"),
     "EMPTY": np.empty,
 }
-_MEASURED = {
-    "AT_REFERENCES": "references",
-    "AT_WEAK": "tensor.weak",
-    "AT_HOME": "tensor._home",
-    "AT_ROW": "tensor._row",
-    "AT_SPEC": "tensor._spec",
-    "AT_SINGLE": "spec.single",
-    "AT_VALUE": "variable._value",
-    "AT_READ": "variable._read",
-    "AT_ITEM": "tuple.items",
-    "AT_BUFFER": "memoryview.buffer",
-    "AT_DATA": "array.data",
+_NUMBERS = {
+    "LEAF_CODE": LEAF_CODE,
+    "READ_CODE": READ_CODE,
+    "READ_ROW_CODE": READ_ROW_CODE,
+    "FLOAT32": dtypes.float32.code,
+    "FLOAT64": dtypes.float64.code,
+    "INT32": dtypes.int32.code,
+    "INT64": dtypes.int64.code,
 }
 _LOG_SLOTS = (
     "evaluate_fast_paths",
@@ -94,6 +110,10 @@ _LOG_SLOTS = (
     "pending_cleanup",
     "limit",
     "n",
+    "code",
+    "a",
+    "b",
+    "c",
     "lazy_rescan_at",
     "scanned",
     "full_rescan_at",
@@ -108,6 +128,38 @@ _LOG_SLOTS = (
     "pending",
     "buffers",
 )
+_SLOTS: dict[str, tuple[type, str]] = {
+    **{f"AT_{name.lstrip('_').upper()}": (Log, name) for name in _LOG_SLOTS},
+    "AT_LOG_SPEC": (Log, "spec"),
+    "AT_CELL_VIEW": (Columns, "cell_view"),
+    "AT_STATE_VIEW": (Columns, "state_view"),
+    "AT_HOME": (Tensor, "_home"),
+    "AT_ROW": (Tensor, "_row"),
+    "AT_SPEC": (Tensor, "_spec"),
+    "AT_CELL": (Tensor, "_cell"),
+    "AT_DEVICE_COPY": (Tensor, "_device_copy"),
+    "AT_KERAS_LOGITS": (Tensor, "_keras_logits"),
+    "AT_KERAS_MASK": (Tensor, "_keras_mask"),
+    "AT_SLICED": (Tensor, "_sliced"),
+    "AT_VALUE": (Variable, "_value"),
+    "AT_READ": (Variable, "_read"),
+    "AT_VARIABLE_SPEC": (Variable, "_spec"),
+    "AT_SPEC_ID": (Spec, "id"),
+    "AT_INEXACT": (Spec, "inexact"),
+    "AT_SCALAR": (Spec, "scalar"),
+    "AT_SINGLE": (Spec, "single"),
+    "AT_TRAINABLE": (Variable, "_trainable"),
+}
+_TAPE_SLOTS = {
+    "AT_TAPE_LOG": "log",
+    "AT_SPENT": "is_spent",
+    "AT_PERSISTENT": "persistent",
+    "AT_ACCESSED": "watch_accessed",
+    "AT_RANGES": "ranges",
+    "AT_EVENTS": "events",
+    "AT_VARIABLE_FLAGS": "variable_flags",
+    "AT_THREAD": "thread",
+}
 
 
 class ProcessTable:
@@ -116,23 +168,44 @@ class ProcessTable:
     Attributes:
       words: The table. It never moves and is never freed, because machine code runs until Python
         ends.
+      constants: The words that describe layouts, for which machine code is compiled.
     """
 
     def __init__(self) -> None:
-        layout = find_layout()
+        measured = layout.measure()
         self.words: Array = np.zeros(words.PROCESS_WORDS, np.int64)
-        self._objects: list[Any] = [layout]
+        self._objects: list[Mapping[str, Any]] = []
         self._scratch = np.zeros((2, 3), np.int64)
-        self.set_objects(_OBJECTS)
-        self.set_slots({f"AT_{name.lstrip('_').upper()}": (Log, name) for name in _LOG_SLOTS})
+        self._spare = np.zeros(1 + words.MAX_SPARE, np.int64)  # their number, then their addresses
+        self._position = np.zeros(1, np.int64)
+        self._ints = [*range(words.SHARED_INT_COUNT)]
+        self._int_addresses = np.array([*map(id, self._ints)], np.int64)
+        pair, triple = tuple([None] * 2), tuple([None] * 3)  # that no other code refers to
+        for key in (pair, triple):
+            untrack(key)
+        local_key, names_offset = layout.thread_local_layout(local)
+        self.set_objects({**_OBJECTS, "PAIR": pair, "TRIPLE": triple, "LOCAL_KEY": local_key})
+        slots = _SLOTS | {word: (Log.tape_type, name) for word, name in _TAPE_SLOTS.items()}
+        offsets = {word: layout.slot_offset(*slot) for word, slot in slots.items()}
+        self.constants = {
+            **measured,
+            **offsets,
+            **_NUMBERS,
+            "AT_NAMES": names_offset,
+            "AT_WEAK": _weak_offset(),
+        }
         self.set_words(
             {
+                **self.constants,
                 **{word: address_of_call(name) for word, name in API.items()},
-                **{word: layout.offsets[name] for word, name in _MEASURED.items()},
-                "AT_NAMES": layout.offsets.get("thread.names", -1),
-                "LOCAL_KEY": layout.known["key"],
                 "SCRATCH": address_of(self._scratch[0]),
                 "ERROR": address_of(self._scratch[1]),
+                "SPARE": address_of(self._spare),
+                "POSITION": address_of(self._position),
+                "SHARED_INTS": address_of(self._int_addresses),
+                "SPEC_BYTES": address_of(SPECS.bytes),  # these arrays never move
+                "SPEC_ITEM": address_of(SPECS.item),
+                "SPEC_DTYPE": address_of(SPECS.dtype),
             }
         )
 
@@ -146,9 +219,14 @@ class ProcessTable:
         self._objects.append(objects)
         self.set_words({name: id(value) for name, value in objects.items()})
 
-    def set_slots(self, slots: Mapping[str, tuple[type, str]]) -> None:
-        """Set the offsets of slots of numtape's classes by name."""
-        self.set_words({name: slot_offset(*slot) for name, slot in slots.items()})
+
+def _weak_offset() -> int:
+    """Return the offset of weak references in tensors; it may be negative, before the object."""
+    tensor, other, offset = Tensor(), Tensor(), Tensor.__weakrefoffset__
+    reference = weakref.ref(tensor)
+    if word_at(id(tensor) + offset) != id(reference) or word_at(id(other) + offset):
+        raise UnsupportedLayout("weak references are not where they are known to be")
+    return offset
 
 
 @cache

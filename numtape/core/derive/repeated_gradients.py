@@ -33,16 +33,6 @@ from .tape import Tape
 if TYPE_CHECKING:
     from ..values.memory import Array
 
-_SLOTS: dict[str, tuple[type, str]] = {
-    "AT_PERSISTENT": (Tape, "persistent"),
-    "AT_ACCESSED": (Tape, "watch_accessed"),
-    "AT_RANGES": (Tape, "ranges"),
-    "AT_EVENTS": (Tape, "events"),
-    "AT_VARIABLE_FLAGS": (Tape, "variable_flags"),
-    "AT_THREAD": (Tape, "thread"),
-    "AT_TRAINABLE": (Variable, "_trainable"),
-    "AT_VARIABLE_SPEC": (Variable, "_spec"),
-}
 # Passes that the machine code uses.
 _PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
 TURNS = 8  # reuses of cached adjoint rows by Python before machine code takes over
@@ -65,7 +55,6 @@ class _MachineCode:
         if reason:
             raise RuntimeError(reason)
         table = process_table()
-        table.set_slots(_SLOTS)
         pass_address = translated_pass("repeated_gradient", *_PASSES)
         address = install_fast_path("repeated_gradient", pass_address, table.words)
         gradient_fast_path = builtin("repeated_gradient", address)

@@ -10,82 +10,60 @@ Variables do not support the protocol, as in TensorFlow: NumPy arrays of them ar
 from __future__ import annotations
 
 import ctypes
-from pathlib import Path
 from typing import Any
 
 from .. import settings
 from ..compile import cache as disk
-from ..cpython.api import UnsupportedLayout, address_of_call, keep_forever
+from ..compile.kernel_sources import kernel_source
+from ..cpython.api import UnsupportedLayout
 from ..cpython.layout import unsupported_reason
+from ..cpython.process import process_table
 from ..cpython.types import buffer_slot, check_buffer_slot
 from ..cpython.version import HAS_BUFFER_METHOD
 from ..values.export import FAILED_EXPORTS, array_of
+from ..values.memory import address_of
 from ..values.tensor import Tensor
+from .fast_path import pass_source
 from .lazy_build import LazyBuild
 
-CALLS = (
-    "PyErr_Clear",
-    "PyErr_Fetch",
-    "PyErr_NormalizeException",
-    "PyErr_Restore",
-    "PyException_SetTraceback",
-    "PyList_Append",
-    "PyList_SetSlice",
-    "PyObject_CallOneArg",
-    "PyObject_GetBuffer",
-    "Py_DecRef",
-)
-NAMES = (*CALLS, "array_of", "FAILED")
-SYMBOLS = ["getbuffer", "getbuffer_setup"]
-
-
-def _build() -> disk.Built:
-    """Compile the protocol's function, and a function that takes the addresses of `NAMES`."""
-    from llvmlite import ir
-
-    from ..compile.llvm import compile_module
-    from .writer import COUNT, WORD, Writer
-
-    module = ir.Module("buffers")
-    writer = Writer(module, {}, NAMES)
-    value, view, flags = writer.begin_function(SYMBOLS[0], 3).args
-    b, call, failed = writer.builder, writer.call, writer.create_block()
-    array = writer.need(call("PyObject_CallOneArg", writer.known_object("array_of"), value), failed)
-    has_failed = writer.reports_error("PyObject_GetBuffer", array, view, flags)
-    call("Py_DecRef", array)
-    b.ret(b.select(has_failed, WORD(-1), WORD(0)))
-
-    b.position_at_end(failed)
-    slots = [b.alloca(WORD) for _ in range(3)]
-    addresses = [b.ptrtoint(place, WORD) for place in slots]
-    call("PyErr_Fetch", *addresses)
-    call("PyErr_NormalizeException", *addresses)
-    kind, error, trace = (b.load(place) for place in slots)
-    with b.if_then(writer.is_not(trace, WORD(0))):
-        call("PyException_SetTraceback", error, trace)
-    call("PyList_SetSlice", writer.known_object("FAILED"), WORD(0), WORD(COUNT), WORD(0))
-    call("PyList_Append", writer.known_object("FAILED"), error)
-    call("PyErr_Clear")
-    call("PyErr_Restore", kind, error, trace)
-    b.store(WORD(0), writer.pointer_to(view, 8))  # the buffer has no owner
-    b.ret(WORD(-1))
-    writer.write_setup(len(NAMES), SYMBOLS[1])
-    return compile_module(module, SYMBOLS)
+SYMBOL = "numtape_get_buffer"
+# The function of the slot: the pass, with the process's words as its first argument.
+_SLOT = f"""
+@"buffers.process" = internal global i64 0
+define i64 @"get_buffer_setup"(i64 %process) nounwind {{
+  store i64 %process, ptr @"buffers.process"
+  ret i64 0
+}}
+define i32 @"get_buffer"(i64 %value, i64 %view, i32 %flags) nounwind {{
+  %process = load i64, ptr @"buffers.process"
+  %wide = zext i32 %flags to i64
+  %result = call i64 @"{SYMBOL}"(i64 %process, i64 %value, i64 %view, i64 %wide)
+  %status = trunc i64 %result to i32
+  ret i32 %status
+}}
+"""
 
 
 def _load_code() -> int:
     """Load the machine code. Return its address."""
-    files = [Path(__file__).parent / name for name in ("buffer_protocol.py", "writer.py")]
-    source = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    result = disk.load("buffers", source, _build)
-    objects: dict[str, Any] = {"array_of": array_of, "FAILED": FAILED_EXPORTS}
-    addresses = [id(objects[x]) if x in objects else address_of_call(x) for x in NAMES]
-    word_array = (ctypes.c_int64 * len(addresses))(*addresses)
-    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(result[SYMBOLS[1]])
-    setup(ctypes.addressof(word_array))
-    for object_ in objects.values():  # even after modules are cleared at exit
-        keep_forever(object_)
-    return result[SYMBOLS[0]]
+    table = process_table()
+    table.set_objects({"ARRAY_OF": array_of, "FAILED_EXPORTS": FAILED_EXPORTS})
+
+    def build() -> disk.Built:
+        # Imported only when compiling, as in `fast_path.translated_pass`.
+        from ..compile.expressions import INT
+        from ..compile.llvm import compile_text
+        from ..compile.translate import EntryPoint, translate
+
+        entry = EntryPoint(SYMBOL, "cpython.buffers", "get_buffer", (INT,) * 4, block=False)
+        text = translate([entry], table.constants) + _SLOT
+        return compile_text(text, ["get_buffer", "get_buffer_setup"], loops=False)
+
+    source = pass_source() + kernel_source("cpython.buffers") + _SLOT + repr(table.constants)
+    addresses = disk.load("buffers", source, build)
+    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(addresses["get_buffer_setup"])
+    setup(address_of(table.words))
+    return addresses["get_buffer"]
 
 
 def _export(value: Tensor, flags: int, /) -> memoryview[Any]:

@@ -8,51 +8,53 @@ from types import ModuleType
 
 import numpy as np
 
-from .. import settings
 from ..compile import cache as disk
 from ..compile.cache import Built
 from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
 from ..cpython.api import UnsupportedLayout
+from ..cpython.process import process_table
 from ..values.memory import Array, address_of
 
 
-def build_stub(symbol: str) -> Built:
-    """Build object code of a stub that Python calls, and that tries a pass first.
+def stub_text(symbol: str, takes_function: bool = False, is_method: bool = False) -> str:
+    """Return the LLVM text of a stub that Python calls, and that tries a pass first.
 
-    The pass is called with a block of words in place of the function object. It returns a result,
-    0 if it has done nothing, or 1 if an exception is set. A function with the suffix ``_setup``
-    takes the addresses of the block, of the pass, and of the code that runs the Python function.
+    The pass gets the address of a block of words, and the arguments of Python's vectorcall
+    protocol: the function (if it ``takes_function``), the address and the number of arguments, and
+    the keyword names (none for a method). It returns a result, 0 if it has done nothing, or 1 if an
+    exception is set. A function with the suffix ``_setup`` takes the addresses of the block, of the
+    pass, and of the code that runs the Python function.
     """
-    # Imported only when compiling, as in `translated_pass`.
-    from llvmlite import ir
-
-    from ..compile.llvm import compile_module
-
-    module, word_type = ir.Module(symbol), ir.IntType(64)
-    words = [ir.GlobalVariable(module, word_type, name) for name in ("block", "first", "carry_out")]
-    for word in words:
-        word.linkage, word.initializer = "internal", word_type(0)
-    setup = ir.Function(module, ir.FunctionType(word_type, [word_type] * 3), f"{symbol}_setup")
-    builder = ir.IRBuilder(setup.append_basic_block())
-    for word, value in zip(words, setup.args, strict=True):
-        builder.store(value, word)
-    builder.ret(word_type(0))
-
-    function_type = ir.FunctionType(word_type, [word_type] * 4)
-    function = ir.Function(module, function_type, symbol)
-    builder = ir.IRBuilder(function.append_basic_block())
-    block, pass_address, carry_out = map(builder.load, words)
-    pass_address, carry_out = (
-        builder.inttoptr(address, function_type.as_pointer())
-        for address in (pass_address, carry_out)
-    )
-    result = builder.call(pass_address, [block, *function.args[1:]])
-    with builder.if_then(builder.icmp_unsigned("==", result, word_type(0)), likely=False):
-        builder.ret(builder.call(carry_out, function.args))
-    is_error = builder.icmp_unsigned("==", result, word_type(1))
-    builder.ret(builder.select(is_error, word_type(0), result))
-    return compile_module(module, [setup.name, symbol])
+    names = "i64 0" if is_method else "i64 %names"
+    arguments = f"i64 %function, i64 %arguments, i64 %count, {names}"
+    passed = arguments if takes_function else arguments.partition(", ")[2]
+    parameters = "i64 %function, i64 %arguments, i64 %count" + ("" if is_method else ", i64 %names")
+    return f"""
+@"{symbol}.words" = internal global [3 x i64] zeroinitializer
+define i64 @"{symbol}_setup"(i64 %block, i64 %pass, i64 %carry_out) nounwind {{
+  store i64 %block, ptr @"{symbol}.words"
+  store i64 %pass, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 1)
+  store i64 %carry_out, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 2)
+  ret i64 0
+}}
+define i64 @"{symbol}"({parameters}) nounwind {{
+  %block = load i64, ptr @"{symbol}.words"
+  %pass = load i64, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 1)
+  %tried = inttoptr i64 %pass to ptr
+  %result = call i64 %tried(i64 %block, {passed})
+  switch i64 %result, label %done [i64 0, label %declined i64 1, label %failed]
+done:
+  ret i64 %result
+failed:
+  ret i64 0
+declined:
+  %carry_out = load i64, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 2)
+  %python = inttoptr i64 %carry_out to ptr
+  %carried_out = call i64 %python({arguments})
+  ret i64 %carried_out
+}}
+"""
 
 
 def word_array(indices: ModuleType, count: int, values: Mapping[str, int]) -> Array:
@@ -93,13 +95,13 @@ def translated_pass(name: str, *dependencies: str) -> int:
 
         try:
             entry = EntryPoint(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
-            return compile_text(translate([entry]), [symbol])
+            return compile_text(translate([entry], constants), [symbol])
         except Unknown as reason:
             raise UnsupportedLayout(str(reason)) from None
 
-    return disk.load(f"passes-{name.replace('_', '-')}", pass_source(*dependencies, name), build)[
-        symbol
-    ]
+    constants = process_table().constants
+    source = pass_source(*dependencies, name) + repr(constants)
+    return disk.load(f"passes-{name.replace('_', '-')}", source, build)[symbol]
 
 
 def install_fast_path(name: str, address: int, words: Array, carry_out: int = 0) -> int:
@@ -112,9 +114,23 @@ def install_fast_path(name: str, address: int, words: Array, carry_out: int = 0)
       carry_out: The address of the code to call if the pass has done nothing.
     """
     symbol = f"before_{name}"
-
-    source = (settings.PACKAGE / "core" / "native" / "fast_path.py").read_text("utf-8")
-    addresses = disk.load(symbol.replace("_", "-"), source, lambda: build_stub(symbol))
-    setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(addresses[f"{symbol}_setup"])
-    setup(address_of(words), address, carry_out)
+    text = stub_text(symbol)
+    addresses = disk.load(symbol.replace("_", "-"), text, lambda: build_text(text, symbol))
+    set_up_stub(addresses, symbol, address, address_of(words), carry_out)
     return addresses[symbol]
+
+
+def build_text(text: str, *symbols: str) -> Built:
+    """Compile stubs, and their functions that set them up."""
+    # Imported only when compiling, as in `translated_pass`.
+    from ..compile.llvm import compile_text
+
+    return compile_text(text, [name for x in symbols for name in (x, f"{x}_setup")], loops=False)
+
+
+def set_up_stub(
+    addresses: Mapping[str, int], symbol: str, pass_address: int, block: int, carry_out: int
+) -> None:
+    """Set the block, the pass and the code that runs the Python function of a stub."""
+    setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(addresses[f"{symbol}_setup"])
+    setup(block, pass_address, carry_out)

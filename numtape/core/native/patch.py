@@ -12,26 +12,22 @@ in the stub by a built-in method of the recorder, which differs from it only in 
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import types
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
-from ..compile import cache as disk
-from ..cpython.api import FAST, MethodDef, keep_forever, make_vectorcall_setter
-from ..cpython.layout import NativeLayout, find_layout
-from ..cpython.version import CALLS_USE_VECTORCALL
+from ..cpython.api import FAST, MethodDef, builtin, entry_of, keep_forever, make_vectorcall_setter
+from ..cpython.layout import function_entry_offset
+from ..cpython.process import process_table
 from ..log import liveness, record
 from ..log.thread_state import raised_by_signal_handler
+from .fast_path import install_fast_path
 from .lazy_build import LazyBuild
+from .recorder import OPERATORS, RECORDERS, STUB_MAKERS, load_recorders
 
 if TYPE_CHECKING:
     from types import FunctionType
 
-    from .recorder import RecorderEntry
 
 _turn: list[int] = [0]  # emptied by the thread that installs: others do not wait for it
 
@@ -45,98 +41,34 @@ settings.after_fork_in_child(_renew_turn_after_fork)
 
 # The functions of `core.log.liveness` that have versions in machine code.
 _PYTHON_VERSIONS = {"live_tensors": liveness.live_tensors, "release": liveness.release}
-
-_RECORDERS = record.unary, record.binary, record.ternary
-_OPERATORS = record.make_reflected, record.record_if_inexact, record.record_reflected_if_inexact
-# The makers of the stubs that stand before recorders up to Python 3.11, by recorder.
-_STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in _RECORDERS}
-_RECORDER_OF_STUB = {stub: recorder for recorder, stub in _STUB_MAKERS.items()}
-
-
-def _closure_indices(maker: Callable[..., Any]) -> dict[str, int]:
-    """The numbers of cells in the closures of the functions that a function makes, by name."""
-    inner_code = next(
-        x
-        for x in maker.__code__.co_consts
-        if isinstance(x, types.CodeType) and x.co_name != "__annotate__"  # from Python 3.14 on
-    )
-    return {name: k for k, name in enumerate(inner_code.co_freevars)}
-
-
-def entries() -> list[RecorderEntry]:
-    """The functions of machine code, named after the makers of the functions they replace."""
-    from .recorder import RecorderEntry
-
-    cells_by_arity = {
-        k: tuple(_closure_indices(maker).items()) for k, maker in enumerate(_RECORDERS, 1)
-    }
-    has_stubs = not CALLS_USE_VECTORCALL
-    hops = (0, -1) if has_stubs else ()  # from the stub to the recorder
-    names = [(k, maker.__name__) for k, maker in enumerate(_RECORDERS, 1)]
-    recorder_entries = [
-        RecorderEntry(name, k, (), cells_by_arity[k], is_method=has_stubs) for k, name in names
-    ]
-    if has_stubs:
-        recorder_entries += [
-            RecorderEntry(_STUB_MAKERS[name], k, hops, cells_by_arity[k]) for k, name in names
-        ]
-    for maker in _OPERATORS:
-        name = maker.__name__
-        recorder_entries.append(
-            RecorderEntry(
-                name,
-                2,
-                (_closure_indices(maker)["record"], *hops),
-                cells_by_arity[2],
-                is_swapped="reflected" in name,
-                needs_inexact=name.endswith("if_inexact"),
-            )
-        )
-    return recorder_entries
+_RECORDER_OF_STUB = {stub: recorder for recorder, stub in STUB_MAKERS.items()}
 
 
 class RecorderCode:
-    """The machine code of a process.
-
-    Attributes:
-      layout: The layout it was compiled for. Its objects must stay alive.
-      addresses: Addresses of functions, by symbol.
-    """
+    """The machine code of a process."""
 
     def __init__(self) -> None:
-        self.layout: NativeLayout = find_layout()
-        offsets, names = self.layout.offsets, sorted(self.layout.known)
-
-        def build() -> disk.Built:
-            from .recorder import build as build_steps
-
-            return build_steps(entries(), tuple(_PYTHON_VERSIONS), offsets, names)
-
-        # Its source: this folder's text, and the layout.
-        files = sorted(Path(__file__).parent.glob("*.py"))
-        closures = [_closure_indices(maker) for maker in (*_RECORDERS, *_OPERATORS)]
-        layout_text = repr((sorted(offsets.items()), names, closures, sys.version))
-        source = "\n".join([*(path.read_text(encoding="utf-8") for path in files), layout_text])
-        self.addresses = disk.load("recorders", source, build)
-        words = (ctypes.c_int64 * len(names))(*(self.layout.known[name] for name in names))
+        self._entry = entry_of(_maker_name)
+        table = process_table()
+        self.addresses, self._words = load_recorders(self._entry)
         keep_forever(self)  # before anything refers to it
-        setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.addresses["setup"])
-        setup(ctypes.addressof(words))
         self._methods = {
-            name: MethodDef(b"record", self.addresses[name], FAST, None)
-            for name in (*(maker.__name__ for maker in _RECORDERS), *_PYTHON_VERSIONS)
+            maker.__name__: MethodDef(b"record", self.addresses[maker.__name__], FAST, None)
+            for maker in RECORDERS
         }
-        self._entry = self.layout.known["carry out"]
-        self.point = make_vectorcall_setter(self.layout.offsets["function.vectorcall"])
-        self.functions = {name: self._methods[name].function() for name in _PYTHON_VERSIONS}
+        self.point = make_vectorcall_setter(function_entry_offset())
+        self.functions = {
+            name: builtin(name, install_fast_path(name, self.addresses[name], table.words))
+            for name in _PYTHON_VERSIONS
+        }
 
     def put(self, function: FunctionType) -> None:
         """Make a function run machine code."""
         maker = _maker_name(function)
         target = function
-        if any(maker == operator.__name__ for operator in _OPERATORS):
+        if any(maker == operator.__name__ for operator in OPERATORS):
             target = _find_cell(function, "record").cell_contents
-            if _maker_name(target) not in ("binary", _STUB_MAKERS["binary"]):
+            if _maker_name(target) not in ("binary", STUB_MAKERS["binary"]):
                 return
         elif maker in _RECORDER_OF_STUB:
             cell = _find_cell(function, "record_row")

@@ -21,8 +21,8 @@ from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
 from ..cpu import sweeper
 from ..cpu.buffers import POOL
-from ..cpython.api import make_vectorcall_setter
-from ..cpython.layout import find_layout, slot_offset
+from ..cpython.api import entry_of, make_vectorcall_setter
+from ..cpython.layout import function_entry_offset, slot_offset
 from ..cpython.process import process_table
 from ..cpython.types import code_field_offsets
 from ..log import variable as variables
@@ -31,7 +31,7 @@ from ..native.lazy_build import KeepAlive, LazyBuild
 from ..plan.plan import Plan
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS
-from ..values.tensor import SCALAR_STORAGE, Tensor
+from ..values.tensor import SCALAR_STORAGE
 from .guard_tree import only_value
 from .observe import guards
 from .observe.guards import is_unchanged, make_table
@@ -57,24 +57,20 @@ class _CallStub:
             {
                 "FUNCTION": function,
                 "SCALAR_STORAGE": SCALAR_STORAGE,
-                "LOG_NAME": sys.intern("log"),
                 "TRAINING_NAME": sys.intern("training"),
                 "JOURNAL_NAME": sys.intern("journal"),
                 "CLOCK": time.perf_counter_ns,
                 "TRIM_BUFFERS": POOL.count_run,
             }
         )
-        table.set_slots({"AT_CALL": (function, "_repeated_call"), "AT_CELL": (Tensor, "_cell")})
+        table.set_words({"AT_CALL": slot_offset(function, "_repeated_call")})
         source = kernel_source(*_SOURCES)
         entry_point = disk.load("passes-repeated-call", source, _compile_stub)[
             "numtape_repeated_call"
         ]
-        layout = find_layout()
-        address = install_fast_path(
-            "repeated_call", entry_point, table.words, layout.known["carry out"]
-        )
         call: Any = function.__call__
-        make_vectorcall_setter(layout.offsets["function.vectorcall"])(call, address)
+        address = install_fast_path("repeated_call", entry_point, table.words, entry_of(call))
+        make_vectorcall_setter(function_entry_offset())(call, address)
 
 
 def _compile_stub() -> disk.Built:
