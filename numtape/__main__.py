@@ -56,10 +56,23 @@ def info() -> None:
         ("evaluations", _evaluations()),
         ("gradients", _gradients()),
         ("replays", _replays()),
+        *_probes(),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {limit_text}){status}"),
     ]
     for name, value in rows:
         print(f"{name:<11} {value}")
+
+
+def _probes() -> list[tuple[str, str]]:
+    """Describe what is known about the running CPython, and what is off otherwise."""
+    from .core.cpython import frames, layout
+
+    lines = [
+        (f"  {name}", text if text == layout.EXPECTED else f"{text}: no machine code for Python")
+        for name, text in layout.report().items()
+    ]
+    reason = frames.unsupported_reason()
+    return [*lines, ("  frames", f"{reason}: no replays" if reason else layout.EXPECTED)]
 
 
 def _recorders() -> str:

@@ -1,12 +1,12 @@
 """The words of the process that machine code reads, by their indices.
 
-A word is eight bytes: a number, or the address of an object. `numtape.core.cpython.process` writes
+A word is eight bytes: a number, or the address of an object. `numtape.core.native.process` writes
 the table. Passes get its address as ``process``.
 """
 
 from __future__ import annotations
 
-# Functions of the C API, which `numtape.core.cpython.process` names.
+# Functions of the C API, which `numtape.core.native.process` names.
 (
     GET_ENTRY,
     GET_ATTRIBUTE,

@@ -6,7 +6,8 @@ import sys
 import pytest
 from processes import output, run, start
 
-from numtape.core.cpython import layout
+from numtape.core.cpython import api, layout
+from numtape.kernels.cpython import words
 
 NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}
@@ -344,11 +345,13 @@ def test_a_million_rows_leak_nothing(variables, said):
 
 
 HELD = """
-import gc, sys, weakref
+import ctypes, gc, sys, weakref
 import numtape as tf
 from numtape.core.log import liveness
 from numtape.core.log.log import Log, local
 from numtape.core.native import patch
+from numtape.core.native.process import process_table
+from numtape.kernels.cpython.words import MAX_SPARE
 
 defined = {name: vars(liveness)[name] for name in ("live_tensors", "release")}
 float(tf.constant(1.0) + 1.0)
@@ -390,8 +393,8 @@ print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(n
 many = [-x for _ in range(6000)]
 del many
 log.collect()
-waiting = patch._state.lazy_build.value.layout.objects[-1]
-print(0 < len(waiting) <= 1024, not gc.is_tracked(waiting))
+count, first = process_table()._spare[:2].tolist()
+print(0 < count <= MAX_SPARE == 1024, not gc.is_tracked(ctypes.cast(first, ctypes.py_object).value))
 """
 
 
@@ -466,9 +469,11 @@ def test_tensors_that_nobody_has_are_used_again_while_ops_are_recorded():
 
 BROKEN = """
 import numtape as tf
-from numtape.core.cpython import layout
-from numtape.core.native import patch
+from numtape.core.cpython import api, layout
+from numtape.core.native import patch, process
 exec(__import__("sys").argv[1])
+layout.measure.cache_clear()
+process.process_table.cache_clear()
 x = tf.constant(1.0)
 print(float(tf.sin(x) * x + 2.0), patch.describe())
 """
@@ -483,7 +488,7 @@ print(float(tf.sin(x) * x + 2.0), patch.describe())
         ),
         ("import sys; sys.gettotalrefcount = len", "this is a debug build of Python"),
         ("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "free-threaded"),
-        ("layout.CALLS += ('PyNo_Such',)", "there is no PyNo_Such"),
+        ("api.API['CALL'] = 'PyNo_Such'", "there is no PyNo_Such"),
         ("layout.word_at = lambda address: 0", "is not where it is known to be"),
     ],
 )
@@ -511,7 +516,7 @@ UNKNOWN = """
 from numtape.core.cpython import layout
 from numtape.core.replay import repeated_calls
 def unknown(): raise layout.UnsupportedLayout("nothing is known")
-repeated_calls.find_layout = unknown
+repeated_calls.function_entry_offset = unknown
 """
 
 
@@ -650,11 +655,10 @@ def test_finalizers_record_when_the_process_ends():
 @usable
 def test_places_are_those_that_python_has():
     """Python's own functions find the same objects at these offsets."""
-    found = layout.find_layout()
-    assert found.known["None"] == id(None)
+    found = layout.measure()
     pair = (object(), object())
     item = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t)(
-        layout.address_of_call("PySequence_GetItem")
+        api.address_of_call("PySequence_GetItem")
     )
-    assert layout.word_at(id(pair) + found.offsets["tuple.items"] + 8) == id(item(pair, 1))
-    assert layout.word_at(id(pair) + found.offsets["type"]) == id(tuple)
+    assert api.word_at(id(pair) + found["AT_ITEM"] + 8) == id(item(pair, 1))
+    assert api.word_at(id(pair) + words.TYPE) == id(tuple)

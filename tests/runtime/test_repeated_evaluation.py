@@ -16,7 +16,7 @@ from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu, repeated_evaluation
 from numtape.core.cpython import layout
-from numtape.core.cpython.process import process_table
+from numtape.core.native.process import process_table
 from numtape.core.log import evaluate
 from numtape.core.log.log import Log, local
 from numtape.core.native import fast_path

@@ -66,6 +66,7 @@ def test_kernels_import_only_numba_numpy_math_and_siblings():
 LAYERS = (
     ("settings", "errors", "executor", "kernels"),
     ("values",),
+    ("cpython",),
     ("log",),
     ("compile", "reference"),
     ("plan", "native"),

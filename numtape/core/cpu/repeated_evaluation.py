@@ -21,7 +21,7 @@ from .. import settings
 from ..compile.passes import addresses
 from ..cpython.api import builtin
 from ..cpython.layout import slot_offset
-from ..cpython.process import process_table
+from ..native.process import process_table
 from ..log import evaluate, liveness
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log
 from ..native import buffer_protocol

@@ -12,6 +12,47 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 
+# Functions of the C API that machine code calls, by the names of their words.
+API = {
+    "GET_ENTRY": "PyDict_GetItemWithError",
+    "GET_ATTRIBUTE": "PyObject_GetAttr",
+    "THREAD_DICT": "PyThreadState_GetDict",
+    "MAKE_LIST": "PyList_New",
+    "MAKE_DICT": "PyDict_New",
+    "NEXT_ENTRY": "PyDict_Next",
+    "CLEAR_DICT": "PyDict_Clear",
+    "CLEAR_SET": "PySet_Clear",
+    "SET_CONTAINS": "PySet_Contains",
+    "GET_REFERENT": "PyWeakref_GetObject",
+    "CALL": "PyObject_CallNoArgs",
+    "CALL_ONE_ARG": "PyObject_CallOneArg",
+    "VECTORCALL": "PyObject_Vectorcall",
+    "TO_INT": "PyLong_AsSsize_t",
+    "FROM_INT": "PyLong_FromSsize_t",
+    "INCREF": "Py_IncRef",
+    "DECREF": "Py_DecRef",
+    "CLEAR_ERROR": "PyErr_Clear",
+    "MAKE_TUPLE": "PyTuple_New",
+    "GET_SLICE": "PyList_GetSlice",
+    "LIST_APPEND": "PyList_Append",
+    "SET_ADD": "PySet_Add",
+    "SET_ENTRY": "PyDict_SetItem",
+    "SET_SLICE": "PyList_SetSlice",
+    "MAKE": "PyType_GenericAlloc",
+    "AS_TUPLE": "PyList_AsTuple",
+    "TAKE_ERROR": "PyErr_Fetch",
+    "SET_ERROR": "PyErr_Restore",
+    "DELETE_ENTRY": "PyDict_DelItem",
+    "TRACK": "PyObject_GC_Track",
+    "UNTRACK": "PyObject_GC_UnTrack",
+    "ALLOCATE": "PyMem_Malloc",
+    "FREE": "PyMem_Free",
+    "NORMALIZE_ERROR": "PyErr_NormalizeException",
+    "SET_TRACEBACK": "PyException_SetTraceback",
+    "GET_BUFFER": "PyObject_GetBuffer",
+}
+
+
 class UnsupportedLayout(Exception):
     """The layout of an object is not the expected one."""
 

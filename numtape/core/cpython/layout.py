@@ -24,6 +24,7 @@ from .api import UnsupportedLayout, entry_of, thread_dict, word_at
 from .version import WORD
 
 ONE_DIGIT_MAX = 2**30 - 1
+EXPECTED = "as expected"  # the result of a probe that succeeds
 
 
 def unsupported_reason() -> str:
@@ -170,7 +171,7 @@ PROBES: dict[str, Callable[[], dict[str, int]]] = {
     "arrays": _probe_arrays,
     "floats": _probe_floats,
     "ints": _probe_ints,
-    "reference counts": _probe_reference_counts,
+    "references": _probe_reference_counts,
 }
 
 
@@ -207,13 +208,13 @@ def measure() -> dict[str, int]:
 
 
 def report() -> dict[str, str]:
-    """Return by probe "as expected", or why it failed."""
+    """Return by probe `EXPECTED`, or why it failed."""
     results, reason = {}, unsupported_reason()
     for name, probe in PROBES.items():
         try:
             if not reason:
                 probe()
-            results[name] = reason or "as expected"
+            results[name] = reason or EXPECTED
         except UnsupportedLayout as error:
             results[name] = str(error)
     return results

@@ -17,7 +17,7 @@ from .. import settings
 from ..cpu import repeated_evaluation
 from ..cpython.api import builtin
 from ..cpython.layout import slot_offset
-from ..cpython.process import process_table
+from ..native.process import process_table
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.fast_path import install_fast_path, translated_pass, word_array

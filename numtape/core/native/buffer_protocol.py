@@ -17,7 +17,7 @@ from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
 from ..cpython.api import UnsupportedLayout
 from ..cpython.layout import unsupported_reason
-from ..cpython.process import process_table
+from .process import process_table
 from ..cpython.types import buffer_slot, check_buffer_slot
 from ..cpython.version import HAS_BUFFER_METHOD
 from ..values.export import FAILED_EXPORTS, array_of

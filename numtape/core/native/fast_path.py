@@ -13,7 +13,7 @@ from ..compile.cache import Built
 from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
 from ..cpython.api import UnsupportedLayout
-from ..cpython.process import process_table
+from .process import process_table
 from ..values.memory import Array, address_of
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
-from ..cpython.process import process_table
+from .process import process_table
 from ..cpython.version import CALLS_USE_VECTORCALL
 from ..log import record
 from ..values.memory import Array, address_of

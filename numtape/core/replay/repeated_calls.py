@@ -23,7 +23,7 @@ from ..cpu import sweeper
 from ..cpu.buffers import POOL
 from ..cpython.api import entry_of, make_vectorcall_setter
 from ..cpython.layout import function_entry_offset, slot_offset
-from ..cpython.process import process_table
+from ..native.process import process_table
 from ..cpython.types import code_field_offsets
 from ..log import variable as variables
 from ..native.fast_path import install_fast_path, word_array
