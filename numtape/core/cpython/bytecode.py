@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..values.weakrefs import weak_cache
+from .handlers import entries
 from .version import VERSION
 
 # What instructions do, with their names in `dis`. The stack is described from the top down.
@@ -304,22 +305,9 @@ def _only_cleans_up(code: types.CodeType, target: int) -> bool:
 
 
 def _exception_handlers(code: types.CodeType) -> Iterator[ExceptionHandler]:
-    """Yield the exception handlers of code.
-
-    CPython's Objects/exception_handling_notes.txt describes the table: numbers in base 64, with the
-    highest digit first, and bit 6 set in all digits except the last.
-    """
-    numbers, number = [], 0
-    for byte in code.co_exceptiontable:
-        number = number << 6 | byte & 0x3F
-        if not byte & 0x40:
-            numbers.append(number)
-            number = 0
-    for k in range(0, len(numbers), 4):
-        start, size, target, depth = numbers[k : k + 4]
-        yield ExceptionHandler(
-            2 * start, 2 * (start + size), 2 * target, depth >> 1, bool(depth & 1)
-        )
+    """Yield the exception handlers of code."""
+    for start, size, target, depth in entries(code.co_exceptiontable):
+        yield ExceptionHandler(start, start + size, target, depth >> 1, bool(depth & 1))
 
 
 @weak_cache
