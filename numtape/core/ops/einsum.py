@@ -233,7 +233,7 @@ def _contract_pair(
     if not summed or not (rows or columns):
         return _multiply_elementwise(a, la, b, lb, batch + rows + columns, summed, output)
     # Put the batch axes in the result's order if possible, and read matrices as they are stored or
-    # transposed, to avoid copies. Necessary copies keep the last axis, which is several times faster.
+    # transposed, to avoid copies. Copies keep the last axis, which is several times faster.
     batch = min(
         (sorted(batch, key=key) for key in (partial(_output_position, output), la.index, lb.index)),
         key=lambda order: _is_out_of_order(la, order) + _is_out_of_order(lb, order),
