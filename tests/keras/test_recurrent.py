@@ -184,7 +184,7 @@ def test_masks_of_layers_reach_them_in_replayed_calls(tf):
 
 
 @pytest.mark.parametrize(
-    "batch, steps, features, units", [(9, 7, 5, 3), (2, 3, 20, 4), (1, 2, 3, 8)]
+    "batch, steps, features, units", [(9, 7, 5, 3), (2, 3, 40, 4), (1, 2, 3, 8)]
 )
 @pytest.mark.parametrize("reset_after", [None, True, False])
 def test_layers_compute_what_their_cells_compute(tf, batch, steps, features, units, reset_after):

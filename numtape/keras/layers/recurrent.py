@@ -63,7 +63,7 @@ _recurrent = document("ValueError: If ``cell`` is not a cell.", **ARGUMENTS)
 
 # Up to so many features per example each step projects its inputs: the gradients of the slices of
 # one projection of all steps take longer than the sum of the kernel's gradients over the steps.
-MAX_FEATURES_PER_EXAMPLE = 4
+MAX_FEATURES_PER_EXAMPLE = 16
 
 
 def _is_fused(cell: Any) -> bool:
