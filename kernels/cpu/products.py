@@ -4,8 +4,8 @@ Small products with a transposed second matrix, which is copied in transposed or
 fastest for small matrices if it reads rows of the second one (otherwise it packs it), which saves
 more time than the copy of a small matrix takes.
 
-Narrow products, of few columns: BLAS packs the first matrix, which takes as long as the product. It
-is read in place here.
+Other products in panels of columns: BLAS packs both matrices, which takes as long as the product if
+one has few rows or columns. Here the first matrix is read in place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..constants import NARROW_BLOCK, NARROW_ROWS
+from ..constants import PANEL_COLUMNS, PANEL_ROWS
 from ..jit import INT64, POINTERS, jit, stack
 from .arrays import (
     BATCHES,
@@ -34,7 +34,14 @@ from .arrays import (
     copy_scalars,
     scalars_memory,
 )
-from .panels import BYTES, IR, TILE_ROWS, tile_multiplier
+from .panels import (
+    BLOCK_BYTES,
+    BYTES,
+    IR,
+    TILE_ROWS,
+    tile_multiplier,
+    vector_copier,
+)
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
@@ -150,30 +157,63 @@ def transpose_matrix(dtype: str) -> Any:
     return kernel
 
 
-_panel_memory = stack(NARROW_BLOCK * 2 * BYTES)
-_sums_memory = stack((NARROW_ROWS + TILE_ROWS) * 2 * BYTES)
+_panel_memory = stack(BLOCK_BYTES // 4 * 2 * BYTES)
+_tile_memory = stack(TILE_ROWS * 2 * BYTES)
 
 
-def narrow(dtype: str) -> Any:
-    """``out = x @ y`` with few columns, for each of a batch; a unit is `NARROW_ROWS` rows.
+def _panel_filler(dtype: str) -> Any:
+    """A function that copies columns of y, a few vectors, for some rows of it.
 
-    Parameters: those of `arrays.gemm`. The result has at least `panels.TILE_ROWS` rows.
+    ``fill(panel, y, row, is_transposed, count, n_columns, width)``: the rows of y, or its columns
+    if ``is_transposed``, are ``row`` bytes apart. The panel has ``width`` elements a row.
     """
     at, size = POINTERS[dtype], 4 if dtype == "float32" else 8
-    lanes = BYTES // size
-    multiply_two, multiply_one = tile_multiplier(dtype, 2), tile_multiplier(dtype, 1)
+    lanes, transpose_block, move = BYTES // size, block_transposer(dtype), vector_copier(BYTES)
 
     @jit
-    def fill_panel(
-        panel_: int, y_: int, row: int, column: int, count: int, n_columns: int, width: int
+    def fill(
+        panel_: int, y_: int, row: int, is_transposed: bool, count: int, n_columns: int, width: int
     ) -> None:
-        """Copy ``count`` rows of y, whose steps are ``row`` and ``column`` elements."""
-        panel, y = at(panel_), at(y_)
-        for k in range(count):
+        panel = at(panel_)
+        full_columns = n_columns - n_columns % lanes
+        if is_transposed:
+            full_rows = count - count % lanes
+            for j in range(0, full_columns, lanes):
+                for k in range(0, full_rows, lanes):
+                    transpose_block(
+                        panel_ + (k * width + j) * size,
+                        width * size,
+                        y_ + j * row + k * size,
+                        row,
+                    )
             for j in range(n_columns):
-                panel[k * width + j] = y[k * row + j * column]
+                y = at(y_ + j * row)
+                for k in range(full_rows if j < full_columns else 0, count):
+                    panel[k * width + j] = y[k]
+        else:
+            for k in range(count):
+                y = at(y_ + k * row)
+                for j in range(0, full_columns, lanes):
+                    move(panel_ + (k * width + j) * size, y_ + k * row + j * size)
+                for j in range(full_columns, n_columns):
+                    panel[k * width + j] = y[j]
+        for k in range(count):
             for j in range(n_columns, width):
                 panel[k * width + j] = 0
+
+    return fill
+
+
+def panels(dtype: str) -> Any:
+    """``out = x @ y`` for each of a batch, in panels of columns.
+
+    A unit is `PANEL_ROWS` rows and `PANEL_COLUMNS` columns of an output. Parameters: those of
+    `arrays.gemm`. The result has at least `panels.TILE_ROWS` rows.
+    """
+    at, size = POINTERS[dtype], 4 if dtype == "float32" else 8
+    lanes, fill = BYTES // size, _panel_filler(dtype)
+    multiply_two, multiply_one = tile_multiplier(dtype, 2), tile_multiplier(dtype, 1)
+    max_count = BLOCK_BYTES // size
 
     @jit
     def prefetch_block(x: int, step: int, count: int, length: int) -> None:
@@ -182,56 +222,98 @@ def narrow(dtype: str) -> Any:
             for offset in range(0, length, 64):
                 prefetch(x + k * step + offset)
 
+    @jit
+    def multiply_panel(
+        out_: int,
+        out_row: int,
+        x: int,
+        a_row: int,
+        a_column: int,
+        panel: int,
+        rows: int,
+        max_rows: int,
+        count: int,
+        n_columns: int,
+        vectors: int,
+        add: int,
+        tile: int,
+    ) -> None:
+        """Multiply ``rows`` rows, of ``max_rows`` that exist, by a panel of ``n_columns``."""
+        width = vectors * BYTES
+        for i in range(0, rows, TILE_ROWS):
+            if n_columns * size == width and i + TILE_ROWS <= rows:
+                a, c = x + i * a_row, out_ + i * out_row
+                if vectors == 2:
+                    multiply_two(a, a_row, a_column, panel, c, out_row, count, add)
+                else:
+                    multiply_one(a, a_row, a_column, panel, c, out_row, count, add)
+                continue
+            # A tile reads all its rows: the last one begins earlier.
+            first_row = min(i, max_rows - TILE_ROWS)
+            a = x + first_row * a_row
+            if vectors == 2:
+                multiply_two(a, a_row, a_column, panel, tile, width, count, 0)
+            else:
+                multiply_one(a, a_row, a_column, panel, tile, width, count, 0)
+            for m in range(i, min(i + TILE_ROWS, rows)):
+                out, source = at(out_ + m * out_row), at(tile + (m - first_row) * width)
+                if add != 0:
+                    for j in range(n_columns):
+                        out[j] += source[j]
+                else:
+                    for j in range(n_columns):
+                        out[j] = source[j]
+
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        p, panel, sums = number(parameters), _panel_memory(), _sums_memory()
+        p, panel, tile = number(parameters), _panel_memory(), _tile_memory()
         rows, columns, inner = p[ROWS], p[COLUMNS], p[INNER]
-        is_transposed = p[LETTERS + 1] == TRANSPOSED
+        is_transposed, is_y_transposed = p[LETTERS + 1] == TRANSPOSED, p[LETTERS] == TRANSPOSED
         a_row, a_column = (size, p[X_ROW] * size) if is_transposed else (p[X_ROW] * size, size)
-        y_row, y_column = p[Y_ROW], 1
-        if p[LETTERS] == TRANSPOSED:
-            y_row, y_column = y_column, y_row
-        strips = -(-rows // NARROW_ROWS)
+        y_row = p[Y_ROW] * size
+        row_strips, column_strips = -(-rows // PANEL_ROWS), -(-columns // PANEL_COLUMNS)
         for unit in range(begin, end):
-            batch, first_row = unit // strips, unit % strips * NARROW_ROWS
-            n_rows = min(NARROW_ROWS, rows - first_row)
+            batch = unit // (row_strips * column_strips)
+            first_row = unit // column_strips % row_strips * PANEL_ROWS
+            first_column = unit % column_strips * PANEL_COLUMNS
+            end_column = min(first_column + PANEL_COLUMNS, columns)
+            n_rows = min(PANEL_ROWS, rows - first_row)
             x = x_ + batch * p[STEPS] + first_row * a_row
-            y = y_ + batch * p[STEPS + 1]
             out = out_ + batch * p[STEPS + 2] + first_row * columns * size
-            for column in range(0, columns, 2 * lanes):
-                n_columns = min(2 * lanes, columns - column)
-                vectors = 2 if n_columns > lanes else 1
-                width = vectors * BYTES
-                for k0 in range(0, inner, NARROW_BLOCK):
-                    count = min(NARROW_BLOCK, inner - k0)
-                    fill_panel(
+            for k0 in range(0, inner, max_count):
+                count = min(max_count, inner - k0)
+                block, y = x + k0 * a_column, y_ + batch * p[STEPS + 1]
+                y += k0 * (size if is_y_transposed else y_row)
+                if is_transposed:
+                    prefetch_block(block, a_column, count, n_rows * size)
+                for column in range(first_column, end_column, 2 * lanes):
+                    n_columns = min(2 * lanes, end_column - column)
+                    vectors = 2 if n_columns > lanes else 1
+                    fill(
                         panel,
-                        y + (k0 * y_row + column * y_column) * size,
+                        y + column * (y_row if is_y_transposed else size),
                         y_row,
-                        y_column,
+                        is_y_transposed,
                         count,
                         n_columns,
-                        width // size,
+                        vectors * lanes,
                     )
-                    block = x + k0 * a_column
-                    if is_transposed:
-                        prefetch_block(block, a_column, count, n_rows * size)
-                    for tile in range(0, n_rows, TILE_ROWS):
-                        # The last tile begins earlier, so that it has all rows.
-                        a = block + min(tile, rows - first_row - TILE_ROWS) * a_row
-                        c = sums + tile * width
-                        if vectors == 2:
-                            multiply_two(a, a_row, a_column, panel, c, width, count, k0)
-                        else:
-                            multiply_one(a, a_row, a_column, panel, c, width, count, k0)
-                for i in range(n_rows):
-                    tile = i // TILE_ROWS * TILE_ROWS
-                    row = i - tile + max(0, tile + TILE_ROWS + first_row - rows)
-                    source = at(sums + (tile + row) * width)
-                    target = at(out + (i * columns + column) * size)
-                    for j in range(n_columns):
-                        target[j] = source[j]
+                    multiply_panel(
+                        out + column * size,
+                        columns * size,
+                        block,
+                        a_row,
+                        a_column,
+                        panel,
+                        n_rows,
+                        rows - first_row,
+                        count,
+                        n_columns,
+                        vectors,
+                        k0,
+                        tile,
+                    )
 
     return kernel
 
 
-KERNELS: dict[str, Callable[..., Any]] = {"transposed": transpose_matrix, "narrow": narrow}
+KERNELS: dict[str, Callable[..., Any]] = {"transposed": transpose_matrix, "panels": panels}

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 from log_queries import fresh_log
-from numtape.kernels.constants import NARROW_BYTES
 from processes import run as run_script
 from random_op_programs import Program, differences, patterns, run
 
@@ -395,14 +394,20 @@ def test_products_with_a_matrix_that_is_turned_around(tf, dtype, monkeypatch):
 
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_of_few_columns(tf, dtype, transposed, monkeypatch):
+def test_products_in_panels(tf, dtype, transposed, monkeypatch):
     rng, (ta, tb) = np.random.default_rng(6), transposed
-    most = NARROW_BYTES // np.dtype(dtype).itemsize
+    most = 128 // np.dtype(dtype).itemsize
     sizes = ((), 12, 11_000, 3), ((), 251, 530, most), ((), 493, 300, most // 2 + 1)
-    for lead, m, k, n in (*sizes, ((2,), 480, 300, 5), ((2,), 373, 400, 10)):
+    for lead, m, k, n in (
+        *sizes,
+        ((2,), 480, 300, 5),
+        ((2,), 373, 400, 10),
+        ((), 301, 257, 299),
+        ((3,), 50, 270, 100),
+    ):
         a = rng.normal(size=(*lead, *((k, m) if ta else (m, k)))).astype(dtype)
         b = rng.normal(size=(*lead, *((n, k) if tb else (k, n)))).astype(dtype)
-        assert matrix_products._is_narrow(m, n, k, tf.as_dtype(dtype))
+        assert matrix_products._uses_panels(m, n, k, tf.as_dtype(dtype))
         x, y = (v.astype("float64") for v in (a, b))
         expected = (x.swapaxes(-1, -2) if ta else x) @ (y.swapaxes(-1, -2) if tb else y)
         results = []
@@ -413,9 +418,9 @@ def test_products_of_few_columns(tf, dtype, transposed, monkeypatch):
         np.testing.assert_allclose(results[0], np.exp(expected * 0.01), rtol=close)
         np.testing.assert_array_equal(*results)
     kind = tf.as_dtype(dtype)
-    assert not matrix_products._is_narrow(1000, 2, 1000, kind)
-    assert not matrix_products._is_narrow(11, 8, 100_000, kind)
-    assert not matrix_products._is_narrow(64, 8, 64, kind)
+    assert not matrix_products._uses_panels(1000, 2, 1000, kind)
+    assert not matrix_products._uses_panels(11, 8, 100_000, kind)
+    assert not matrix_products._uses_panels(64, 8, 64, kind)
 
 
 # Threads.

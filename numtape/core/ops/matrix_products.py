@@ -12,9 +12,9 @@ import numpy as np
 
 from ...errors import DtypeError
 from ...kernels.constants import (
-    NARROW_BYTES,
-    NARROW_MIN_ROWS,
-    NARROW_ROWS,
+    PANEL_COLUMNS,
+    PANEL_MIN_ROWS,
+    PANEL_ROWS,
     SMALL_MATMUL_SIZE,
 )
 from ..cpu import blas
@@ -27,6 +27,7 @@ from ..values.dtypes import (
     bfloat16,
     float16,
     float32,
+    float64,
     int8,
     int32,
     mismatch_error,
@@ -127,16 +128,17 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
         parameters = (0, *scalars, *steps, batches)  # as below: the CUDA planner reads them too
         work = batches * (4 + m * k // 2)
         return Native("small_matmul.product", (out.dtype.name,), parameters, batches, work)
-    if _is_narrow(m, n, k, out.dtype):
+    if _uses_panels(m, n, k, out.dtype):
         parameters = (0, *scalars, *steps, batches)
-        units, part = batches * -(-m // NARROW_ROWS), NARROW_ROWS * n
+        units = batches * -(-m // PANEL_ROWS) * -(-n // PANEL_COLUMNS)
+        has_parts = n <= PANEL_COLUMNS and (batches == 1 or m % PANEL_ROWS == 0)
         return Native(
-            "products.narrow",
+            "products.panels",
             (out.dtype.name,),
             parameters,
             units,
             m * n * k * batches // 64,
-            part=part if batches == 1 or m % NARROW_ROWS == 0 else 0,
+            part=PANEL_ROWS * n if has_parts else 0,
         )
     kernel, dtypes = ("products.transposed", (out.dtype.name,)) if transpose_first else ("gemm", ())
     threads = blas.threads()
@@ -172,17 +174,6 @@ def _tile_shape(m: int, n: int) -> tuple[int, int]:
     )
 
 
-def _is_narrow(m: int, n: int, k: int, dtype: DType) -> bool:
-    """Return whether BLAS would spend most of its time on packing the first matrix.
-
-    For (10000, 784) times (784, 10) in float32 it takes twice as long as `products.narrow`, with
-    the first matrix transposed 2.4 times. Smaller matrices stay in the cache, and for one or two
-    columns most lanes of a vector would be empty.
-    """
-    is_narrow = 2 < n <= NARROW_BYTES // dtype.size
-    return is_narrow and m >= NARROW_MIN_ROWS and m * k >= _MIN_NARROW
-
-
 def _tile_length(size: int, length: int) -> int:
     return _part_length(size, (size + length // 2) // length)
 
@@ -192,7 +183,27 @@ def _part_length(size: int, count: int) -> int:
     return min(size, -(-size // (16 * min(max(1, count), 16))) * 16)
 
 
-_MIN_NARROW = 1 << 17  # elements of the first matrix
+# Products in panels of columns read the first matrix in place, which BLAS packs. Packing takes as
+# long as the product if there are few columns: for (10000, 784) times (784, 10) in float32 panels
+# take half the time, with the first matrix transposed 0.4; for (128, 64) times (64, 128) 0.87. For
+# one or two columns, most lanes of a vector would be empty. OpenBLAS has other kernels for products
+# of few multiplications; with many, the time to pack no longer matters.
+_FEW_BYTES = 128  # of a row of the result
+_MIN_ELEMENTS_IN_PLACE = 1 << 17  # of the first matrix, if there are few columns
+_MIN_PANELS = 1 << 20  # multiplications
+_MAX_PANELS = {float32: 1 << 27, float64: 1 << 25}
+_MIN_PANEL_ROWS = {float32: 16, float64: 48}
+
+
+def _uses_panels(m: int, n: int, k: int, dtype: DType) -> bool:
+    """Return whether ``products.panels`` is faster than BLAS."""
+    if m < PANEL_MIN_ROWS or n < 3:
+        return False
+    if n * dtype.size <= _FEW_BYTES and m * k >= _MIN_ELEMENTS_IN_PLACE:
+        return True
+    in_range = _MIN_PANELS <= m * n * k <= _MAX_PANELS[dtype]
+    return in_range and m >= _MIN_PANEL_ROWS[dtype] and n * dtype.size >= _FEW_BYTES // 2
+
 
 # OpenBLAS has kernels for small matrices on processors with AVX-512. With the second operand
 # transposed it uses them only up to _MIN_ELEMENTS elements of the result. With a transposed copy of
