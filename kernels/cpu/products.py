@@ -17,7 +17,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..constants import PANEL_COLUMNS, PANEL_ROWS
 from ..jit import INT64, POINTERS, jit, stack
 from .arrays import (
     BATCHES,
@@ -27,6 +26,8 @@ from .arrays import (
     NOT_TRANSPOSED,
     ROWS,
     STEPS,
+    TILE_COLUMNS as UNIT_COLUMNS,
+    TILE_ROWS as UNIT_ROWS,
     TRANSPOSED,
     X_ROW,
     Y_ROW,
@@ -207,8 +208,8 @@ def _panel_filler(dtype: str) -> Any:
 def panels(dtype: str) -> Any:
     """``out = x @ y`` for each of a batch, in panels of columns.
 
-    A unit is `PANEL_ROWS` rows and `PANEL_COLUMNS` columns of an output. Parameters: those of
-    `arrays.gemm`. The result has at least `panels.TILE_ROWS` rows.
+    A unit is a tile of an output, which has at least `panels.TILE_ROWS` rows. Parameters: those of
+    `arrays.gemm`.
     """
     at, size = POINTERS[dtype], 4 if dtype == "float32" else 8
     lanes, fill = BYTES // size, _panel_filler(dtype)
@@ -270,13 +271,14 @@ def panels(dtype: str) -> Any:
         is_transposed, is_y_transposed = p[LETTERS + 1] == TRANSPOSED, p[LETTERS] == TRANSPOSED
         a_row, a_column = (size, p[X_ROW] * size) if is_transposed else (p[X_ROW] * size, size)
         y_row = p[Y_ROW] * size
-        row_strips, column_strips = -(-rows // PANEL_ROWS), -(-columns // PANEL_COLUMNS)
+        unit_rows, unit_columns = p[UNIT_ROWS], p[UNIT_COLUMNS]
+        row_strips, column_strips = -(-rows // unit_rows), -(-columns // unit_columns)
         for unit in range(begin, end):
             batch = unit // (row_strips * column_strips)
-            first_row = unit // column_strips % row_strips * PANEL_ROWS
-            first_column = unit % column_strips * PANEL_COLUMNS
-            end_column = min(first_column + PANEL_COLUMNS, columns)
-            n_rows = min(PANEL_ROWS, rows - first_row)
+            first_row = unit // column_strips % row_strips * unit_rows
+            first_column = unit % column_strips * unit_columns
+            end_column = min(first_column + unit_columns, columns)
+            n_rows = min(unit_rows, rows - first_row)
             x = x_ + batch * p[STEPS] + first_row * a_row
             out = out_ + batch * p[STEPS + 2] + first_row * columns * size
             for k0 in range(0, inner, max_count):

@@ -12,9 +12,7 @@ import numpy as np
 
 from ...errors import DtypeError
 from ...kernels.constants import (
-    PANEL_COLUMNS,
     PANEL_MIN_ROWS,
-    PANEL_ROWS,
     SMALL_MATMUL_SIZE,
 )
 from ..cpu import blas
@@ -129,17 +127,12 @@ def _matmul_native(out: Spec, a: Spec, b: Spec, ta: bool, tb: bool) -> Native | 
         work = batches * (4 + m * k // 2)
         return Native("small_matmul.product", (out.dtype.name,), parameters, batches, work)
     if _uses_panels(m, n, k, out.dtype):
-        parameters = (0, *scalars, *steps, batches)
-        units = batches * -(-m // PANEL_ROWS) * -(-n // PANEL_COLUMNS)
-        has_parts = n <= PANEL_COLUMNS and (batches == 1 or m % PANEL_ROWS == 0)
-        return Native(
-            "products.panels",
-            (out.dtype.name,),
-            parameters,
-            units,
-            m * n * k * batches // 64,
-            part=PANEL_ROWS * n if has_parts else 0,
-        )
+        tile_rows, tile_columns = _panel_tile_shape(m, n)
+        parameters = (0, *scalars, *steps, batches, out.dtype.size, tile_rows, tile_columns)
+        units = batches * -(-m // tile_rows) * -(-n // tile_columns)
+        part = tile_rows * n if tile_columns == n and (batches == 1 or m % tile_rows == 0) else 0
+        work = m * n * k * batches // 64
+        return Native("products.panels", (out.dtype.name,), parameters, units, work, part=part)
     kernel, dtypes = ("products.transposed", (out.dtype.name,)) if transpose_first else ("gemm", ())
     threads = blas.threads()
     # If BLAS cannot be limited to one thread, it uses its own threads for a product: one unit.
@@ -203,6 +196,17 @@ def _uses_panels(m: int, n: int, k: int, dtype: DType) -> bool:
         return True
     in_range = _MIN_PANELS <= m * n * k <= _MAX_PANELS[dtype]
     return in_range and m >= _MIN_PANEL_ROWS[dtype] and n * dtype.size >= _FEW_BYTES // 2
+
+
+def _panel_tile_shape(m: int, n: int) -> tuple[int, int]:
+    """Return the rows and columns of a unit of ``products.panels``.
+
+    The kernel copies the second matrix for every 240 rows or so, 96 if there would be less than
+    four units. It has whole rows if they suffice for several threads.
+    """
+    count = max(1, min(4, m // 96), round(m / 240))
+    rows = m // count if m % (16 * count) == 0 else -(-m // (48 * count)) * 48
+    return min(m, rows), n if n <= TILE or (count >= 4 and n <= WIDE) else TILE
 
 
 # OpenBLAS has kernels for small matrices on processors with AVX-512. With the second operand
