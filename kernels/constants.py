@@ -19,6 +19,7 @@ PANEL = 128  # columns that are reduced together
 LAPACK_LETTERS = "NTULRAS"  # arguments of LAPACK that kernels pass by address
 SMALL_SYSTEM_ROWS = 32  # of matrices that are solved without LAPACK, several in a vector
 SMALL_MATMUL_SIZE = 8  # rows and columns of matrices that are multiplied without BLAS
+PANEL_MIN_ROWS = 12  # of a product in panels
 INSERTED = 32  # most elements of a row that are selected by insertion
 CONV_TAPS = 512  # most elements of a filter per channel
 CONV_PIXELS = 96  # of a unit of work

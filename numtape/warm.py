@@ -44,7 +44,7 @@ _FLOAT_KERNELS = {
         "min",
     ),
     "small_matmul": ("product",),
-    "products": ("transposed",),
+    "products": ("transposed", "panels"),
     "along": ("cumsum", "recurrence"),
     "determinants": ("det", "log_det"),
     "systems": ("factor", "lu_solve"),

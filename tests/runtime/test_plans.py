@@ -392,6 +392,37 @@ def test_products_with_a_matrix_that_is_turned_around(tf, dtype, monkeypatch):
             np.testing.assert_allclose(found, expected, rtol=close, atol=8 * close)
 
 
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_in_panels(tf, dtype, transposed, monkeypatch):
+    rng, (ta, tb) = np.random.default_rng(6), transposed
+    most = 128 // np.dtype(dtype).itemsize
+    sizes = ((), 12, 11_000, 3), ((), 251, 530, most), ((), 493, 300, most // 2 + 1)
+    for lead, m, k, n in (
+        *sizes,
+        ((2,), 480, 300, 5),
+        ((2,), 373, 400, 10),
+        ((), 301, 257, 299),
+        ((3,), 50, 270, 100),
+    ):
+        a = rng.normal(size=(*lead, *((k, m) if ta else (m, k)))).astype(dtype)
+        b = rng.normal(size=(*lead, *((n, k) if tb else (k, n)))).astype(dtype)
+        assert matrix_products._uses_panels(m, n, k, tf.as_dtype(dtype))
+        x, y = (v.astype("float64") for v in (a, b))
+        expected = (x.swapaxes(-1, -2) if ta else x) @ (y.swapaxes(-1, -2) if tb else y)
+        results = []
+        for threads in (1, 2):
+            monkeypatch.setattr(settings, "_threads", threads)
+            results.append(tf.exp(tf.matmul(a, b, ta, tb) * 0.01).numpy())
+        close = 1e-5 if dtype == "float32" else 1e-13
+        np.testing.assert_allclose(results[0], np.exp(expected * 0.01), rtol=close)
+        np.testing.assert_array_equal(*results)
+    kind = tf.as_dtype(dtype)
+    assert not matrix_products._uses_panels(1000, 2, 1000, kind)
+    assert not matrix_products._uses_panels(11, 8, 100_000, kind)
+    assert not matrix_products._uses_panels(64, 8, 64, kind)
+
+
 # Threads.
 
 
