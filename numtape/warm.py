@@ -158,11 +158,13 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"{name} {result} {dtype}", partial(kernel, name, (result, dtype))
         for name in _REDUCTIONS:
             yield f"runs {name} {dtype}", partial(array_kernels.runs_kernel, name, dtype)
-        for name in ("uniform", "normal"):
-            yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, dtype)
+        for name in ("uniform", "normal", "numbered"):
+            yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, (dtype,))
         yield from _elementwise_jobs(dtype)
     for name in ("gemm", "philox.skip"):
         yield name, partial(kernel, name, ())
+    for name in ("drawn", "state", "permutation"):
+        yield f"random {name}", partial(array_kernels.random_kernel, name, ())
     for name in ("min", "max"):  # of conditions
         yield f"{name} uint8", partial(kernel, name, ("uint8",))
     for index in _INDEX_DTYPES:
