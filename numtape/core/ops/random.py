@@ -19,6 +19,7 @@ from ...errors import InvalidArgumentError
 from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.evaluate import executor
 from ..log.log import local
+from ..log.record import record
 from ..reference.draws import Entropy
 from ..settings import after_fork_in_child
 from ..values import dtypes
@@ -28,7 +29,7 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import movement, stateless_random
 from .elementwise import without_gradient
-from .indexing import gather
+from .indexing import GATHER
 from .movement import identity, to_shape
 from .stateless_random import parse_shape, to_parameter
 
@@ -361,7 +362,7 @@ def shuffle(value: TensorLike, seed: IntLike | None = None, name: str | None = N
     if not x.ndim:
         return identity(x)
     order = draw("permutation", intern((int(x.shape[0]),), dtypes.int64), seed)
-    return without_gradient(gather(x, order))
+    return without_gradient(record(GATHER, (x, order), axis=0))  # all indices are valid
 
 
 _STATE_SPEC = intern((2,), dtypes.int64)
