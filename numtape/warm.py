@@ -49,6 +49,7 @@ _FLOAT_KERNELS = {
     "determinants": ("det", "log_det"),
     "systems": ("factor", "lu_solve"),
     "philox": ("uniform", "normal", "truncated", "gamma"),
+    "random": ("numbered",),
 }
 # Kernels that need an index, too, and kernels that copy elements of one size.
 _INDEXED_KERNELS = (
@@ -158,7 +159,7 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"{name} {result} {dtype}", partial(kernel, name, (result, dtype))
         for name in _REDUCTIONS:
             yield f"runs {name} {dtype}", partial(array_kernels.runs_kernel, name, dtype)
-        for name in ("uniform", "normal", "numbered"):
+        for name in ("uniform", "normal"):
             yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, (dtype,))
         yield from _elementwise_jobs(dtype)
     for name in ("gemm", "philox.skip"):

@@ -15,6 +15,7 @@ from numtape.core import settings
 from numtape.core.compile import cache
 from numtape.core.cpu import rng
 from numtape.core.ops.random import STATE
+from numtape.core.ops.stateless_random import draw_numbered
 from numtape.core.reference.draws import compute_drawn
 from numtape.core.values.dtypes import as_dtype
 from numtape.core.values.spec import intern
@@ -291,6 +292,16 @@ def test_kernels_draw_numpys_numbers(entropy):
     ):
         for size in (1, 2, 1000):
             check("integers", dtype, size, low, high)
+
+
+@both
+@pytest.mark.parametrize("state", [(0, 0), (7, 2**32), (2**63 - 1, 2**40), (-5, 3)])
+def test_numbers_of_a_layers_seed_are_numpys(tf, cpu, dtype, state):
+    for size in (1, 3, 255, 70_001):
+        drawn = draw_numbered(tf.constant(state, tf.int64), "uniform", (size,), as_dtype(dtype))
+        entropy = np.random.SeedSequence([x % 2**63 for x in state])
+        expected = np.random.Generator(np.random.Philox(entropy)).random(size, dtype)
+        np.testing.assert_array_equal(drawn, expected)
 
 
 def test_draws_without_a_seed_differ(tf, monkeypatch):

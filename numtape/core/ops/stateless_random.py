@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
-from ...kernels.constants import PHILOX_BLOCK, PHILOX_UNIT
+from ...kernels.constants import PHILOX_BLOCK, PHILOX_UNIT, RANDOM_BLOCK, RANDOM_UNIT
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, MISSING, STOP, Native, Op, defop
 from ..log.record import record, require
@@ -127,8 +127,24 @@ def _draw_numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], 
     out[...] = value
 
 
+def _draw_numbered_native(
+    out: Spec, state: Spec, kind: str, shape: tuple[int, ...], dtype: str
+) -> Native | None:
+    if kind != "uniform":  # NumPy draws the others
+        return None
+    units = -(-out.size * out.dtype.size // (RANDOM_UNIT * RANDOM_BLOCK))
+    return Native("random.numbered", (dtype,), (out.size,), units, _UNIFORM_WORK * out.size)
+
+
 NUMBERED = defop(
-    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_draw_numbered, gradient=STOP, on_host=True
+    "NumberedRandom",
+    ARRAY,
+    1,
+    _drawn_spec,
+    compute=_draw_numbered,
+    native=_draw_numbered_native,
+    gradient=STOP,
+    on_host=True,
 )
 
 RANDOM = defop(
