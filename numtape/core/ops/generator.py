@@ -201,8 +201,11 @@ class Generator:
     def skip(self, delta: IntLike) -> Tensor:
         """Advance the state as drawing ``delta`` numbers does; return the previous state."""
         previous = self._state.read_value()
-        self._state.assign(record(SKIP, (previous,), delta=movement.to_ints(delta)))
+        self._advance(previous, movement.to_ints(delta))
         return previous
+
+    def _advance(self, previous: Tensor, delta: int) -> None:
+        self._state.assign(record(SKIP, (previous,), delta=delta))
 
     def _draw(self, kind: str, shape: ShapeLike, dtype: dtypes.DType) -> Tensor:
         dims = parse_shape(shape, "StatelessRandom")
@@ -247,7 +250,7 @@ class Generator:
         dims = parse_shape(shape, op)
         previous = self._state.read_value()
         values = stateless_random.uniform(previous, dims, minval, maxval, dtype, op)
-        self.skip(stateless_random.count_numbers(dims))
+        self._advance(previous, stateless_random.count_numbers(dims))
         return values
 
     def uniform_full_int(

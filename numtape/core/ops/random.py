@@ -415,12 +415,12 @@ def gamma(
         raise ValueError(f"{requested.name} is none of float16, float32 and float64.")
     op = "RandomGamma"
     a = to_parameter(alpha, requested, op)
-    b = to_parameter(1 if beta is None else beta, requested, op)
-    common = stateless_random.broadcast_parameters([a, b], op)
+    b = None if beta is None else to_parameter(beta, requested, op)
+    common = stateless_random.broadcast_parameters([a] if b is None else [a, b], op)
     dims = (*parse_shape(shape, op), *common)
-    return stateless_random.gamma(
-        _record_state(seed), dims, movement.broadcast_to(a, common), b, op
-    )
+    if b is not None:
+        a = movement.broadcast_to(a, common)
+    return stateless_random.gamma(_record_state(seed), dims, a, b, op)
 
 
 def poisson(

@@ -318,6 +318,12 @@ CATEGORICAL = defop(
 
 def parse_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
     """Convert and check the shape of numbers to draw."""
+    if type(shape) is tuple or type(shape) is list:  # ints, most often
+        for size in shape:
+            if type(size) is not int or not 0 <= size < 2**31:
+                break
+        else:
+            return tuple(shape)
     value = movement.to_ints(shape)
     require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
     dims = movement.to_shape(value)
@@ -412,7 +418,10 @@ def uniform(
         return draw(state, "integers", shape, requested)
     low, high = to_parameter(minval, requested, op), to_parameter(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
-    least, most = low.numpy(), high.numpy()
+    least, most = (
+        bound if type(bound) is int else tensor.numpy()
+        for bound, tensor in ((minval, low), (maxval, high))
+    )
     require(bool(least < most), op, f"Need minval < maxval, got {least} >= {most}")
     return record(BETWEEN, (state, low, high), shape=shape, dtype=requested.name)
 
@@ -433,11 +442,20 @@ def check_ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> t
     return common
 
 
-def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor, op: str) -> Tensor:
+_TINY = {
+    dtype: float(np.finfo(dtype.as_numpy_dtype).tiny)
+    for dtype in (dtypes.float16, dtypes.float32, dtypes.float64)
+}
+
+
+def gamma(
+    state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None, op: str
+) -> Tensor:
     """Record gamma numbers, whose shape ends with the shape of ``alpha``."""
     result = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
-    tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
-    return elementwise.maximum(as_tensor(tiny, alpha._spec), result / beta)
+    if beta is not None:
+        result = result / beta
+    return elementwise.maximum(_TINY[alpha.dtype], result)
 
 
 def poisson(
@@ -666,9 +684,11 @@ def stateless_gamma(
         requested is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16"
     )
     a = to_parameter(alpha, requested, op)
-    b = to_parameter(1 if beta is None else beta, requested, op)
+    b = None if beta is None else to_parameter(beta, requested, op)
     dims = parse_shape(shape, op)
-    a = movement.broadcast_to(a, check_ending(dims, [a, b], op))
+    common = check_ending(dims, [a] if b is None else [a, b], op)
+    if b is not None:
+        a = movement.broadcast_to(a, common)
     return gamma(parse_seed(seed, op), dims, a, b, op)
 
 
