@@ -11,16 +11,18 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..cpu.workers import heard
 from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.evaluate import executor
 from ..log.log import local
 from ..log.record import record
-from ..reference.draws import Entropy
+from ..reference.draws import LARGE, Entropy
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import as_dtype
@@ -133,7 +135,11 @@ class Draw(NamedTuple):
 
     def array(self, number: int) -> Any:
         """Return the values of draw ``number`` of the global sequence."""
-        return executor().draw(self.name, self.entropy(number), self.spec, *self.parameters)
+        compute = partial(
+            executor().draw, self.name, self.entropy(number), self.spec, *self.parameters
+        )
+        is_long = self.name == "permutation" and self.spec.size > LARGE
+        return heard(compute) if is_long else compute()  # `heard` can be interrupted
 
 
 def draw(name: str, spec: Spec, seed: IntLike | None, *parameters: Hashable) -> Tensor:

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu.workers import heard
 from ..values import dtypes
 from ..values.spec import Spec
 
 Array = np.ndarray[Any, Any]
 Entropy = tuple[int, int, int]
 
-LARGE = 1 << 18  # from this number of elements on, a permutation can be interrupted
+LARGE = 1 << 18  # permutations of more elements take NumPy long
 
 
 def key_of(entropy: Entropy) -> list[int]:
@@ -92,8 +91,7 @@ def _draw_integers(entropy: Entropy, spec: Spec, low: Any, high: Any) -> Array:
 
 
 def _draw_permutation(entropy: Entropy, spec: Spec) -> Array:
-    permute, count = _generator(entropy).permutation, spec.size
-    return np.asarray(heard(lambda: permute(count)) if count > LARGE else permute(count))
+    return np.asarray(_generator(entropy).permutation(spec.size))
 
 
 _DRAWS: dict[str, Callable[..., Array]] = {
