@@ -28,6 +28,9 @@ CONV_ROWS, CONV_COLUMNS = 96, 32  # of a filter's gradient, of a unit of work
 # Random numbers, on any device.
 RANDOM_BLOCK = 32  # bytes drawn at a time
 RANDOM_UNIT = 64  # blocks of a unit of work of the CPU
+# Those of TensorFlow's streams.
+PHILOX_BLOCK, PHILOX_UNIT = 16, 64
+RESERVED_BLOCKS = 256  # for each number that needs an unknown count of uniform numbers
 
 # Chunks of a group for each thread: more than one, so that no thread waits long for a slow one.
 CHUNKS_PER_THREAD = 8

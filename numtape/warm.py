@@ -48,6 +48,8 @@ _FLOAT_KERNELS = {
     "along": ("cumsum", "recurrence"),
     "determinants": ("det", "log_det"),
     "systems": ("factor", "lu_solve"),
+    "philox": ("uniform", "normal", "truncated", "gamma"),
+    "random": ("numbered",),
 }
 # Kernels that need an index, too, and kernels that copy elements of one size.
 _INDEXED_KERNELS = (
@@ -153,12 +155,17 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
                 yield f"{name} {dtype} {index}", partial(kernel, name, (dtype, index))
         for name in _ORDER_KERNELS:
             yield f"{name} {dtype}", partial(kernel, name, (dtype, "int32"))
+        for name, result in (("philox.poisson", dtype), ("philox.categorical", "int64")):
+            yield f"{name} {result} {dtype}", partial(kernel, name, (result, dtype))
         for name in _REDUCTIONS:
             yield f"runs {name} {dtype}", partial(array_kernels.runs_kernel, name, dtype)
         for name in ("uniform", "normal"):
-            yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, dtype)
+            yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, (dtype,))
         yield from _elementwise_jobs(dtype)
-    yield "gemm", partial(kernel, "gemm", ())
+    for name in ("gemm", "philox.skip"):
+        yield name, partial(kernel, name, ())
+    for name in ("drawn", "state", "permutation"):
+        yield f"random {name}", partial(array_kernels.random_kernel, name, ())
     for name in ("min", "max"):  # of conditions
         yield f"{name} uint8", partial(kernel, name, ("uint8",))
     for index in _INDEX_DTYPES:

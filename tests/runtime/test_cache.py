@@ -178,6 +178,7 @@ def kernel_modules():
         "lanes",
         "lapack",
         "panels",
+        "philox",
         "pool",
         "products",
         "slices",

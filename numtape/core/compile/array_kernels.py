@@ -89,9 +89,10 @@ def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
     return _compile_kernel(symbol, module or "arrays", name, dtypes, 7)
 
 
-def random_kernel(name: str, dtype: str) -> int:
+@cache
+def random_kernel(name: str, dtypes: tuple[str, ...]) -> int:
     """The address of a kernel of ``kernels.cpu.random``."""
-    return _compile_kernel(f"random_{name}_{dtype}", "random", name, (dtype,), 7)
+    return _compile_kernel("_".join(["random", name, *dtypes]), "random", name, dtypes, 7)
 
 
 def reduction_kernel(log: Log, row: int) -> None:
