@@ -16,6 +16,7 @@ MAX_RANK = 8  # of a tensor
 
 # Kernels of the CPU.
 PANEL = 128  # columns that are reduced together
+VECTOR = 16  # elements that are combined in parallel, on any machine
 LAPACK_LETTERS = "NTULRAS"  # arguments of LAPACK that kernels pass by address
 SMALL_SYSTEM_ROWS = 32  # of matrices that are solved without LAPACK, several in a vector
 SMALL_MATMUL_SIZE = 8  # rows and columns of matrices that are multiplied without BLAS

@@ -50,6 +50,14 @@ def inline(function: Callable[..., Any]) -> Any:
     return numba.njit(**_OPTIONS, forceinline=True)(function)
 
 
+def loop(function: Callable[..., Any]) -> Any:
+    """Like `inline`, for a loop over elements that calls no other functions than such loops.
+
+    `core.compile.translate` optimizes it more than its callers, and does not inline it into them.
+    """
+    return inline(function)
+
+
 def pointer_to(dtype: Type) -> Any:
     """An intrinsic that turns an address (intp) into a pointer to ``dtype``."""
 

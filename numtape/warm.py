@@ -21,6 +21,8 @@ from .core.values.dtypes import as_dtype
 from .core.values.spec import intern
 from .errors import OpError
 
+_REDUCTIONS = ("sum", "max", "min")
+_REDUCTION_PARTS = ("columns", "rows", "short_rows")  # see `kernels.cpu.reduce`
 # Kernels of a float dtype, by module of `kernels.cpu`. Those that compile longest come first.
 _FLOAT_KERNELS = {
     "conv": (
@@ -39,9 +41,7 @@ _FLOAT_KERNELS = {
         "softmax_grad",
         "normalize",
         "normalize_grad",
-        "sum",
-        "max",
-        "min",
+        *(f"{name}_{part}" for name in _REDUCTIONS for part in _REDUCTION_PARTS),
     ),
     "small_matmul": ("product",),
     "products": ("transposed", "panels"),
@@ -68,7 +68,6 @@ _COPYING_KERNELS = (
     "slices.roll",
 )
 _INDEX_DTYPES = ("int32", "int64")
-_REDUCTIONS = ("sum", "max", "min")
 _INTEGER_OPS = {
     "AddV2",
     "Sub",
@@ -167,7 +166,8 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in ("drawn", "state", "permutation"):
         yield f"random {name}", partial(array_kernels.random_kernel, name, ())
     for name in ("min", "max"):  # of conditions
-        yield f"{name} uint8", partial(kernel, name, ("uint8",))
+        for part in _REDUCTION_PARTS:
+            yield f"{name}_{part} uint8", partial(kernel, f"{name}_{part}", ("uint8",))
     for index in _INDEX_DTYPES:
         yield f"gather {index}", partial(kernel, "gather", (index,))
     for size in sorted({8 * as_dtype(dtype).size for dtype in dtypes}):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..constants import MAX_RANK
-from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
+from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit, loop
 from ..passes.layout import (
     BROADCAST,
     FUSED,
@@ -28,7 +28,7 @@ u8, u16, u32, u64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "u
 i64 = POINTERS["int64"]
 
 
-@jit
+@loop
 def splat(target: int, source: int, itemsize: int, n: int) -> None:
     """Fill ``n`` elements at address ``target`` with the one at ``source``."""
     if itemsize == 4:
@@ -53,7 +53,7 @@ def splat(target: int, source: int, itemsize: int, n: int) -> None:
             out2[i] = value2
 
 
-@inline
+@loop
 def copy(target: int, source: int, itemsize: int, n: int) -> None:
     """Copy ``n`` elements."""
     if itemsize == 4:
@@ -70,7 +70,7 @@ def copy(target: int, source: int, itemsize: int, n: int) -> None:
             u16(target)[i] = u16(source)[i]
 
 
-@jit
+@loop
 def load_broadcast(
     target: int,
     source: int,

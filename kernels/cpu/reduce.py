@@ -15,14 +15,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..constants import PANEL
+from ..constants import PANEL, VECTOR
 from ..jit import INT64, POINTERS, jit, stack
 from ..passes.layout import RUN
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
-VECTOR = 16  # elements that are combined in parallel, on any machine
 GROUP = 8  # rows whose columns are combined in order
 LONG_ROW_BYTES = 1024  # reading a group of longer rows by columns is twice as fast
 LEVELS = 64  # levels of pairwise combination: enough for any length
@@ -336,29 +335,34 @@ def row_reducer(name: str, dtype: str) -> Any:
     return reduce_row
 
 
-def axis(name: str, dtype: str) -> Any:
-    """The kernel that reduces ``x`` of shape (outer, n, inner), n > 0, over its middle axis.
+# Kernels that reduce ``x`` of shape (outer, n, inner), n > 0, over its middle axis. Their
+# parameters are n and inner. One kernel for all shapes would take twice as long to compile.
 
-    Its parameters are n and inner. A unit of work is a row where inner is 1, else a panel of
-    `PANEL` columns of one outer index.
+
+def rows(name: str, dtype: str) -> Any:
+    """The kernel where inner is 1 and n more than `VECTOR`. A unit of work is a row."""
+    at, number, row = POINTERS[dtype], POINTERS["int64"], row_reducer(name, dtype)
+    size = getattr(types, dtype).bitwidth // 8
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        n, out = number(parameters)[0], at(out_)
+        for k in range(begin, end):
+            out[k] = row(x_ + k * n * size, n)
+
+    return kernel
+
+
+def short_rows(name: str, dtype: str) -> Any:
+    """The kernel where inner is 1 and n at most `VECTOR`. A unit of work is a row.
+
+    It reduces `VECTOR` rows at a time, and reads nothing after the rows.
     """
-    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
-    number = POINTERS["int64"]
-    row = row_reducer(name, dtype)
-    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
-    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
-    memory = stack(LEVELS * PANEL * size)
-    totals = stack(VECTOR * VECTOR * size)
-    meet_vectors = _vector_intrinsic(name)
-    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
+    at, fold, number = POINTERS[dtype], FOLD[name], POINTERS["int64"]
+    size = getattr(types, dtype).bitwidth // 8
     fold4, fold8, fold16 = (_fold_rows_intrinsic(name, lanes) for lanes in (4, 8, 16))
 
-    @jit
-    def short_rows(out_: int, x_: int, n: int, begin: int, end: int) -> int:
-        """Reduce rows of at most `VECTOR` elements, `VECTOR` rows at a time.
-
-        It reads nothing after the rows. Returns the first one that is left.
-        """
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        n = number(parameters)[0]
         lanes = 4 if n <= 4 else 8 if n <= 8 else 16
         k, last = begin, end - VECTOR - (lanes - 1) // n
         while k <= last:
@@ -370,10 +374,26 @@ def axis(name: str, dtype: str) -> Any:
             else:
                 fold16(out, x, n)
             k += VECTOR
-        return k
+        while k < end:
+            at(out_)[k] = fold(at(x_ + k * n * size), n)
+            k += 1
+
+    return kernel
+
+
+def columns(name: str, dtype: str) -> Any:
+    """The kernel where inner is not 1. A unit is a panel of `PANEL` columns of one outer index."""
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    number = POINTERS["int64"]
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    memory = stack(LEVELS * PANEL * size)
+    totals = stack(VECTOR * VECTOR * size)
+    meet_vectors = _vector_intrinsic(name)
+    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
 
     @jit
-    def columns(out: int, x: int, n: int, inner: int, width: int, levels: int) -> None:
+    def many_columns(out: int, x: int, n: int, inner: int, width: int, levels: int) -> None:
         """Reduce at least `VECTOR` columns: groups of rows, then pairs as in `row_reducer`.
 
         If ``width`` is no multiple of `VECTOR`, the last vector overlaps the one before. A row of
@@ -420,7 +440,7 @@ def axis(name: str, dtype: str) -> Any:
         total_, rows = totals(), VECTOR
         total = at(total_)
         if n >= VECTOR:
-            columns(total_, x_, n // VECTOR, VECTOR * inner, VECTOR * inner, levels)
+            many_columns(total_, x_, n // VECTOR, VECTOR * inner, VECTOR * inner, levels)
         else:
             while rows > n:
                 rows //= 2
@@ -439,30 +459,28 @@ def axis(name: str, dtype: str) -> Any:
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
         inner = number(parameters)[1]
-        if inner == 1:
-            rows = at(out_)
-            first = short_rows(out_, x_, n, begin, end) if n <= VECTOR else begin
-            for k in range(first, end):
-                rows[k] = row(x_ + k * n * size, n)
-        else:
-            levels = memory()
-            panels = (inner + PANEL - 1) // PANEL
-            depth = 1  # rows of partial results
-            while GROUP << depth < n + GROUP:
-                depth += 1
-            most = max(1, LEVELS // depth)
-            unit = begin
-            while unit < end:  # adjacent panels together, so that longer pieces are read
-                k, panel = unit // panels, unit % panels
-                count = min(most, panels - panel, end - unit)
-                # A narrow panel starts in the one before, with the same bits.
-                first = max(0, min(panel * PANEL, inner - VECTOR))
-                width = min((panel + count) * PANEL, inner) - first
-                out, x = out_ + (k * inner + first) * size, x_ + (k * n * inner + first) * size
-                if inner >= VECTOR:
-                    columns(out, x, n, inner, width, levels)
-                else:
-                    few_columns(out, x, n, inner, levels)
-                unit += count
+        levels = memory()
+        panels = (inner + PANEL - 1) // PANEL
+        depth = 1  # rows of partial results
+        while GROUP << depth < n + GROUP:
+            depth += 1
+        most = max(1, LEVELS // depth)
+        unit = begin
+        while unit < end:  # adjacent panels together, so that longer pieces are read
+            k, panel = unit // panels, unit % panels
+            count = min(most, panels - panel, end - unit)
+            # A narrow panel starts in the one before, with the same bits.
+            first = max(0, min(panel * PANEL, inner - VECTOR))
+            width = min((panel + count) * PANEL, inner) - first
+            out, x = out_ + (k * inner + first) * size, x_ + (k * n * inner + first) * size
+            if inner >= VECTOR:
+                many_columns(out, x, n, inner, width, levels)
+            else:
+                few_columns(out, x, n, inner, levels)
+            unit += count
 
     return kernel
+
+
+# The kernels by the suffixes of their names.
+PARTS = {"columns": columns, "rows": rows, "short_rows": short_rows}

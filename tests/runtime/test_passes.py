@@ -95,7 +95,7 @@ def plain():
         n: n for n in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
     }
     stub = types.ModuleType("plain.jit")
-    stub.jit = stub.inline = lambda function: function
+    stub.jit = stub.inline = stub.loop = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
     stub.call_kernel = stub.call_array = stub.call_loop = call
     stub.fetch_add, stub.exchange, stub.load_now = fetch_add, exchange, load_now

@@ -71,7 +71,7 @@ def _build() -> disk.Built:
     b.store(WORD(0), writer.pointer_to(view, 8))  # the buffer has no owner
     b.ret(WORD(-1))
     writer.write_setup(len(NAMES), SYMBOLS[1])
-    return compile_module(module, SYMBOLS)
+    return compile_module(module, SYMBOLS, quick=True)
 
 
 def _load_code() -> int:

@@ -124,7 +124,8 @@ def translated_pass(name: str, *dependencies: str) -> int:
 
         try:
             entry = EntryPoint(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
-            return compile_text(translate([entry]), [symbol])
+            text, loops = translate([entry])
+            return compile_text(text, [symbol], loops)
         except Unknown as reason:
             raise UnsupportedLayout(str(reason)) from None
 

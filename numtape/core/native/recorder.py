@@ -88,7 +88,8 @@ def build(
     shared = {name: getattr(writer, name)() for name in shared_names}
     for entry in entries:
         writer.recorder(entry, shared)
-    return compile_module(module, ["setup", *functions, *(entry.symbol for entry in entries)])
+    symbols = ["setup", *functions, *(entry.symbol for entry in entries)]
+    return compile_module(module, symbols, quick=True)
 
 
 class _Writer(Writer):
