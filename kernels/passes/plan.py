@@ -40,7 +40,7 @@ from .layout import (
 from .places import place_temporaries, place_values
 from .program import row_of, write_program
 from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
-from .schedule import bring_near
+from .schedule import bring_near, delay_rows
 from .tables import (
     I64,
     U8,
@@ -271,6 +271,7 @@ def group_rows(
     codes: Codes,
     specs: Specs,
     calls: CallTable,
+    want: U8,
     work: PlannerScratch,
     count: int,
     size: int,
@@ -280,10 +281,11 @@ def group_rows(
     """Assign a phase and a group to each row; fill ``out.order`` with the rows, group by group.
 
     A row runs in the phase of its latest operand if it can join that operand's group, else in
-    the next one. ``out.groups`` gets the kind and row range of each group, by phase; on return
-    ``work.group[row]`` is the index there. A row can join groups of its class: -1 for small rows,
-    the number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
-    never join. The hash table has ``size`` entries. Small rows have at most ``max_size`` elements.
+    the next one; `delay_rows` moves some to later phases. ``out.groups`` gets the kind and row
+    range of each group, by phase; on return ``work.group[row]`` is the index there. A row can join
+    groups of its class: -1 for small rows, the number of its shape for elementwise ones, -2 for
+    views and -3 for whole-array kernels, which never join. The hash table has ``size`` entries.
+    Small rows have at most ``max_size`` elements.
     Returns the number of groups, or ``~row`` of a row that has no entry in the table of calls.
     """
     table, groups = work.tables, out.groups
@@ -369,19 +371,32 @@ def group_rows(
         table[sizes + g] += 1
         work.group[row] = g
         previous_group = g
+    n_lane_groups = 0
+    for g in range(n_groups):
+        if table[classes + g] >= 0:
+            n_lane_groups += 1
+    if n_lane_groups > 1:
+        delay_rows(log, codes, specs, want, work, count, classes, sizes)
     # Counting sort of the groups by phase (stable), then of the rows by group. The hash table is
     # no longer needed; its memory has an entry for each phase and one more.
     for p in range(last_phase + 2):
         table[p] = 0
+    n_nonempty = 0
     for g in range(n_groups):
-        table[table[phases + g] + 1] += 1
+        if table[sizes + g] > 0:
+            table[table[phases + g] + 1] += 1
+            n_nonempty += 1
     for p in range(last_phase + 1):
         table[p + 1] += table[p]
     for g in range(n_groups):
+        if table[sizes + g] == 0:
+            continue
         p = table[phases + g]
         table[index + g] = table[p]
         table[p] += 1
     for g in range(n_groups):
+        if table[sizes + g] == 0:
+            continue
         group_start = GROUP * table[index + g]
         row_class = table[classes + g]
         if row_class >= 0:
@@ -391,6 +406,7 @@ def group_rows(
         else:
             groups[group_start + G_KIND] = WHOLE if row_class == -3 else SHARED
         groups[group_start + G_ROWS_END] = table[sizes + g]
+    n_groups = n_nonempty
     total = 0
     for g in range(n_groups):
         members = groups[GROUP * g + G_ROWS_END]
@@ -434,7 +450,7 @@ def plan(
         size *= 2
     n_remaining, n_merged = merge_equal(log, codes, want, work, count, min(size, MAX_MERGE_TABLE))
     n_groups = group_rows(
-        log, codes, specs, calls, work, n_remaining, size, asked.max_small_size, out
+        log, codes, specs, calls, want, work, n_remaining, size, asked.max_small_size, out
     )
     if n_groups < 0:  # Python adds the kernel and calls again
         for k in range(n_remaining):

@@ -7,8 +7,9 @@ import threading
 import numpy as np
 import pytest
 from log_queries import fresh_log
+from numtape.kernels.passes.layout import TEMPORARY
 from processes import run as run_script
-from random_op_programs import Program, differences, patterns, run
+from random_op_programs import Program, differences, patterns, program_of, run
 
 from numtape.core import settings
 from numtape.core.compile.tables import CALLS
@@ -656,3 +657,36 @@ def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
     assert float(tf.reduce_sum(y)) == pytest.approx(2 * np.sin(np.linspace(0, 1, 1000)).sum())
     assert seen == [7.0, 60.0]
     np.testing.assert_allclose(y.numpy(), 2 * np.sin(np.linspace(0, 1, 1000)), rtol=1e-15)
+
+
+def stored_rows(tf, function, *operands):
+    """The number of values of a function's program that are neither results nor in a slot."""
+    recorded = tf.function(function)
+    for _ in range(2):
+        recorded(*operands)
+    plan = program_of(recorded).plan
+    return int((plan.arrays["storage"] == TEMPORARY).sum())
+
+
+def test_values_for_one_later_group_are_computed_there(tf):
+    x, y = (tf.random.stateless_normal((40, 50), [k, 3]) for k in range(2))
+    total = tf.reduce_sum(x, 1, keepdims=True)
+    direct = (y * 2.0 + 1.0) * (x - total)
+
+    def late(x, y):
+        z = y * 2.0 + 1.0  # nothing waits for the sum so far
+        return z * (x - tf.reduce_sum(x, 1, keepdims=True))
+
+    def used_before(x, y):
+        z = y * 2.0 + 1.0
+        total = tf.reduce_sum(x, 1, keepdims=True)
+        return z * (x - total), tf.reduce_sum(tf.exp(z), 1)
+
+    def of_three_arrays(x, y):
+        z = x * y + tf.transpose(tf.reshape(y, (50, 40)))
+        return z - tf.reduce_sum(x, 1, keepdims=True)
+
+    np.testing.assert_array_equal(tf.function(late)(x, y), direct)
+    assert stored_rows(tf, late, x, y) == 1  # the sum
+    assert stored_rows(tf, used_before, x, y) == 3  # it, z and exp(z)
+    assert stored_rows(tf, of_three_arrays, x, y) == 3  # it, the transpose, and z
