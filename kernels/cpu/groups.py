@@ -17,6 +17,7 @@ from ..passes.layout import (
     G_STRIDE,
     G_WIDTH,
     GROUP,
+    NUMBER,
     PARTIALS,
     PLACES,
     RUN,
@@ -146,19 +147,27 @@ def _write_place(
     memory: ThreadMemory,
     stride: int,
     width: int,
+    size: int,
     target: int,
 ) -> None:
-    """Write the start of an operand or output of ``row``, and its step per block, to ``target``."""
+    """Write the start of an operand or output of ``row``, and its step per block, to ``target``.
+
+    The group has ``size`` elements; an output may have one for several of them.
+    """
     place = i64(target)
-    if ref >= PARTIALS:
+    if ref >= NUMBER:
+        place[0] = ref - NUMBER
+        place[1] = 0
+    elif ref >= PARTIALS:
         place[0] = memory.partials + ref - PARTIALS
         place[1] = width // RUN * specs.item[log.spec[row]]
     elif ref >= 0:
         place[0] = memory.scratch + ref * stride
         place[1] = 0
     else:
-        place[0] = value_address(log, cells, specs.size[log.spec[~ref]], ~ref)
-        place[1] = width * specs.item[log.spec[~ref]]
+        spec = log.spec[~ref]
+        place[0] = value_address(log, cells, specs.size[spec], ~ref)
+        place[1] = width * specs.size[spec] // max(size, 1) * specs.item[spec]
 
 
 @inline
@@ -179,6 +188,7 @@ def prepare(
     end = groups[GROUP * g + G_CODE_END]
     width = groups[GROUP * g + G_WIDTH]
     stride = groups[GROUP * g + G_STRIDE]
+    size = groups[GROUP * g + G_SIZE]
     for k in range(begin, body):
         source = program[STEP * k + 2]
         splat(
@@ -203,6 +213,7 @@ def prepare(
                 memory,
                 stride,
                 width,
+                size,
                 place_address,
             )
         row_position += program[STEP * k] > PLACES

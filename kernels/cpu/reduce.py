@@ -336,21 +336,12 @@ def row_reducer(name: str, dtype: str) -> Any:
     return reduce_row
 
 
-def axis(name: str, dtype: str) -> Any:
-    """The kernel that reduces ``x`` of shape (outer, n, inner), n > 0, over its middle axis.
+def _rows_reducer(name: str, dtype: str) -> Any:
+    """A function ``f(out, x, n, begin, end)`` that reduces rows ``begin : end`` of ``n`` elements.
 
-    Its parameters are n and inner. A unit of work is a row where inner is 1, else a panel of
-    `PANEL` columns of one outer index.
+    Each has the bits of `row_reducer`.
     """
-    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
-    number = POINTERS["int64"]
-    row = row_reducer(name, dtype)
-    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
-    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
-    memory = stack(LEVELS * PANEL * size)
-    totals = stack(VECTOR * VECTOR * size)
-    meet_vectors = _vector_intrinsic(name)
-    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
+    at, row, size = POINTERS[dtype], row_reducer(name, dtype), getattr(types, dtype).bitwidth // 8
     fold4, fold8, fold16 = (_fold_rows_intrinsic(name, lanes) for lanes in (4, 8, 16))
 
     @jit
@@ -371,6 +362,42 @@ def axis(name: str, dtype: str) -> Any:
                 fold16(out, x, n)
             k += VECTOR
         return k
+
+    @jit
+    def reduce_rows(out_: int, x_: int, n: int, begin: int, end: int) -> None:
+        out = at(out_)
+        first = short_rows(out_, x_, n, begin, end) if n <= VECTOR else begin
+        for k in range(first, end):
+            out[k] = row(x_ + k * n * size, n)
+
+    return reduce_rows
+
+
+def rows(name: str, dtype: str) -> Any:
+    """The kernel ``f(out, x, length, _, n)`` that reduces rows, of ``n`` elements in total."""
+    reduce_rows = _rows_reducer(name, dtype)
+
+    def kernel(out: int, x: int, length: int, z: int, n: int) -> None:
+        reduce_rows(out, x, length, 0, n // length)
+
+    return kernel
+
+
+def axis(name: str, dtype: str) -> Any:
+    """The kernel that reduces ``x`` of shape (outer, n, inner), n > 0, over its middle axis.
+
+    Its parameters are n and inner. A unit of work is a row where inner is 1, else a panel of
+    `PANEL` columns of one outer index.
+    """
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    number = POINTERS["int64"]
+    reduce_rows = _rows_reducer(name, dtype)
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    memory = stack(LEVELS * PANEL * size)
+    totals = stack(VECTOR * VECTOR * size)
+    meet_vectors = _vector_intrinsic(name)
+    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
 
     @jit
     def columns(out: int, x: int, n: int, inner: int, width: int, levels: int) -> None:
@@ -440,10 +467,7 @@ def axis(name: str, dtype: str) -> Any:
         n = number(parameters)[0]
         inner = number(parameters)[1]
         if inner == 1:
-            rows = at(out_)
-            first = short_rows(out_, x_, n, begin, end) if n <= VECTOR else begin
-            for k in range(first, end):
-                rows[k] = row(x_ + k * n * size, n)
+            reduce_rows(out_, x_, n, begin, end)
         else:
             levels = memory()
             panels = (inner + PANEL - 1) // PANEL

@@ -32,13 +32,14 @@ from .layout import (
     NO_CALL,
     NO_OPERAND,
     OK,
+    RUN,
     SHARED,
     SMALL,
     WANTED,
     WHOLE,
 )
 from .places import place_temporaries, place_values
-from .program import row_of, write_program
+from .program import row_length, row_of, write_program
 from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
 from .schedule import bring_near, delay_rows
 from .tables import (
@@ -265,6 +266,20 @@ def _small_row_state(
     return 1 if calls.entries[ENTRY * entry + 5] != 0 else 0
 
 
+@inline
+def _can_reduce(work: PlannerScratch, g: int, length: int, is_to_one: int) -> int:
+    """Whether a reduction can join lane group ``g``: of rows of ``length``, or to one element.
+
+    Blocks consist of whole rows; and of whole runs, if there are reductions to one element.
+    """
+    if length > 0 and work.root[g] > 0 and work.root[g] != length:
+        return 0
+    unit = max(work.root[g], length)
+    if unit == 0 or (is_to_one == 0 and work.slot[g] == 0):
+        return 1
+    return 1 if unit % RUN == 0 or RUN % unit == 0 else 0
+
+
 @jit
 def group_rows(
     log: LogColumns,
@@ -276,6 +291,7 @@ def group_rows(
     count: int,
     size: int,
     max_size: int,
+    max_row: int,
     out: PlanTables,
 ) -> int:
     """Assign a phase and a group to each row; fill ``out.order`` with the rows, group by group.
@@ -285,7 +301,9 @@ def group_rows(
     range of each group, by phase; on return ``work.group[row]`` is the index there. A row can join
     groups of its class: -1 for small rows, the number of its shape for elementwise ones, -2 for
     views and -3 for whole-array kernels, which never join. The hash table has ``size`` entries.
-    Small rows have at most ``max_size`` elements.
+    Small rows have at most ``max_size`` elements. Reductions of rows of at most ``max_row``
+    elements are in lane groups: of their operand's shape, as reductions to one element. ``work``
+    has the length of these rows by group in ``root``, and whether there are others in ``slot``.
     Returns the number of groups, or ``~row`` of a row that has no entry in the table of calls.
     """
     table, groups = work.tables, out.groups
@@ -305,20 +323,27 @@ def group_rows(
         row_code = log.code[row]
         kind = codes.kind[row_code]
         row_class = -3 if kind == ARRAY else -2
+        length = 0  # of rows that it reduces
+        is_to_one = 0
         work.call[row] = -1
         if kind == ELEMENTWISE or kind == REDUCTION:
             shape_spec = log.spec[row]
             if specs.dtype[shape_spec] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
                 row_class = -3  # it has no lane kernel
             elif kind == REDUCTION:
-                if specs.size[shape_spec] == 1:
-                    shape_spec = log.spec[log.a[row]]
-                else:
-                    row_class = -3
+                is_to_one = 1
+                if specs.size[shape_spec] != 1:
+                    is_to_one = 0
+                    length = row_length(row, log, codes, specs)
+                    if length == 0 or length > max_row or specs.size[shape_spec] == 0:
+                        row_class = -3
+                shape_spec = log.spec[log.a[row]]
             if row_class != -3:
                 row_class = (
                     -1 if 1 <= specs.size[shape_spec] <= max_size else specs.shape[shape_spec]
                 )
+                if row_class == -1 and length > 0:
+                    row_class = -3
         if row_class == -3 or kind == VIEW:
             small_state = _small_row_state(row, log, codes, specs, work, calls, max_size)
             if small_state < 0:
@@ -335,10 +360,9 @@ def group_rows(
             for j in range(3):
                 x = work.operands[3 * row + j]
                 row_phase = max(row_phase, _earliest_phase(x, row_class, log, specs, work, classes))
-        work.phase[row] = row_phase
-        last_phase = max(last_phase, row_phase)
         g = -1
-        if row_class >= -1:
+        while row_class >= -1:
+            g = -1
             if (
                 previous_group >= 0
                 and table[phases + previous_group] == row_phase
@@ -362,12 +386,21 @@ def group_rows(
                     slot = (slot + 1) & mask
                 if g < 0:
                     table[slot] = n_groups
+            if g < 0 or row_class == -1 or _can_reduce(work, g, length, is_to_one):
+                break
+            row_phase += 1
         if g < 0:
             g = n_groups
             table[phases + g] = row_phase
             table[classes + g] = row_class
             table[sizes + g] = 0
+            work.root[g] = 0
+            work.slot[g] = 0
             n_groups += 1
+        work.root[g] = max(work.root[g], length)
+        work.slot[g] = max(work.slot[g], is_to_one)
+        work.phase[row] = row_phase
+        last_phase = max(last_phase, row_phase)
         table[sizes + g] += 1
         work.group[row] = g
         previous_group = g
@@ -450,7 +483,17 @@ def plan(
         size *= 2
     n_remaining, n_merged = merge_equal(log, codes, want, work, count, min(size, MAX_MERGE_TABLE))
     n_groups = group_rows(
-        log, codes, specs, calls, want, work, n_remaining, size, asked.max_small_size, out
+        log,
+        codes,
+        specs,
+        calls,
+        want,
+        work,
+        n_remaining,
+        size,
+        asked.max_small_size,
+        asked.max_row,
+        out,
     )
     if n_groups < 0:  # Python adds the kernel and calls again
         for k in range(n_remaining):

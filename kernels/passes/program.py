@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import MAX_RANK
 from ..jit import inline, jit
 from .layout import (
     BROADCAST,
@@ -33,6 +34,7 @@ from .layout import (
     IN_SLOT,
     NO_KERNEL,
     NO_OPERAND,
+    NUMBER,
     OK,
     PARTIALS,
     PLACES,
@@ -63,6 +65,23 @@ def lane_spec(row: int, log: LogColumns, codes: Codes, work: PlannerScratch) -> 
     return log.spec[row]
 
 
+@inline
+def row_length(row: int, log: LogColumns, codes: Codes, specs: Specs) -> int:
+    """The number of elements of the rows that a reduction of the last axes reduces.
+
+    0 if it reduces other axes, or rows of one element.
+    """
+    spec = log.spec[log.a[row]]
+    axes = codes.axes[log.code[row]]
+    length = 1
+    axis = specs.rank[spec] - 1
+    while axis >= 0 and (axes >> axis) & 1 == 1:
+        length *= specs.dims[MAX_RANK * spec + axis]
+        axes -= 1 << axis
+        axis -= 1
+    return length if axes == 0 and length > 1 else 0
+
+
 @jit
 def write_lanes(
     g: int,
@@ -72,12 +91,13 @@ def write_lanes(
     specs: Specs,
     work: PlannerScratch,
     out: PlanTables,
-) -> tuple[int, int, int, int]:
+) -> tuple[int, int, int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
     Operands are slots, or ``~row`` for a value in a buffer. ``work.stamp`` and ``loaded`` tell
     which slot holds an operand from outside the group. Returns the end of the instructions, the
-    number of slots, the bytes of an element in them, and the bytes of partial results.
+    number of slots, the bytes of an element in them, the bytes of partial results, and the number
+    of elements of rows that are reduced, or 1: blocks must be whole rows.
     """
     operands, slot, last, stamp = work.operands, work.slot, work.last, work.stamp
     order, groups, program = out.order, out.groups, out.program
@@ -89,6 +109,7 @@ def write_lanes(
     partials = 0
     slots = 0
     item_bytes = 1
+    length = 1
     # Find each value's last use inside the group. Single elements from outside are splatted once,
     # before the first block.
     for k in range(begin, end):
@@ -142,7 +163,11 @@ def write_lanes(
             else:
                 program[STEP * at + 2 + j] = 0
         program[STEP * at] = work.kernel[row]
-        if codes.kind[log.code[row]] == REDUCTION:
+        if codes.kind[log.code[row]] == REDUCTION and specs.size[log.spec[row]] != 1:
+            program[STEP * at + 1] = ~row
+            length = row_length(row, log, codes, specs)
+            program[STEP * at + 3] = NUMBER + length
+        elif codes.kind[log.code[row]] == REDUCTION:
             program[STEP * at + 1] = PARTIALS + partials
             partials += 8 * ((specs.size[iterated_spec] + RUN - 1) // RUN + 1)
         elif work.escape[row] != IN_SLOT:
@@ -167,7 +192,7 @@ def write_lanes(
         if work.escape[row] == IN_SLOT and last[row] == k:
             free[n_free] = slot[row]
             n_free += 1
-    return at, slots, item_bytes, partials
+    return at, slots, item_bytes, partials, length
 
 
 @inline
@@ -333,9 +358,11 @@ def write_program(
                 continue
             # The operands' dtype is that of the last one: a select's first is the condition.
             operand = row_of(work.operands[3 * row + codes.arity[row_code] - 1])
+            lane = codes.lane[row_code]
+            if codes.kind[row_code] == REDUCTION and specs.size[log.spec[row]] != 1:
+                lane += 1
             kernel[row] = lanes.kernels[
-                (codes.lane[row_code] * lanes.dtypes + specs.dtype[log.spec[operand]])
-                * lanes.dtypes
+                (lane * lanes.dtypes + specs.dtype[log.spec[operand]]) * lanes.dtypes
                 + specs.dtype[log.spec[row]]
             ]
             if kernel[row] == 0:
@@ -348,9 +375,15 @@ def write_program(
             at = write_small(g, at, log, codes, specs, calls, work, out)
             scratch = max(scratch, 3 * SMALL_ROW_BYTES)
         else:
-            at, slots, item_bytes, partial_bytes = write_lanes(g, at, log, codes, specs, work, out)
+            at, slots, item_bytes, partial_bytes, length = write_lanes(
+                g, at, log, codes, specs, work, out
+            )
             width = SCRATCH_BYTES // (item_bytes * max(slots, 1)) // RUN * RUN
             width = max(RUN, min(max_block, width))
+            unit = length
+            if partial_bytes > 0 and length % RUN != 0:
+                unit = RUN  # length divides it
+            width = max(1, width // unit) * unit
             width = min(width, (size + 7) // 8 * 8)
             groups[group_start + G_WIDTH] = width
             groups[group_start + G_STRIDE] = (item_bytes * width + 63) // 64 * 64

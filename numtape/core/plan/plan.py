@@ -63,6 +63,7 @@ from ..values.spec import SPECS, Spec
 from .structure_cache import StructureCache, columns_of, operands_of
 
 LANES_GROUP = _LANES
+MAX_ROW = 2048  # elements of a row that is reduced as part of a block
 MAX_BLOCK = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 
@@ -226,6 +227,7 @@ class Planner:
       max_small_size: The largest size of a row that is computed together with other small rows.
       follow: Whether lane groups directly follow the groups that they read; see
         kernels/passes/schedule.py.
+      max_row: The largest number of elements of a row that is reduced in a lane group, or 0.
       plan_type: The class of plans.
       parameters: Objects that calls in the newest plan refer to by address.
     """
@@ -233,6 +235,7 @@ class Planner:
     lanes = LANES
     max_small_size = SMALL_ROW_SIZE
     follow = True
+    max_row = MAX_ROW
     plan_type: type[Plan] = Plan
 
     def __init__(self, log: Log) -> None:
@@ -351,6 +354,7 @@ class Planner:
             block.set[slots["asked.max_block"]] = MAX_BLOCK
             block.set[slots["asked.max_small_size"]] = max_small_size
             block.set[slots["asked.follow"]] = self.follow
+            block.set[slots["asked.max_row"]] = self.max_row
             self.parameters = CALLS.referenced_arrays()
             status = block.call()
             # If the table was cleared meanwhile, its arrays may be freed.
