@@ -6,6 +6,7 @@ from ..constants import MAX_RANK
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
 from ..passes.layout import (
     BROADCAST,
+    FIRST_ELEMENT,
     FUSED,
     G_BLOCKS,
     G_BODY,
@@ -17,6 +18,7 @@ from ..passes.layout import (
     G_STRIDE,
     G_WIDTH,
     GROUP,
+    LINES,
     NUMBER,
     PARTIALS,
     PLACES,
@@ -155,7 +157,13 @@ def _write_place(
     The group has ``size`` elements; an output may have one for several of them.
     """
     place = i64(target)
-    if ref >= NUMBER:
+    if ref >= FIRST_ELEMENT:
+        place[0] = 0
+        place[1] = width
+    elif ref >= LINES:
+        place[0] = memory.partials + ref - LINES
+        place[1] = 0
+    elif ref >= NUMBER:
         place[0] = ref - NUMBER
         place[1] = 0
     elif ref >= PARTIALS:
@@ -288,10 +296,12 @@ def run_lane_group(
     """Run blocks of a lane group, ``chunk`` at a time, until the counter has passed the last one.
 
     Several threads may share a group, each with separate slots and offsets. The counter is the
-    number of the next block.
+    number of the next block. Chunks are multiples of G_PARAMETERS blocks, or of one.
     """
     if plan.groups[GROUP * g + G_SIZE] == 0:
         return 0
+    unit = max(plan.groups[GROUP * g + G_PARAMETERS], 1)
+    chunk = (chunk + unit - 1) // unit * unit
     prepare(log, cells, specs, plan, g, memory)
     blocks = count_blocks(plan, g)
     first_block = fetch_add(memory.counter, chunk)

@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 
 from ..constants import PANEL
 from ..jit import INT64, POINTERS, jit, stack
-from ..passes.layout import RUN
+from ..passes.layout import LINE_ROWS, RUN
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 VECTOR = 16  # elements that are combined in parallel, on any machine
-GROUP = 8  # rows whose columns are combined in order
+GROUP = LINE_ROWS  # rows whose columns are combined in order
 LONG_ROW_BYTES = 1024  # reading a group of longer rows by columns is twice as fast
 LEVELS = 64  # levels of pairwise combination: enough for any length
 
@@ -379,6 +379,64 @@ def rows(name: str, dtype: str) -> Any:
 
     def kernel(out: int, x: int, length: int, z: int, n: int) -> None:
         reduce_rows(out, x, length, 0, n // length)
+
+    return kernel
+
+
+def columns(name: str, dtype: str) -> Any:
+    """The kernel ``f(lines, x, length, start, n)`` that reduces columns, with the bits of `axis`.
+
+    It adds ``n`` elements, whole rows of ``length``, to the partial results in ``lines``, one line
+    for `GROUP` rows. ``start`` is the number of the first element. If n is 0, the kernel combines
+    ``start`` lines, which are in x, to the result; it also overwrites them.
+    """
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    neutral, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    meet_vectors, copy_vector = _vector_intrinsic(name), _fold_lines_intrinsic(name, 1)
+
+    @jit
+    def copy_line(out_: int, x_: int, length: int) -> None:
+        whole = length // VECTOR * VECTOR
+        for j in range(0, whole, VECTOR):
+            copy_vector(at(out_ + j * size), at(x_ + j * size), 0, 1)
+        out, x = at(out_), at(x_)
+        for j in range(whole, length):
+            out[j] = meet(kind(neutral), x[j])
+
+    @jit
+    def meet_lines(out_: int, x_: int, y_: int, length: int) -> None:
+        whole = length // VECTOR * VECTOR
+        for j in range(0, whole, VECTOR):
+            meet_vectors(at(out_ + j * size), at(x_ + j * size), at(y_ + j * size))
+        out, x, y = at(out_), at(x_), at(y_)
+        for j in range(whole, length):
+            out[j] = meet(x[j], y[j])
+
+    def kernel(out: int, x: int, length: int, start: int, n: int) -> None:
+        step = length * size
+        for row in range(start // length, (start + n) // length):
+            line = out + row // GROUP * step
+            if row % GROUP == 0:
+                copy_line(line, x, length)
+            else:
+                meet_lines(line, line, x, length)
+            x += step
+        if n == 0:
+            depth = 0  # the first lines are a stack of results, as in `row_reducer`
+            for k in range(start):
+                low_bits = k
+                line = x + k * step
+                while low_bits & 1:
+                    depth -= 1
+                    meet_lines(line, x + depth * step, line, length)
+                    low_bits >>= 1
+                if depth < k:
+                    copy_line(x + depth * step, line, length)
+                depth += 1
+            for k in range(depth - 2, -1, -1):
+                meet_lines(x + k * step, x + k * step, x + (k + 1) * step, length)
+            copy_line(out, x, length)
 
     return kernel
 

@@ -2,11 +2,11 @@
 
 It finds the needed rows backwards from the requested ones, merges equal rows, and puts the rest in
 *groups*: elementwise rows of one shape (a lane group), rows of few elements and their operands (a
-group of small rows), or a single whole-array row. A reduction to one element belongs to the lane
-group of its operand. Groups run in phases; a group reads only groups of earlier phases. Inside a
-lane group a value lives in a slot of one block, inside a group of small rows in its cell or a range
-of the arena; a value that leaves its group has a buffer, either its own (kept) or a range of the
-arena (temporary). Start with `plan`.
+group of small rows), or a single whole-array row. A reduction to one element, or of rows or columns
+of moderate length, belongs to the lane group of its operand. Groups run in phases; a group reads
+only groups of earlier phases. Inside a lane group a value lives in a slot of one block, inside a
+group of small rows in its cell or a range of the arena; a value that leaves its group has a buffer,
+either its own (kept) or a range of the arena (temporary). Start with `plan`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .layout import (
     WHOLE,
 )
 from .places import place_temporaries, place_values
-from .program import row_length, row_of, write_program
+from .program import column_count, row_length, row_of, write_program
 from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
 from .schedule import bring_near, delay_rows
 from .tables import (
@@ -268,7 +268,7 @@ def _small_row_state(
 
 @inline
 def _can_reduce(work: PlannerScratch, g: int, length: int, is_to_one: int) -> int:
-    """Whether a reduction can join lane group ``g``: of rows of ``length``, or to one element.
+    """Whether a reduction can join lane group ``g``: with rows of ``length``, or to one element.
 
     Blocks consist of whole rows; and of whole runs, if there are reductions to one element.
     """
@@ -302,8 +302,9 @@ def group_rows(
     groups of its class: -1 for small rows, the number of its shape for elementwise ones, -2 for
     views and -3 for whole-array kernels, which never join. The hash table has ``size`` entries.
     Small rows have at most ``max_size`` elements. Reductions of rows of at most ``max_row``
-    elements are in lane groups: of their operand's shape, as reductions to one element. ``work``
-    has the length of these rows by group in ``root``, and whether there are others in ``slot``.
+    elements, and of their columns, are in lane groups: of their operand's shape, as reductions to
+    one element. ``work`` has the length of these rows by group in ``root``, and whether there are
+    others in ``slot``.
     Returns the number of groups, or ``~row`` of a row that has no entry in the table of calls.
     """
     table, groups = work.tables, out.groups
@@ -323,7 +324,7 @@ def group_rows(
         row_code = log.code[row]
         kind = codes.kind[row_code]
         row_class = -3 if kind == ARRAY else -2
-        length = 0  # of rows that it reduces
+        length = 0  # of rows that it reduces or adds up
         is_to_one = 0
         work.call[row] = -1
         if kind == ELEMENTWISE or kind == REDUCTION:
@@ -335,6 +336,8 @@ def group_rows(
                 if specs.size[shape_spec] != 1:
                     is_to_one = 0
                     length = row_length(row, log, codes, specs)
+                    if length == 0:
+                        length = column_count(row, log, codes, specs)
                     if length == 0 or length > max_row or specs.size[shape_spec] == 0:
                         row_class = -3
                 shape_spec = log.spec[log.a[row]]

@@ -116,7 +116,7 @@ class Asked(NamedTuple):
     max_block: int  # elements of a block at most, a multiple of RUN
     max_small_size: int  # elements of a small row at most
     follow: int  # whether groups move behind their operands, see passes/schedule.py
-    max_row: int  # elements at most of a row that is reduced in a lane group
+    max_row: int  # elements at most of rows that are reduced, or added up, in a lane group
 
 
 class PlanTables(NamedTuple):

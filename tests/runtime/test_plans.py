@@ -693,10 +693,16 @@ def test_values_for_one_later_group_are_computed_there(tf):
 
 
 @pytest.mark.parametrize(
-    "shape", [(40, 2), (40, 7), (9, 64), (5, 4, 50), (300, 128), (7, 3, 300), (6, 512), (70, 2048)]
+    "shape",
+    [
+        *[(40, 2), (40, 7), (9, 64), (5, 4, 50), (300, 128), (7, 3, 300), (6, 512), (70, 2048)],
+        *[(90, 17), (30, 3, 40), (8, 32), (17, 1000), (100, 2049)],
+    ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_reductions_of_rows_have_the_same_bits_in_any_group(tf, shape, dtype, monkeypatch):
+def test_reductions_of_rows_and_columns_have_the_same_bits_in_any_group(
+    tf, shape, dtype, monkeypatch
+):
     """In a lane group, beside reductions to one element or of longer rows, or alone."""
     values = (np.random.default_rng(0).normal(size=shape) * 100).astype(dtype)
     large = cpu.LARGE
@@ -706,7 +712,8 @@ def test_reductions_of_rows_have_the_same_bits_in_any_group(tf, shape, dtype, mo
         total = tf.reduce_sum(z, -1, keepdims=True)
         results = [total, tf.reduce_max(x - 1, -1), tf.reduce_min(z), tf.reduce_sum(x + z)]
         results += [tf.reduce_sum(z * 2, (-2, -1)), tf.reduce_sum(z - total, -1), z]
-        results += [tf.reduce_sum(z, 0), tf.reduce_max(z - total)]
+        results += [tf.reduce_sum(z, 0), tf.reduce_max(z - total), tf.reduce_min(x * 3, 0)]
+        results += [tf.reduce_sum(z - total, (0, 1)), tf.reduce_sum(-tf.zeros_like(x), 0)]
         return [tf.identity(result) for result in results]
 
     known = None

@@ -96,11 +96,13 @@ def random_kernel(name: str, dtype: str) -> int:
 
 def reduction_kernel(log: Log, row: int) -> None:
     """Compile the lane kernel of a reduction and enter it in the table."""
-    op, _ = CODES.entries[log.code[row]]
-    spec = SPECS.specs[log.spec[row]]
-    code, is_of_rows = spec.dtype.code, spec.size != 1
-    kernel = (rows_kernel if is_of_rows else runs_kernel)(op.body, spec.dtype.name)
-    LANES.add(op.lane + is_of_rows, code, code, kernel)
+    op, attributes = CODES.entries[log.code[row]]
+    spec, operand = SPECS.specs[log.spec[row]], SPECS.specs[log.spec[log.a[row]]]
+    form = 0
+    if spec.size != 1:
+        form = 1 if max(attributes["axes"]) == len(operand.shape) - 1 else 2
+    kernel = (runs_kernel, rows_kernel, columns_kernel)[form](op.body, spec.dtype.name)
+    LANES.add(op.lane + form, spec.dtype.code, spec.dtype.code, kernel)
 
 
 @cache
@@ -113,6 +115,12 @@ def runs_kernel(name: str, dtype: str) -> int:
 def rows_kernel(name: str, dtype: str) -> int:
     """The address of the lane kernel of a reduction of rows."""
     return _compile_kernel(f"rows_{name}_{dtype}", "reduce", name, (dtype,), 5, "rows")
+
+
+@cache
+def columns_kernel(name: str, dtype: str) -> int:
+    """The address of the lane kernel of a reduction of columns."""
+    return _compile_kernel(f"columns_{name}_{dtype}", "reduce", name, (dtype,), 5, "columns")
 
 
 def _compile_kernel(

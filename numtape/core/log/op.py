@@ -232,6 +232,6 @@ def defop(
     )
     if kind in (ELEMENTWISE, REDUCTION):
         op.lane = CODES.lanes
-        CODES.lanes += 2 if kind == REDUCTION else 1  # the second is for rows
+        CODES.lanes += 3 if kind == REDUCTION else 1  # the others reduce rows and columns
     CODES.ops.append(op)
     return op

@@ -63,7 +63,7 @@ from ..values.spec import SPECS, Spec
 from .structure_cache import StructureCache, columns_of, operands_of
 
 LANES_GROUP = _LANES
-MAX_ROW = 2048  # elements of a row that is reduced as part of a block
+MAX_ROW = 2048  # elements of a row that is reduced, or added up, as part of a block
 MAX_BLOCK = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 
@@ -179,6 +179,7 @@ class Plan:
                 self.keep_alive.append(call.parameters)
                 if groups[g, G_BLOCKS] and call.units > 1 and not call.unsure:
                     blocks, remainder = divmod(call.part, int(groups[g + 1, G_WIDTH]))
+                    remainder += blocks % max(int(groups[g + 1, G_PARAMETERS]), 1)
                     unit_blocks = 0 if remainder else blocks
                 self.work += call.work
             groups[g, G_BLOCKS] = unit_blocks  # how many blocks each unit completes
