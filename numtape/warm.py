@@ -158,6 +158,8 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
             yield f"{name} {result} {dtype}", partial(kernel, name, (result, dtype))
         for name in _REDUCTIONS:
             yield f"runs {name} {dtype}", partial(array_kernels.runs_kernel, name, dtype)
+            yield f"rows {name} {dtype}", partial(array_kernels.rows_kernel, name, dtype)
+            yield f"columns {name} {dtype}", partial(array_kernels.columns_kernel, name, dtype)
         for name in ("uniform", "normal"):
             yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, (dtype,))
         yield from _elementwise_jobs(dtype)

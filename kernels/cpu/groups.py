@@ -6,6 +6,7 @@ from ..constants import MAX_RANK
 from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit, loop
 from ..passes.layout import (
     BROADCAST,
+    FIRST_ELEMENT,
     FUSED,
     G_BLOCKS,
     G_BODY,
@@ -17,6 +18,8 @@ from ..passes.layout import (
     G_STRIDE,
     G_WIDTH,
     GROUP,
+    LINES,
+    NUMBER,
     PARTIALS,
     PLACES,
     RUN,
@@ -146,19 +149,33 @@ def _write_place(
     memory: ThreadMemory,
     stride: int,
     width: int,
+    size: int,
     target: int,
 ) -> None:
-    """Write the start of an operand or output of ``row``, and its step per block, to ``target``."""
+    """Write the start of an operand or output of ``row``, and its step per block, to ``target``.
+
+    The group has ``size`` elements; an output may have one for several of them.
+    """
     place = i64(target)
-    if ref >= PARTIALS:
+    if ref >= FIRST_ELEMENT:
+        place[0] = 0
+        place[1] = width
+    elif ref >= LINES:
+        place[0] = memory.partials + ref - LINES
+        place[1] = 0
+    elif ref >= NUMBER:
+        place[0] = ref - NUMBER
+        place[1] = 0
+    elif ref >= PARTIALS:
         place[0] = memory.partials + ref - PARTIALS
         place[1] = width // RUN * specs.item[log.spec[row]]
     elif ref >= 0:
         place[0] = memory.scratch + ref * stride
         place[1] = 0
     else:
-        place[0] = value_address(log, cells, specs.size[log.spec[~ref]], ~ref)
-        place[1] = width * specs.item[log.spec[~ref]]
+        spec = log.spec[~ref]
+        place[0] = value_address(log, cells, specs.size[spec], ~ref)
+        place[1] = width * specs.size[spec] // max(size, 1) * specs.item[spec]
 
 
 @inline
@@ -179,6 +196,7 @@ def prepare(
     end = groups[GROUP * g + G_CODE_END]
     width = groups[GROUP * g + G_WIDTH]
     stride = groups[GROUP * g + G_STRIDE]
+    size = groups[GROUP * g + G_SIZE]
     for k in range(begin, body):
         source = program[STEP * k + 2]
         splat(
@@ -203,6 +221,7 @@ def prepare(
                 memory,
                 stride,
                 width,
+                size,
                 place_address,
             )
         row_position += program[STEP * k] > PLACES
@@ -277,10 +296,12 @@ def run_lane_group(
     """Run blocks of a lane group, ``chunk`` at a time, until the counter has passed the last one.
 
     Several threads may share a group, each with separate slots and offsets. The counter is the
-    number of the next block.
+    number of the next block. Chunks are multiples of G_PARAMETERS blocks, or of one.
     """
     if plan.groups[GROUP * g + G_SIZE] == 0:
         return 0
+    unit = max(plan.groups[GROUP * g + G_PARAMETERS], 1)
+    chunk = (chunk + unit - 1) // unit * unit
     prepare(log, cells, specs, plan, g, memory)
     blocks = count_blocks(plan, g)
     first_block = fetch_add(memory.counter, chunk)

@@ -17,12 +17,12 @@ from numba.extending import intrinsic
 
 from ..constants import PANEL, VECTOR
 from ..jit import INT64, POINTERS, jit, stack
-from ..passes.layout import RUN
+from ..passes.layout import LINE_ROWS, RUN
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
-GROUP = 8  # rows whose columns are combined in order
+GROUP = LINE_ROWS  # rows whose columns are combined in order
 LONG_ROW_BYTES = 1024  # reading a group of longer rows by columns is twice as fast
 LEVELS = 64  # levels of pairwise combination: enough for any length
 
@@ -335,6 +335,35 @@ def row_reducer(name: str, dtype: str) -> Any:
     return reduce_row
 
 
+def short_rows_reducer(name: str, dtype: str) -> Any:
+    """A function ``f(out, x, n, begin, end)`` that reduces rows of n, at most `VECTOR`, elements.
+
+    It reduces `VECTOR` rows at a time, and reads nothing after the rows.
+    """
+    at, fold = POINTERS[dtype], FOLD[name]
+    size = getattr(types, dtype).bitwidth // 8
+    fold4, fold8, fold16 = (_fold_rows_intrinsic(name, lanes) for lanes in (4, 8, 16))
+
+    @jit
+    def reduce_rows(out_: int, x_: int, n: int, begin: int, end: int) -> None:
+        lanes = 4 if n <= 4 else 8 if n <= 8 else 16
+        k, last = begin, end - VECTOR - (lanes - 1) // n
+        while k <= last:
+            out, x = at(out_ + k * size), at(x_ + k * n * size)
+            if lanes == 4:
+                fold4(out, x, n)
+            elif lanes == 8:
+                fold8(out, x, n)
+            else:
+                fold16(out, x, n)
+            k += VECTOR
+        while k < end:
+            at(out_)[k] = fold(at(x_ + k * n * size), n)
+            k += 1
+
+    return reduce_rows
+
+
 # Kernels that reduce ``x`` of shape (outer, n, inner), n > 0, over its middle axis. Their
 # parameters are n and inner. One kernel for all shapes would take twice as long to compile.
 
@@ -353,30 +382,11 @@ def rows(name: str, dtype: str) -> Any:
 
 
 def short_rows(name: str, dtype: str) -> Any:
-    """The kernel where inner is 1 and n at most `VECTOR`. A unit of work is a row.
-
-    It reduces `VECTOR` rows at a time, and reads nothing after the rows.
-    """
-    at, fold, number = POINTERS[dtype], FOLD[name], POINTERS["int64"]
-    size = getattr(types, dtype).bitwidth // 8
-    fold4, fold8, fold16 = (_fold_rows_intrinsic(name, lanes) for lanes in (4, 8, 16))
+    """The kernel where inner is 1 and n at most `VECTOR`. A unit of work is a row."""
+    reduce_rows, number = short_rows_reducer(name, dtype), POINTERS["int64"]
 
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
-        n = number(parameters)[0]
-        lanes = 4 if n <= 4 else 8 if n <= 8 else 16
-        k, last = begin, end - VECTOR - (lanes - 1) // n
-        while k <= last:
-            out, x = at(out_ + k * size), at(x_ + k * n * size)
-            if lanes == 4:
-                fold4(out, x, n)
-            elif lanes == 8:
-                fold8(out, x, n)
-            else:
-                fold16(out, x, n)
-            k += VECTOR
-        while k < end:
-            at(out_)[k] = fold(at(x_ + k * n * size), n)
-            k += 1
+        reduce_rows(out_, x_, number(parameters)[0], begin, end)
 
     return kernel
 
@@ -478,6 +488,80 @@ def columns(name: str, dtype: str) -> Any:
             else:
                 few_columns(out, x, n, inner, levels)
             unit += count
+
+    return kernel
+
+
+def lane_rows(name: str, dtype: str) -> Any:
+    """The lane kernel ``f(out, x, length, _, n)`` that reduces rows, of ``n`` elements in total."""
+    at, row, size = POINTERS[dtype], row_reducer(name, dtype), getattr(types, dtype).bitwidth // 8
+    reduce_short_rows = short_rows_reducer(name, dtype)
+
+    def kernel(out_: int, x: int, length: int, z: int, n: int) -> None:
+        if length <= VECTOR:
+            reduce_short_rows(out_, x, length, 0, n // length)
+        else:
+            out = at(out_)
+            for k in range(n // length):
+                out[k] = row(x + k * length * size, length)
+
+    return kernel
+
+
+def lane_columns(name: str, dtype: str) -> Any:
+    """The lane kernel ``f(lines, x, length, start, n)`` that reduces columns, with the bits of `columns`.
+
+    It adds ``n`` elements, whole rows of ``length``, to the partial results in ``lines``, one line
+    for `GROUP` rows. ``start`` is the number of the first element. If n is 0, the kernel combines
+    ``start`` lines, which are in x, to the result; it also overwrites them.
+    """
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    neutral, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    meet_vectors, copy_vector = _vector_intrinsic(name), _fold_lines_intrinsic(name, 1)
+
+    @jit
+    def copy_line(out_: int, x_: int, length: int) -> None:
+        whole = length // VECTOR * VECTOR
+        for j in range(0, whole, VECTOR):
+            copy_vector(at(out_ + j * size), at(x_ + j * size), 0, 1)
+        out, x = at(out_), at(x_)
+        for j in range(whole, length):
+            out[j] = meet(kind(neutral), x[j])
+
+    @jit
+    def meet_lines(out_: int, x_: int, y_: int, length: int) -> None:
+        whole = length // VECTOR * VECTOR
+        for j in range(0, whole, VECTOR):
+            meet_vectors(at(out_ + j * size), at(x_ + j * size), at(y_ + j * size))
+        out, x, y = at(out_), at(x_), at(y_)
+        for j in range(whole, length):
+            out[j] = meet(x[j], y[j])
+
+    def kernel(out: int, x: int, length: int, start: int, n: int) -> None:
+        step = length * size
+        for row in range(start // length, (start + n) // length):
+            line = out + row // GROUP * step
+            if row % GROUP == 0:
+                copy_line(line, x, length)
+            else:
+                meet_lines(line, line, x, length)
+            x += step
+        if n == 0:
+            depth = 0  # the first lines are a stack of results, as in `row_reducer`
+            for k in range(start):
+                low_bits = k
+                line = x + k * step
+                while low_bits & 1:
+                    depth -= 1
+                    meet_lines(line, x + depth * step, line, length)
+                    low_bits >>= 1
+                if depth < k:
+                    copy_line(x + depth * step, line, length)
+                depth += 1
+            for k in range(depth - 2, -1, -1):
+                meet_lines(x + k * step, x + k * step, x + (k + 1) * step, length)
+            copy_line(out, x, length)
 
     return kernel
 

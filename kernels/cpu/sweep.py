@@ -24,6 +24,9 @@ from ..passes.layout import (
     GROUP,
     KEPT,
     LANES,
+    LINE_ROWS,
+    LINES,
+    NUMBER,
     PARTIALS,
     PLACES,
     RUN,
@@ -53,7 +56,9 @@ ELEMENTS_PER_UNIT = 4  # of a lane group: they take as long as a unit of whole-a
 
 
 @inline
-def _combine_partials(cells: int, plan: PlanTables, g: int, partials: int) -> None:
+def _combine_partials(
+    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, partials: int
+) -> None:
     """Combine the partial results of a lane group's reductions, run by run, until one is left."""
     groups, program = plan.groups, plan.program
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
@@ -61,7 +66,18 @@ def _combine_partials(cells: int, plan: PlanTables, g: int, partials: int) -> No
     for k in range(groups[GROUP * g + G_BODY], groups[GROUP * g + G_CODE_END]):
         if program[STEP * k] <= PLACES:
             continue
-        if program[STEP * k + 1] >= PARTIALS:
+        if program[STEP * k + 1] >= LINES:
+            columns = program[STEP * k + 3] - NUMBER
+            rows = groups[GROUP * g + G_SIZE] // columns
+            call_kernel(
+                program[STEP * k],
+                value_address(log, cells, columns, plan.order[row]),
+                partials + program[STEP * k + 1] - LINES,
+                columns,
+                (rows + LINE_ROWS - 1) // LINE_ROWS,
+                0,
+            )
+        elif program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
             results = partials + program[STEP * k + 1] - PARTIALS
             n_results = runs
@@ -285,7 +301,7 @@ def sweep(
                     numbers(memory.counter)[0] = 0
                     run_array_kernels(log, cells, specs, plan, g, with_next_group, memory, 1 << 40)
         if kind == LANES:
-            _combine_partials(cells, plan, g, memory.partials)
+            _combine_partials(log, cells, specs, plan, g, memory.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # the owner of the buffer sets the state when it has a value
         for k in range(begin, end):

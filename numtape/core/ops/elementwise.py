@@ -237,7 +237,7 @@ sign: Recorder = unary_op(
 square = unary_op(
     "Square",
     "x * x",
-    lambda g, y, x: (g * (2.0 * x),),
+    lambda g, y, x: (multiply_no_nan(2.0 * x, g),),
     rules.number,
     doc="""
     ``x * x``, elementwise.
@@ -245,6 +245,13 @@ square = unary_op(
     >>> tf.square([1, -2, 3]).numpy()
     array([1, 4, 9], dtype=int32)
 """,
+)
+# For floats to the power 3; see `power_as_product`.
+cube = unary_op(
+    "Cube",
+    "x * x * x",
+    lambda g, y, x: (multiply_no_nan(3.0 * square(x), g),),
+    rules.floating,
 )
 reciprocal = unary_op(
     "Reciprocal",
