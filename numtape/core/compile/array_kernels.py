@@ -121,7 +121,9 @@ def rows_kernel(name: str, dtype: str) -> int:
 @cache
 def columns_kernel(name: str, dtype: str) -> int:
     """The address of the lane kernel of a reduction of columns."""
-    return _compile_kernel(f"lane_columns_{name}_{dtype}", "reduce", name, (dtype,), 5, "lane_columns")
+    return _compile_kernel(
+        f"lane_columns_{name}_{dtype}", "reduce", name, (dtype,), 5, "lane_columns"
+    )
 
 
 def _compile_kernel(
