@@ -14,16 +14,16 @@ from .comparison import greater, greater_equal, not_equal_
 from .elementwise import (
     cast,
     clip_by_value,
-    cube,
     floor_divide_float,
     floor_divide_int,
     floor_mod_float,
     floor_mod_int,
+    pow_2,
+    pow_3,
     pow_float,
     pow_int,
     real_divide,
     real_divide_no_nan,
-    square,
     truncate_divide_float,
     truncate_divide_int,
     truncate_mod_float,
@@ -199,9 +199,10 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.pow([4.0, 8.0], 0.5).numpy()
       array([2.      , 2.828427], dtype=float32)
     """
-    product = power_as_product(x, y)
-    if product is not None:
-        return product
+    if (type(y) is int or type(y) is float) and 2 <= y <= 4:
+        product = power_as_product(x, y)
+        if product is not None:
+            return product
     x, y = _to_operands(x, y, "Pow")
     if x._spec.inexact:
         return pow_float(x, y)
@@ -211,22 +212,20 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return pow_int(x, y)
 
 
-def power_as_product(x: TensorLike, y: TensorLike) -> Tensor | None:
+def power_as_product(x: TensorLike, y: float) -> Tensor | None:
     """``x ** y`` as a product, which is faster: floats to the power of the Python number 2.
 
     Also float64 to the powers 3 and 4, where the product is as accurate as `pow_float`. None for
     all other operands.
     """
-    if (type(y) is not int and type(y) is not float) or not 2 <= y <= 4:
-        return None
     spec = spec_of(x)
     if spec is None or not spec.is_float or (y != 2 and spec.dtype is not dtypes.float64):
         return None
     if y == 2:
-        return square(x)
+        return pow_2(x)
     if y == 3:
-        return cube(x)
-    return square(square(x)) if y == 4 else None
+        return pow_3(x)
+    return pow_2(pow_2(x)) if y == 4 else None
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
