@@ -25,7 +25,8 @@ from ..passes.layout import (
     RUN,
     STEP,
 )
-from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
+from ..passes.tables import LogColumns, PlanTables, Specs, ThreadMemory
+from .broadcast import load_broadcast
 
 u8, u16, u32, u64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 i64 = POINTERS["int64"]
@@ -71,66 +72,6 @@ def copy(target: int, source: int, itemsize: int, n: int) -> None:
     else:
         for i in range(n):
             u16(target)[i] = u16(source)[i]
-
-
-@loop
-def load_broadcast(
-    target: int,
-    source: int,
-    itemsize: int,
-    start: int,
-    n: int,
-    dims: I64,
-    rank: int,
-    dims_start: int,
-    source_rank: int,
-    source_start: int,
-) -> None:
-    """Load elements ``start : start + n`` of an array broadcast to another shape.
-
-    Runs of the last axes that the source has completely (contiguous) or not at all (one element)
-    are copied together. The shapes start at ``dims_start`` and ``source_start`` in ``dims``.
-    """
-    run_size = 1
-    is_run_repeated = False
-    axes = 0  # of a run
-    while axes < rank:
-        dim = dims[dims_start + rank - 1 - axes]
-        is_repeated = axes >= source_rank or dims[source_start + source_rank - 1 - axes] == 1
-        if dim != 1:
-            if run_size == 1:
-                is_run_repeated = is_repeated
-            elif is_repeated != is_run_repeated:
-                break
-            run_size *= dim
-        axes += 1
-    length = 1 if is_run_repeated else run_size  # of a run, in the source
-    n_copied = 0
-    while n_copied < n:
-        element = start + n_copied
-        column = element % run_size
-        outer_index = element // run_size
-        offset = 0
-        stride = length
-        for axis_from_end in range(axes + 1, source_rank + 1):
-            axis = rank - axis_from_end
-            index = outer_index % dims[dims_start + axis]
-            outer_index //= dims[dims_start + axis]
-            dim = dims[source_start + source_rank - axis_from_end]
-            if dim != 1:
-                offset += index * stride
-                stride *= dim
-        n_elements = min(run_size - column, n - n_copied)
-        if is_run_repeated:
-            splat(target + n_copied * itemsize, source + offset * itemsize, itemsize, n_elements)
-        else:
-            copy(
-                target + n_copied * itemsize,
-                source + (offset + column) * itemsize,
-                itemsize,
-                n_elements,
-            )
-        n_copied += n_elements
 
 
 @inline

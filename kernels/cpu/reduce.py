@@ -509,7 +509,7 @@ def lane_rows(name: str, dtype: str) -> Any:
 
 
 def lane_columns(name: str, dtype: str) -> Any:
-    """The lane kernel ``f(lines, x, length, start, n)`` that reduces columns, with the bits of `columns`.
+    """The lane kernel ``f(lines, x, length, start, n)`` that reduces columns as `columns` does.
 
     It adds ``n`` elements, whole rows of ``length``, to the partial results in ``lines``, one line
     for `GROUP` rows. ``start`` is the number of the first element. If n is 0, the kernel combines

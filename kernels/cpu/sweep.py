@@ -38,9 +38,9 @@ from ..passes.layout import (
 )
 from ..passes.rows import SEEN, VALUE
 from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
+from .broadcast import load_broadcast
 from .groups import (
     copy,
-    load_broadcast,
     run_array_kernels,
     run_lane_group,
     splat,

@@ -337,12 +337,18 @@ def test_column_sums_are_pairwise(tf):
     np.testing.assert_allclose(tf.reduce_sum(x, 0).numpy(), exact, rtol=2e-6)  # naive: 1e-2
 
 
-@pytest.mark.parametrize("shape", [(20, 31, 1), (3, 1, 31, 4, 1, 2), (1, 700), (13, 5, 11)])
-def test_operands_are_broadcast(tf, shape):
+RUNS = [(90, n) for n in (2, 3, 4, 7, 8, 13, 16, 17, 33)]
+BROADCAST_SHAPES = [(20, 31, 1), (3, 1, 31, 4, 1, 2), (1, 700), (13, 5, 11), (40, 10, 3), *RUNS]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("shape", BROADCAST_SHAPES)
+def test_operands_are_broadcast(tf, shape, dtype):
     """Broadcast along each axis, along none, and along missing leading axes."""
-    rng, whole = np.random.default_rng(4), tf.zeros(shape)
+    rng, whole = np.random.default_rng(4), tf.zeros(shape, dtype)
     for chosen in itertools.product((False, True), repeat=len(shape)):
-        x = rng.normal(size=[n if c else 1 for n, c in zip(shape, chosen, strict=True)]).astype("f")
+        x_shape = [n if c else 1 for n, c in zip(shape, chosen, strict=True)]
+        x = rng.integers(100, size=x_shape).astype(dtype)
         for first in range(len(shape)):
             if all(n == 1 for n in x.shape[:first]):
                 y = x.reshape(x.shape[first:])

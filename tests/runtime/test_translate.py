@@ -23,6 +23,7 @@ HEAD = """
 from __future__ import annotations
 import numpy as np
 from ..jit import POINTERS, exchange, fetch_add, inline, jit, load_now, loop, pause
+from ..jit import copy16, copy32, copy64, fill16, fill32, fill64
 numbers, bits = (POINTERS[name] for name in ("int64", "uint64"))
 FIRST, SECOND, THIRD = range(3)
 EIGHT = 1 << THIRD + SECOND
@@ -180,6 +181,42 @@ def f(word) -> int:
     assert built(monkeypatch, text, (INT,))(word.ctypes.data) == 45
 
 
+def _built_by_numba(text):
+    """A function ``f`` of two words with this source."""
+    from numtape.core.compile.numba_compiler import CompiledFunction, compile_unit
+
+    scope = {"__name__": "numtape.kernels.cpu.sweep"}
+    exec(HEAD.replace("from ..jit", "from numtape.kernels.jit") + text, scope)
+    own = f"own{next(unit)}"
+    function = CompiledFunction(own, scope["f"], ["", ""])
+    address = cache.load(own, text, lambda: compile_unit(own, [function]))[own]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+@pytest.mark.parametrize("compiler", ["numba", "llvmlite"])
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_vectors(monkeypatch, compiler, size):
+    """Copies and fills at addresses that are not aligned."""
+    text = f"""
+@jit
+def f(x, out) -> int:
+    copy{size}(out, x)
+    fill{size}(out + 70, numbers(x)[0])
+    return 0
+"""
+    if compiler == "llvmlite":
+        call = built(monkeypatch, text, (INT, INT))
+    else:
+        call = _built_by_numba(text)
+    x = np.arange(100, dtype=np.uint8)
+    out = np.full(160, 200, np.uint8)
+    expected = out.copy()
+    expected[3 : 3 + size] = x[5 : 5 + size]
+    expected[73 : 73 + size] = np.tile(x[5:13], size // 8)
+    call(x.ctypes.data + 5, out.ctypes.data + 3)
+    np.testing.assert_array_equal(out, expected)
+
+
 class Late:
     """An object with a Python finalizer, during which another thread may run."""
 
@@ -281,7 +318,7 @@ def test_a_loop_calls_only_loops(monkeypatch):
 
 
 def test_what_is_not_known_is_named(monkeypatch):
-    with pytest.raises(Unknown, match=r"own\d+, line 10: x / 2"):
+    with pytest.raises(Unknown, match=r"own\d+, line 11: x / 2"):
         built(monkeypatch, "@jit\ndef f(x: int) -> int:\n    return x / 2\n", (INT,))
 
 

@@ -23,6 +23,7 @@ _SOURCES = (
     "passes.tables",
     "passes.rows",
     "passes.layout",
+    "cpu.broadcast",
     "cpu.groups",
     "cpu.blas",
     "cpu.reduce",

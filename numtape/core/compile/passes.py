@@ -104,6 +104,7 @@ def addresses(unit: str) -> dict[str, int]:
         "passes.schedule",
         "passes.places",
         "passes.program",
+        "cpu.broadcast",
     )
     source = kernel_source(*dict.fromkeys((*shared_modules, *_PASSES.values()))) + compilers()
 
