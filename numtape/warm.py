@@ -45,6 +45,7 @@ _FLOAT_KERNELS = {
     ),
     "small_matmul": ("product",),
     "products": ("transposed", "panels"),
+    "adjoint_sums": ("slices", "products"),
     "along": ("cumsum", "recurrence"),
     "determinants": ("det", "log_det"),
     "systems": ("factor", "lu_solve"),

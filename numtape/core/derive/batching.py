@@ -22,8 +22,9 @@ from ...kernels.constants import MAX_RANK
 from ..log.log import Log
 from ..log.op import CODES, REDUCTION, VIEW, Op
 from ..log.record import record
-from ..ops.elementwise import cast, multiply
+from ..ops.elementwise import add, cast, multiply
 from ..ops.joining import stack
+from ..ops.matrix_products import MATMUL
 from ..ops.movement import BROADCAST, broadcast_to, reshape, reshape_if_needed, transpose_if_needed
 from ..ops.slicing import strided_slice
 from ..values.dtypes import int64
@@ -372,6 +373,47 @@ def _segments_rule(
     )
 
 
+def _slices_sum_rule(
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
+) -> Tensor | None:
+    """Batch a sum of slices: every slice has the lanes as its first axis."""
+    operands = iter(zip(xs, has_lanes, strict=True))
+    new_xs = []
+
+    def take(is_index: bool) -> bool:
+        x, has_axis = next(operands)
+        new_xs.append(x if has_axis or is_index else broadcast_to_lanes(x, n))
+        return not (is_index and has_axis)
+
+    is_batched = not attributes["has_base"] or take(False)
+    parts = []
+    for begin, counts, steps in attributes["parts"]:
+        take(False)
+        is_batched &= begin >= 0 or take(True)
+        parts.append((begin, (n, *counts), (1, *steps)))
+    new = {"parts": tuple(parts), "shape": (n, *attributes["shape"])}
+    return record(op, tuple(new_xs), **{**attributes, **new}) if is_batched else None
+
+
+def _products_sum_rule(
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
+) -> Tensor:
+    """Add products of lanes one by one."""
+    flags = {"ta": attributes["ta"], "tb": attributes["tb"]}
+    start = int(attributes["has_base"])
+    total = None
+    if start:
+        total = xs[0] if has_lanes[0] else broadcast_to_lanes(xs[0], n)
+    for k in range(start, len(xs), 2):
+        if any(has_lanes[k : k + 2]):
+            product = _matmul_rule(MATMUL, flags, xs[k : k + 2], has_lanes[k : k + 2], out, n)
+        else:
+            product = broadcast_to_lanes(record(MATMUL, tuple(xs[k : k + 2]), **flags), n)
+        total = product if total is None else add(total, product)
+    assert total is not None
+    return total
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ("FFT", "IFFT", "RFFT", "RFFTAdjoint", "IRFFT", "IRFFTAdjoint"), _leading_axes_rule
@@ -413,6 +455,7 @@ RULES: dict[str, Rule] = {
             shape=lambda shape, out, n: (n, *shape),
         ),
     ),
+    "StridedSliceGradSum": _slices_sum_rule,
     "ConcatV2": _axis_rule,
     "Pack": _axis_rule,
     "Roll": _axis_rule,
@@ -420,6 +463,7 @@ RULES: dict[str, Rule] = {
     "All": _reduction_rule,
     "Any": _reduction_rule,
     "MatMul": _matmul_rule,
+    "MatMulSum": _products_sum_rule,
     "GatherV2": _gather_rule,
     "ScatterAdd": _scatter_rule,
     "MirrorPadGrad": _axis_rule,

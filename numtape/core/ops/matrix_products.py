@@ -87,9 +87,10 @@ def _matmul(out: Array, a: Array, b: Array, ta: bool, tb: bool) -> None:
     np.matmul(a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b, out=out)
 
 
-def _matmul_vjp(
+def matmul_vjp(
     g: Tensor, y: Tensor, a: Tensor, b: Tensor, ta: bool, tb: bool
 ) -> tuple[Tensor, Tensor]:
+    """Return the adjoints of the factors of a product."""
     if not ta:
         ga = _product(g, b, False, not tb)
     else:
@@ -230,7 +231,7 @@ MATMUL = defop(
     _matmul_spec,
     compute=_matmul,
     native=_matmul_native,
-    vjp=_matmul_vjp,
+    vjp=matmul_vjp,
     complex_vjp="analytic",
 )
 
