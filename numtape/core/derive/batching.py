@@ -13,7 +13,7 @@ these ops (a test compares).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from ..ops.slicing import strided_slice
 from ..values.dtypes import int64
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
+from .diagonals import Diagonal, diagonal_row
 from .reachability import operands
 
 Attributes = dict[str, Any]
@@ -42,7 +43,7 @@ Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | 
 def batch_rows(
     log: Log,
     rows: Sequence[int],
-    lanes: dict[int, Lanes],
+    lanes: Mapping[int, Lanes | Diagonal],
     n: int,
     shared: Callable[[int], Tensor],
 ) -> list[Lanes | None]:
@@ -58,10 +59,10 @@ def batch_rows(
     Returns:
       The lanes of each requested row; None if it is the same in all of them.
     """
-    lanes_of = dict(lanes)
+    lanes_of: dict[int, Any] = dict(lanes)
     shared_tensors: dict[int, Tensor] = {}
     for row in dependent_rows(log, rows, lanes):
-        xs: list[Lanes] = []
+        xs: list[Any] = []
         has_lanes = []
         for x in operands(log, row):
             lane = lanes_of.get(x)
@@ -72,11 +73,23 @@ def batch_rows(
                     lane = shared_tensors[x] = shared(x)
             xs.append(lane)
         op, attributes = CODES.entries[log.code[row]]
-        lanes_of[row] = _batch_row(op, attributes, xs, has_lanes, SPECS.specs[log.spec[row]], n)
-    return [lanes_of.get(row) for row in rows]
+        spec = SPECS.specs[log.spec[row]]
+        result: Any = None
+        if any(isinstance(x, Diagonal) for x in xs):
+            result = diagonal_row(op, attributes, xs, has_lanes, spec)
+            if result is None:
+                xs = [_in_full(x) for x in xs]
+        if result is None:
+            result = _batch_row(op, attributes, xs, has_lanes, spec, n)
+        lanes_of[row] = result
+    return [None if (lane := lanes_of.get(row)) is None else _in_full(lane) for row in rows]
 
 
-def dependent_rows(log: Log, rows: Sequence[int], base_rows: dict[int, Any]) -> list[int]:
+def _in_full(x: Any) -> Any:
+    return x.expand() if isinstance(x, Diagonal) else x
+
+
+def dependent_rows(log: Log, rows: Sequence[int], base_rows: Mapping[int, Any]) -> list[int]:
     """Return, in order, the rows that ``rows`` need and that depend on ``base_rows``."""
     first_base = min(base_rows, default=log.n)
     inputs_of: dict[int, list[int]] = {}
@@ -246,7 +259,7 @@ def _matmul_rule(
         else x
         for x, has_axis in zip(xs, has_lanes, strict=True)
     )
-    if k == 1:  # an outer product
+    if k == 1 and a.shape[:-2] != b.shape[:-2]:  # outer products that share factors
         return multiply(_transpose_vector(a, ta), _transpose_vector(b, tb))
     return record(op, (a, b), **attributes)
 
