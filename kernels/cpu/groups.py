@@ -19,6 +19,7 @@ from ..passes.layout import (
     G_WIDTH,
     GROUP,
     LINES,
+    MANY_UNITS,
     NUMBER,
     PARTIALS,
     PLACES,
@@ -301,6 +302,12 @@ def run_array_kernels(
     total, blocks_per_unit = groups[GROUP * g + G_WIDTH], groups[GROUP * g + G_BLOCKS]
     out_at = value_address(log, cells, specs.size[log.spec[row]], row)
     x_at = value_address(log, cells, specs.size[log.spec[x]], x)
+    if groups[GROUP * g + G_STRIDE] == MANY_UNITS:
+        operands = i64(memory.scratch)
+        for j in range(inputs):
+            x = program[STEP * (code + j) + 1]
+            operands[j] = value_address(log, cells, specs.size[log.spec[x]], x)
+        x_at = memory.scratch
     y_at = value_address(log, cells, specs.size[log.spec[y]], y)
     z_at = value_address(log, cells, specs.size[log.spec[z]], z)
     if with_next_group == 0:

@@ -27,6 +27,7 @@ from ..passes.layout import (
     LINE_ROWS,
     LINES,
     NUMBER,
+    ONE_UNIT,
     PARTIALS,
     PLACES,
     RUN,
@@ -256,7 +257,7 @@ def sweep(
                 if inputs == 0 or program[STEP * code] == 0:
                     return g
                 row = order[begin]
-                if groups[GROUP * g + G_STRIDE] != 0:  # a kernel of any number of operands
+                if groups[GROUP * g + G_STRIDE] == ONE_UNIT:
                     operands = numbers(memory.scratch)
                     for j in range(inputs):
                         x = program[STEP * (code + j) + 1]
@@ -291,7 +292,7 @@ def sweep(
                     return g
                 with_next_group = 0
                 if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
-                    if _lane_work(plan, g + 1) < watched:
+                    if groups[GROUP * g + G_STRIDE] == 0 and _lane_work(plan, g + 1) < watched:
                         with_next_group = 1
                         finished_group = g + 1
                         _set_temporary_cells(log, specs, plan, finished_group, memory)

@@ -78,6 +78,10 @@ GROUP = 11  # columns of the group table:
     G_BLOCKS,
 ) = range(11)
 
+# G_STRIDE of a row with any number of operands: whether threads share the units of its kernel. It
+# is 0 for other rows that are computed by a kernel.
+ONE_UNIT, MANY_UNITS = 1, 2
+
 STEP = 5  # an instruction: kernel, output, three operands
 
 NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three

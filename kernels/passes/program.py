@@ -42,6 +42,7 @@ from .layout import (
     NO_OPERAND,
     NUMBER,
     OK,
+    ONE_UNIT,
     PARTIALS,
     PLACES,
     RUN,
@@ -375,7 +376,7 @@ def write_program(
             row = out.order[begin]
             groups[group_start + G_STRIDE] = 0
             if codes.arity[log.code[row]] == VARIADIC:
-                groups[group_start + G_STRIDE] = 1
+                groups[group_start + G_STRIDE] = ONE_UNIT
                 scratch = max(scratch, 8 * (log.b[row] + 1))
                 for j in range(log.a[row], log.a[row] + log.b[row]):
                     program[STEP * at] = 0

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from log_queries import fresh_log
 from numpy.testing import assert_allclose, assert_array_equal
 
 import numtape as tf
 from numtape.core import settings
+from numtape.core.cpu import sweeper
 from numtape.core.log.log import local
 from numtape.core.log.op import CODES
 
@@ -246,3 +248,23 @@ def test_large_factors_are_multiplied_alone():
         y = sum(tf.reduce_sum((tf.ones((50, 3), "float64") * k) @ w) for k in range(5))
     tape.gradient(y, w)
     assert "MatMulSum" not in names_of_adjoints()
+
+
+@pytest.mark.cpu_only("threads of the CPU's")
+def test_threads_share_sums(monkeypatch):
+    monkeypatch.setattr(sweeper, "LARGE", 1)
+    x, w = tf.constant(RNG.normal(size=100_000)), tf.constant(RNG.normal(size=(300, 270)))
+    v = RNG.normal(size=(5, 300))
+
+    def gradients():
+        with fresh_log(), tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = sum(tf.reduce_sum(tf.sin(k * x[k : k + 99_000])) for k in range(4))
+            y += sum(tf.reduce_sum(tf.tanh((v * k) @ w)) for k in range(9))
+            return [g.numpy().tobytes() for g in tape.gradient(y, [x, w])]
+
+    results = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(settings, "_threads", threads)
+        results.append(gradients())
+    assert results[0] == results[1] == results[2]

@@ -74,9 +74,7 @@ def _slices_native(
     units = -(-out.size // _UNIT)
     added = sum(math.prod(counts) for _, counts, _ in parts)
     work = out.size + added + 4 * len(parts)
-    return Native(
-        "adjoint_sums.slices", (out.dtype.name,), tuple(parameters), units, work, part=_UNIT
-    )
+    return Native("adjoint_sums.slices", (out.dtype.name,), tuple(parameters), units, work)
 
 
 def _slices_vjp(
@@ -148,10 +146,7 @@ def _products_native(out: Spec, *specs: Spec, ta: bool, tb: bool, has_base: bool
     )
     units = -(-m // SUM_TILE) * -(-n // SUM_TILE)
     work = m * n * (1 + sum(inner)) // 64 + (m + n) * sum(inner) // 8
-    part = SUM_TILE * n if n <= SUM_TILE else 0
-    return Native(
-        "adjoint_sums.products", (out.dtype.name,), parameters, units, max(work, 1), part=part
-    )
+    return Native("adjoint_sums.products", (out.dtype.name,), parameters, units, max(work, 1))
 
 
 def _products_vjp(

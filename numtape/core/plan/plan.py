@@ -40,6 +40,7 @@ from ...kernels.passes.layout import (
     GROUP as GROUP,
     KEPT as KEPT,
     LANES as _LANES,
+    MANY_UNITS as MANY_UNITS,
     NO_CALL as NO_CALL,
     NO_KERNEL as NO_KERNEL,
     OPTIONAL as OPTIONAL,
@@ -176,6 +177,8 @@ class Plan:
                 self.unsure |= call.unsure
                 self.was_slow |= call.unsure
                 self.kernel_first |= {g} if call.unsure else set()
+                if groups[g, G_STRIDE] and call.units > 1 and not call.unsure:
+                    groups[g, G_STRIDE] = MANY_UNITS
                 self.keep_alive.append(call.parameters)
                 if groups[g, G_BLOCKS] and call.units > 1 and not call.unsure:
                     blocks, remainder = divmod(call.part, int(groups[g + 1, G_WIDTH]))
