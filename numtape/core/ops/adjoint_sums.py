@@ -27,7 +27,9 @@ Ints = tuple[int, ...]
 # A slice: the flat index of its first element (-1: an operand after the summand), counts and steps.
 Part = tuple[int, Ints, Ints]
 
-_UNIT = 1 << 14  # elements of a work unit of a sum of slices, which stay in L2
+# Elements of a unit of a sum of slices, which stay in L1, and of one that is long enough to visit
+# one more slice.
+_UNIT, _VISIT = 1 << 12, 64
 
 
 def _slices_spec(
@@ -67,12 +69,13 @@ def _slices_native(
 ) -> Native | None:
     if not out.is_float:
         return None
-    parameters = [len(parts), out.size, _UNIT, has_base]
+    added = sum(math.prod(counts) for _, counts, _ in parts)
+    unit = max(_UNIT, -(-out.size * _VISIT * len(parts) // (out.size + added)))
+    parameters = [len(parts), out.size, unit, has_base]
     for begin, counts, steps in parts:
         axes = _strides(shape, counts, steps)
         parameters += [begin, len(axes) // 2, *axes]
-    units = -(-out.size // _UNIT)
-    added = sum(math.prod(counts) for _, counts, _ in parts)
+    units = -(-out.size // unit)
     work = out.size + added + 4 * len(parts)
     return Native("adjoint_sums.slices", (out.dtype.name,), tuple(parameters), units, work)
 
