@@ -24,6 +24,12 @@ SLICES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def own_log():
+    with fresh_log():
+        yield
+
+
 def names_of_adjoints():
     """The names of the ops in the current log."""
     log = local.log
