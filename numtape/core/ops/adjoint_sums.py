@@ -18,7 +18,7 @@ from ..log.record import record
 from ..values.dtypes import float32
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
-from .matrix_products import matmul_vjp
+from .matrix_products import MATMUL
 from .movement import reshape_if_needed
 from .slicing import SLICE, SMALL_SLICE, view_slice
 
@@ -155,10 +155,11 @@ def _products_native(out: Spec, *specs: Spec, ta: bool, tb: bool, has_base: bool
 def _products_vjp(
     g: Tensor, y: Tensor, *xs: Tensor, ta: bool, tb: bool, has_base: bool
 ) -> list[Tensor]:
+    assert MATMUL.vjp is not None
     adjoints = [g] if has_base else []
     factors = iter(xs[has_base:])
     for a, b in zip(factors, factors, strict=True):
-        adjoints += matmul_vjp(g, y, a, b, ta, tb)
+        adjoints += MATMUL.vjp(g, y, a, b, ta, tb)
     return adjoints
 
 

@@ -87,10 +87,9 @@ def _matmul(out: Array, a: Array, b: Array, ta: bool, tb: bool) -> None:
     np.matmul(a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b, out=out)
 
 
-def matmul_vjp(
+def _matmul_vjp(
     g: Tensor, y: Tensor, a: Tensor, b: Tensor, ta: bool, tb: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return the adjoints of the factors of a product."""
     if not ta:
         ga = _product(g, b, False, not tb)
     else:
@@ -231,7 +230,7 @@ MATMUL = defop(
     _matmul_spec,
     compute=_matmul,
     native=_matmul_native,
-    vjp=matmul_vjp,
+    vjp=_matmul_vjp,
     complex_vjp="analytic",
 )
 
