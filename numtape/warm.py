@@ -172,7 +172,8 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
         for part in _REDUCTION_PARTS:
             yield f"{name}_{part} uint8", partial(kernel, f"{name}_{part}", ("uint8",))
     for index in _INDEX_DTYPES:
-        yield f"gather {index}", partial(kernel, "gather", (index,))
+        for name in ("gather", "philox.integers", "philox.between"):
+            yield f"{name} {index}", partial(kernel, name, (index,))
     for size in sorted({8 * as_dtype(dtype).size for dtype in dtypes}):
         for name in _COPYING_KERNELS:
             yield f"{name} uint{size}", partial(kernel, name, (f"uint{size}",))
