@@ -174,6 +174,7 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
     for index in _INDEX_DTYPES:
         for name in ("gather", "philox.integers", "philox.between"):
             yield f"{name} {index}", partial(kernel, name, (index,))
+        yield f"random integers {index}", partial(array_kernels.random_kernel, "integers", (index,))
     for size in sorted({8 * as_dtype(dtype).size for dtype in dtypes}):
         for name in _COPYING_KERNELS:
             yield f"{name} uint{size}", partial(kernel, name, (f"uint{size}",))
