@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 class Part(JITCodeLibrary):
     """The LLVM code of a function that is linked into others, without machine code."""
 
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout  # the unit is optimized as a whole
+
     def _optimize_final_module(self) -> None:
         pass
 
@@ -33,6 +36,7 @@ class Part(JITCodeLibrary):
 class OptimizedPart(Part):
     """A library optimized separately, and again in its callers: this unrolls loops further."""
 
+    _optimize_functions = JITCodeLibrary._optimize_functions
     _optimize_final_module = JITCodeLibrary._optimize_final_module
 
 
@@ -74,6 +78,7 @@ _NOT_NEEDED = {
     "InlineClosureLikes",
     "InlineInlinables",
     "InlineOverloads",
+    "IRLegalization",
     "LiteralPropagationSubPipelinePass",
     "LiteralUnroll",
     "MakeFunctionToJitFunction",

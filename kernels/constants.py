@@ -16,10 +16,14 @@ MAX_RANK = 8  # of a tensor
 
 # Kernels of the CPU.
 PANEL = 128  # columns that are reduced together
+VECTOR = 16  # elements that are combined in parallel, on any machine
 LAPACK_LETTERS = "NTULRAS"  # arguments of LAPACK that kernels pass by address
 SMALL_SYSTEM_ROWS = 32  # of matrices that are solved without LAPACK, several in a vector
 SMALL_MATMUL_SIZE = 8  # rows and columns of matrices that are multiplied without BLAS
+PANEL_MIN_ROWS = 12  # of a product in panels
 INSERTED = 32  # most elements of a row that are selected by insertion
+SUM_TILE = 256  # rows and columns of a unit of a sum of products
+SUM_INNER = 32  # inner size from which a product of a sum is one call of BLAS
 CONV_TAPS = 512  # most elements of a filter per channel
 CONV_PIXELS = 96  # of a unit of work
 CONV_ROWS, CONV_COLUMNS = 96, 32  # of a filter's gradient, of a unit of work
@@ -27,6 +31,9 @@ CONV_ROWS, CONV_COLUMNS = 96, 32  # of a filter's gradient, of a unit of work
 # Random numbers, on any device.
 RANDOM_BLOCK = 32  # bytes drawn at a time
 RANDOM_UNIT = 64  # blocks of a unit of work of the CPU
+# Those of TensorFlow's streams.
+PHILOX_BLOCK, PHILOX_UNIT = 16, 64
+RESERVED_BLOCKS = 256  # for each number that needs an unknown count of uniform numbers
 
 # Chunks of a group for each thread: more than one, so that no thread waits long for a slow one.
 CHUNKS_PER_THREAD = 8

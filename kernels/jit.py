@@ -50,6 +50,14 @@ def inline(function: Callable[..., Any]) -> Any:
     return numba.njit(**_OPTIONS, forceinline=True)(function)
 
 
+def loop(function: Callable[..., Any]) -> Any:
+    """Like `inline`, for a loop over elements that calls no other functions than such loops.
+
+    `core.compile.translate` optimizes it more than its callers, and does not inline it into them.
+    """
+    return inline(function)
+
+
 def pointer_to(dtype: Type) -> Any:
     """An intrinsic that turns an address (intp) into a pointer to ``dtype``."""
 
@@ -269,3 +277,42 @@ def load_now(typingctx: TypingContext, address: Type) -> Any:
 
 def _place(builder: Builder, address: ir.Value) -> Any:
     return builder.inttoptr(address, INT64.as_pointer())
+
+
+def _vector_copy(size: int) -> Any:
+    """An intrinsic that copies ``size`` bytes at address ``x`` to address ``out``."""
+
+    @intrinsic
+    def copy(typingctx: TypingContext, out: Type, x: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+            place = ir.VectorType(ir.IntType(8), size).as_pointer()
+            out, x = (builder.inttoptr(address, place) for address in args)
+            builder.store(builder.load(x, align=1), out, align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.intp, types.intp), codegen
+
+    return copy
+
+
+def _vector_fill(size: int) -> Any:
+    """An intrinsic that fills ``size`` bytes at address ``out`` with copies of an int64."""
+
+    @intrinsic
+    def fill(typingctx: TypingContext, out: Type, value: Type) -> Any:
+        def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
+            vector = ir.VectorType(INT64, size // 8)
+            empty = ir.Constant(vector, ir.Undefined)
+            first = builder.insert_element(empty, args[1], ir.IntType(32)(0))
+            places = ir.Constant(ir.VectorType(ir.IntType(32), size // 8), [0] * (size // 8))
+            value = builder.shuffle_vector(first, empty, places)
+            builder.store(value, builder.inttoptr(args[0], vector.as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.intp, types.intp), codegen
+
+    return fill
+
+
+copy16, copy32, copy64 = map(_vector_copy, (16, 32, 64))
+fill16, fill32, fill64 = map(_vector_fill, (16, 32, 64))

@@ -21,6 +21,8 @@ from .core.values.dtypes import as_dtype
 from .core.values.spec import intern
 from .errors import OpError
 
+_REDUCTIONS = ("sum", "max", "min")
+_REDUCTION_PARTS = ("columns", "rows", "short_rows")  # see `kernels.cpu.reduce`
 # Kernels of a float dtype, by module of `kernels.cpu`. Those that compile longest come first.
 _FLOAT_KERNELS = {
     "conv": (
@@ -39,15 +41,16 @@ _FLOAT_KERNELS = {
         "softmax_grad",
         "normalize",
         "normalize_grad",
-        "sum",
-        "max",
-        "min",
+        *(f"{name}_{part}" for name in _REDUCTIONS for part in _REDUCTION_PARTS),
     ),
     "small_matmul": ("product",),
-    "products": ("transposed",),
+    "products": ("transposed", "panels"),
+    "adjoint_sums": ("slices", "products"),
     "along": ("cumsum", "recurrence"),
     "determinants": ("det", "log_det"),
     "systems": ("factor", "lu_solve"),
+    "philox": ("uniform", "normal", "truncated", "gamma"),
+    "random": ("numbered",),
 }
 # Kernels that need an index, too, and kernels that copy elements of one size.
 _INDEXED_KERNELS = (
@@ -66,7 +69,6 @@ _COPYING_KERNELS = (
     "slices.roll",
 )
 _INDEX_DTYPES = ("int32", "int64")
-_REDUCTIONS = ("sum", "max", "min")
 _INTEGER_OPS = {
     "AddV2",
     "Sub",
@@ -153,16 +155,26 @@ def jobs(dtypes: Sequence[str]) -> Iterator[tuple[str, Callable[[], object]]]:
                 yield f"{name} {dtype} {index}", partial(kernel, name, (dtype, index))
         for name in _ORDER_KERNELS:
             yield f"{name} {dtype}", partial(kernel, name, (dtype, "int32"))
+        for name, result in (("philox.poisson", dtype), ("philox.categorical", "int64")):
+            yield f"{name} {result} {dtype}", partial(kernel, name, (result, dtype))
         for name in _REDUCTIONS:
             yield f"runs {name} {dtype}", partial(array_kernels.runs_kernel, name, dtype)
+            yield f"rows {name} {dtype}", partial(array_kernels.rows_kernel, name, dtype)
+            yield f"columns {name} {dtype}", partial(array_kernels.columns_kernel, name, dtype)
         for name in ("uniform", "normal"):
-            yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, dtype)
+            yield f"random {name} {dtype}", partial(array_kernels.random_kernel, name, (dtype,))
         yield from _elementwise_jobs(dtype)
-    yield "gemm", partial(kernel, "gemm", ())
+    for name in ("gemm", "philox.skip"):
+        yield name, partial(kernel, name, ())
+    for name in ("drawn", "state", "permutation"):
+        yield f"random {name}", partial(array_kernels.random_kernel, name, ())
     for name in ("min", "max"):  # of conditions
-        yield f"{name} uint8", partial(kernel, name, ("uint8",))
+        for part in _REDUCTION_PARTS:
+            yield f"{name}_{part} uint8", partial(kernel, f"{name}_{part}", ("uint8",))
     for index in _INDEX_DTYPES:
-        yield f"gather {index}", partial(kernel, "gather", (index,))
+        for name in ("gather", "philox.integers", "philox.between"):
+            yield f"{name} {index}", partial(kernel, name, (index,))
+        yield f"random integers {index}", partial(array_kernels.random_kernel, "integers", (index,))
     for size in sorted({8 * as_dtype(dtype).size for dtype in dtypes}):
         for name in _COPYING_KERNELS:
             yield f"{name} uint{size}", partial(kernel, name, (f"uint{size}",))

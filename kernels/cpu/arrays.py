@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numba import types
@@ -402,4 +403,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
         place,
     )
 }
-KERNELS |= {name: lambda dtype, name=name: reduce.axis(name, dtype) for name in reduce.COMBINE}
+KERNELS |= {
+    f"{name}_{part}": partial(function, name)
+    for name in reduce.COMBINE
+    for part, function in reduce.PARTS.items()
+}

@@ -44,7 +44,7 @@ from .panels import (
 
 def _panel_multiplier(dtype: str) -> Any:
     """A function that multiplies panels, and writes or adds the product to rows of the result."""
-    multiply_two, multiply_one = tile_multiplier(dtype, 2, False), tile_multiplier(dtype, 1, False)
+    multiply_two, multiply_one = tile_multiplier(dtype, 2), tile_multiplier(dtype, 1)
     at = POINTERS[dtype]
     item = 4 if dtype == "float32" else 8
 
@@ -70,14 +70,14 @@ def _panel_multiplier(dtype: str) -> Any:
                 c = out + offsets[i]
                 step = offsets[1] - offsets[0] if pixels > 1 else 0
                 if vectors == 2:
-                    multiply_two(a, rows, c, step, count, add)
+                    multiply_two(a, PITCH_BYTES, item, rows, c, step, count, add)
                 else:
-                    multiply_one(a, rows, c, step, count, add)
+                    multiply_one(a, PITCH_BYTES, item, rows, c, step, count, add)
                 continue
             if vectors == 2:
-                multiply_two(a, rows, tile_, width, count, 0)
+                multiply_two(a, PITCH_BYTES, item, rows, tile_, width, count, 0)
             else:
-                multiply_one(a, rows, tile_, width, count, 0)
+                multiply_one(a, PITCH_BYTES, item, rows, tile_, width, count, 0)
             for m in range(min(TILE_ROWS, pixels - i)):
                 target, source = at(out + offsets[i + m]), at(tile_ + m * width)
                 if add:
@@ -191,7 +191,7 @@ def by_input(dtype: str) -> Any:
 
 def by_filter(dtype: str) -> Any:
     """The gradient with respect to the filter: ``f(out, x, g)``. A unit is a block of it."""
-    multiply_two, multiply_one = tile_multiplier(dtype, 2, True), tile_multiplier(dtype, 1, True)
+    multiply_two, multiply_one = tile_multiplier(dtype, 2), tile_multiplier(dtype, 1)
     item = 4 if dtype == "float32" else 8
     lanes = BYTES // item
 
@@ -236,11 +236,25 @@ def by_filter(dtype: str) -> Any:
                         a, c = panel + m * item, tile_sums + m * width
                         if vectors == 2:
                             multiply_two(
-                                a, gradients, c, width, end_pixel - first_pixel, first_pixel
+                                a,
+                                item,
+                                PITCH_BYTES,
+                                gradients,
+                                c,
+                                width,
+                                end_pixel - first_pixel,
+                                first_pixel,
                             )
                         else:
                             multiply_one(
-                                a, gradients, c, width, end_pixel - first_pixel, first_pixel
+                                a,
+                                item,
+                                PITCH_BYTES,
+                                gradients,
+                                c,
+                                width,
+                                end_pixel - first_pixel,
+                                first_pixel,
                             )
                     column += n_columns
                     tile_sums += ROWS * width

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..constants import MAX_RANK
-from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit
+from ..jit import POINTERS, call_array, call_kernel, call_loop, fetch_add, inline, jit, loop
 from ..passes.layout import (
     BROADCAST,
+    FIRST_ELEMENT,
     FUSED,
     G_BLOCKS,
     G_BODY,
@@ -17,18 +18,22 @@ from ..passes.layout import (
     G_STRIDE,
     G_WIDTH,
     GROUP,
+    LINES,
+    MANY_UNITS,
+    NUMBER,
     PARTIALS,
     PLACES,
     RUN,
     STEP,
 )
-from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
+from ..passes.tables import LogColumns, PlanTables, Specs, ThreadMemory
+from .broadcast import load_broadcast
 
 u8, u16, u32, u64 = (POINTERS[name] for name in ("uint8", "uint16", "uint32", "uint64"))
 i64 = POINTERS["int64"]
 
 
-@jit
+@loop
 def splat(target: int, source: int, itemsize: int, n: int) -> None:
     """Fill ``n`` elements at address ``target`` with the one at ``source``."""
     if itemsize == 4:
@@ -53,7 +58,7 @@ def splat(target: int, source: int, itemsize: int, n: int) -> None:
             out2[i] = value2
 
 
-@inline
+@loop
 def copy(target: int, source: int, itemsize: int, n: int) -> None:
     """Copy ``n`` elements."""
     if itemsize == 4:
@@ -68,66 +73,6 @@ def copy(target: int, source: int, itemsize: int, n: int) -> None:
     else:
         for i in range(n):
             u16(target)[i] = u16(source)[i]
-
-
-@jit
-def load_broadcast(
-    target: int,
-    source: int,
-    itemsize: int,
-    start: int,
-    n: int,
-    dims: I64,
-    rank: int,
-    dims_start: int,
-    source_rank: int,
-    source_start: int,
-) -> None:
-    """Load elements ``start : start + n`` of an array broadcast to another shape.
-
-    Runs of the last axes that the source has completely (contiguous) or not at all (one element)
-    are copied together. The shapes start at ``dims_start`` and ``source_start`` in ``dims``.
-    """
-    run_size = 1
-    is_run_repeated = False
-    axes = 0  # of a run
-    while axes < rank:
-        dim = dims[dims_start + rank - 1 - axes]
-        is_repeated = axes >= source_rank or dims[source_start + source_rank - 1 - axes] == 1
-        if dim != 1:
-            if run_size == 1:
-                is_run_repeated = is_repeated
-            elif is_repeated != is_run_repeated:
-                break
-            run_size *= dim
-        axes += 1
-    length = 1 if is_run_repeated else run_size  # of a run, in the source
-    n_copied = 0
-    while n_copied < n:
-        element = start + n_copied
-        column = element % run_size
-        outer_index = element // run_size
-        offset = 0
-        stride = length
-        for axis_from_end in range(axes + 1, source_rank + 1):
-            axis = rank - axis_from_end
-            index = outer_index % dims[dims_start + axis]
-            outer_index //= dims[dims_start + axis]
-            dim = dims[source_start + source_rank - axis_from_end]
-            if dim != 1:
-                offset += index * stride
-                stride *= dim
-        n_elements = min(run_size - column, n - n_copied)
-        if is_run_repeated:
-            splat(target + n_copied * itemsize, source + offset * itemsize, itemsize, n_elements)
-        else:
-            copy(
-                target + n_copied * itemsize,
-                source + (offset + column) * itemsize,
-                itemsize,
-                n_elements,
-            )
-        n_copied += n_elements
 
 
 @inline
@@ -146,19 +91,33 @@ def _write_place(
     memory: ThreadMemory,
     stride: int,
     width: int,
+    size: int,
     target: int,
 ) -> None:
-    """Write the start of an operand or output of ``row``, and its step per block, to ``target``."""
+    """Write the start of an operand or output of ``row``, and its step per block, to ``target``.
+
+    The group has ``size`` elements; an output may have one for several of them.
+    """
     place = i64(target)
-    if ref >= PARTIALS:
+    if ref >= FIRST_ELEMENT:
+        place[0] = 0
+        place[1] = width
+    elif ref >= LINES:
+        place[0] = memory.partials + ref - LINES
+        place[1] = 0
+    elif ref >= NUMBER:
+        place[0] = ref - NUMBER
+        place[1] = 0
+    elif ref >= PARTIALS:
         place[0] = memory.partials + ref - PARTIALS
         place[1] = width // RUN * specs.item[log.spec[row]]
     elif ref >= 0:
         place[0] = memory.scratch + ref * stride
         place[1] = 0
     else:
-        place[0] = value_address(log, cells, specs.size[log.spec[~ref]], ~ref)
-        place[1] = width * specs.item[log.spec[~ref]]
+        spec = log.spec[~ref]
+        place[0] = value_address(log, cells, specs.size[spec], ~ref)
+        place[1] = width * specs.size[spec] // max(size, 1) * specs.item[spec]
 
 
 @inline
@@ -179,6 +138,7 @@ def prepare(
     end = groups[GROUP * g + G_CODE_END]
     width = groups[GROUP * g + G_WIDTH]
     stride = groups[GROUP * g + G_STRIDE]
+    size = groups[GROUP * g + G_SIZE]
     for k in range(begin, body):
         source = program[STEP * k + 2]
         splat(
@@ -203,6 +163,7 @@ def prepare(
                 memory,
                 stride,
                 width,
+                size,
                 place_address,
             )
         row_position += program[STEP * k] > PLACES
@@ -277,10 +238,12 @@ def run_lane_group(
     """Run blocks of a lane group, ``chunk`` at a time, until the counter has passed the last one.
 
     Several threads may share a group, each with separate slots and offsets. The counter is the
-    number of the next block.
+    number of the next block. Chunks are multiples of G_PARAMETERS blocks, or of one.
     """
     if plan.groups[GROUP * g + G_SIZE] == 0:
         return 0
+    unit = max(plan.groups[GROUP * g + G_PARAMETERS], 1)
+    chunk = (chunk + unit - 1) // unit * unit
     prepare(log, cells, specs, plan, g, memory)
     blocks = count_blocks(plan, g)
     first_block = fetch_add(memory.counter, chunk)
@@ -339,6 +302,12 @@ def run_array_kernels(
     total, blocks_per_unit = groups[GROUP * g + G_WIDTH], groups[GROUP * g + G_BLOCKS]
     out_at = value_address(log, cells, specs.size[log.spec[row]], row)
     x_at = value_address(log, cells, specs.size[log.spec[x]], x)
+    if groups[GROUP * g + G_STRIDE] == MANY_UNITS:
+        operands = i64(memory.scratch)
+        for j in range(inputs):
+            x = program[STEP * (code + j) + 1]
+            operands[j] = value_address(log, cells, specs.size[log.spec[x]], x)
+        x_at = memory.scratch
     y_at = value_address(log, cells, specs.size[log.spec[y]], y)
     z_at = value_address(log, cells, specs.size[log.spec[z]], z)
     if with_next_group == 0:

@@ -54,25 +54,33 @@ IR = {"float32": ir.FloatType(), "float64": ir.DoubleType()}
 TAP_WORDS = 5  # words of a tap: three offsets, its row of the filter, the number of contiguous taps
 
 
-def tile_multiplier(dtype: str, vectors: int, by_columns: bool) -> Any:
+def tile_multiplier(dtype: str, vectors: int) -> Any:
     """A function that adds a tile of a product to memory, or writes it there.
 
-    ``multiply(a, b, c, step, count, add)``: c has `TILE_ROWS` rows, ``step`` bytes apart. The
-    rows of b are contiguous. Those of a are `PITCH_BYTES` apart; with ``by_columns``, its columns
-    are.
+    ``multiply(a, a_row, a_column, b, c, step, count, add)``: c has `TILE_ROWS` rows, ``step`` bytes
+    apart. The rows of b are contiguous. Those of a are ``a_row`` bytes apart, and its columns
+    ``a_column``. The ``count`` products of an element of c are summed from 0 on, before they are
+    added to it: sums of blocks lose fewer digits.
     """
     kind = IR[dtype]
     size = 4 if dtype == "float32" else 8
     lanes = BYTES // size
     vector = ir.VectorType(kind, lanes)
-    row, column = (size, PITCH_BYTES) if by_columns else (PITCH_BYTES, size)
 
     @intrinsic
     def multiply(
-        typingctx: TypingContext, a: Type, b: Type, c: Type, step: Type, count: Type, add: Type
+        typingctx: TypingContext,
+        a: Type,
+        a_row: Type,
+        a_column: Type,
+        b: Type,
+        c: Type,
+        step: Type,
+        count: Type,
+        add: Type,
     ) -> Any:
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
-            a, b, c, step, count, add = args
+            a, a_row, a_column, b, c, step, count, add = args
             module = builder.module
             name = f"llvm.fmuladd.v{lanes}f{8 * size}"
             fused = module.globals.get(name)
@@ -96,42 +104,44 @@ def tile_multiplier(dtype: str, vectors: int, by_columns: bool) -> Any:
                 for m in range(TILE_ROWS)
                 for v in range(vectors)
             ]
+            row_offsets = [builder.mul(a_row, INT64(m)) for m in range(TILE_ROWS)]
             entry = builder.block
-            load_initial = builder.append_basic_block("load_initial")
-            loop = builder.append_basic_block("loop")
-            store_totals = builder.append_basic_block("store_totals")
+            names = ("loop", "after", "add_totals", "write_totals", "end")
+            loop, after, add_totals, write_totals, end = map(builder.append_basic_block, names)
             zero = ir.Constant(vector, None)
-            builder.cbranch(builder.icmp_signed("!=", add, INT64(0)), load_initial, loop)
-            builder.position_at_end(load_initial)
-            initial = [load(place, vector) for place in row_addresses]
             builder.branch(loop)
             builder.position_at_end(loop)
             k, a_address, b_address = (builder.phi(INT64) for _ in range(3))
             sums = [builder.phi(vector) for _ in row_addresses]
             rows = [load(builder.add(b_address, INT64(BYTES * v)), vector) for v in range(vectors)]
             totals = []
-            for m in range(TILE_ROWS):
-                value = broadcast(load(builder.add(a_address, INT64(m * row)), kind))
+            for offset in row_offsets:
+                value = broadcast(load(builder.add(a_address, offset), kind))
                 for v in range(vectors):
                     totals.append(builder.call(fused, [value, rows[v], sums[len(totals)]]))
             remaining = builder.sub(k, INT64(1))
-            next_a = builder.add(a_address, INT64(column))
+            next_a = builder.add(a_address, a_column)
             next_b = builder.add(b_address, INT64(BYTES * vectors))
             for block, values in (
                 (entry, (count, a, b, *[zero] * len(row_addresses))),
-                (load_initial, (count, a, b, *initial)),
                 (loop, (remaining, next_a, next_b, *totals)),
             ):
                 for phi, value in zip((k, a_address, b_address, *sums), values, strict=True):
                     phi.add_incoming(value, block)
-            builder.cbranch(builder.icmp_signed(">", remaining, INT64(0)), loop, store_totals)
-            builder.position_at_end(store_totals)
-            for place, value in zip(row_addresses, totals, strict=True):
-                stored = builder.store(value, builder.inttoptr(place, vector.as_pointer()))
-                stored.align = size
+            builder.cbranch(builder.icmp_signed(">", remaining, INT64(0)), loop, after)
+            builder.position_at_end(after)
+            builder.cbranch(builder.icmp_signed("!=", add, INT64(0)), add_totals, write_totals)
+            for block, is_added in ((add_totals, True), (write_totals, False)):
+                builder.position_at_end(block)
+                for place, total in zip(row_addresses, totals, strict=True):
+                    value = builder.fadd(load(place, vector), total) if is_added else total
+                    stored = builder.store(value, builder.inttoptr(place, vector.as_pointer()))
+                    stored.align = size
+                builder.branch(end)
+            builder.position_at_end(end)
             return context.get_dummy_value()
 
-        return types.void(*[types.intp] * 6), codegen
+        return types.void(*[types.intp] * 8), codegen
 
     return multiply
 

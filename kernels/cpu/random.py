@@ -3,7 +3,8 @@
 The parameters are the two words of a key and the number of elements; a unit of work is
 `RANDOM_UNIT` blocks of Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
 easy as 1, 2, 3", SC'11). A block's four words depend only on the key and the block's number, so
-they are the same for any number of threads. `kernels.cuda.random` draws the same numbers.
+they are the same for any number of threads. `kernels.cuda.random` draws the same numbers. `drawn`
+computes the key of a draw.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from numba.extending import intrinsic
 
 from ..constants import RANDOM_BLOCK, RANDOM_UNIT
 from ..functions.vector import FORMATS, FUNCTIONS
-from ..jit import INT64, POINTERS, inline, jit, stack
+from ..jit import INT64, POINTERS, call_array, inline, jit, stack
 from .groups import copy
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
 
-word, number = POINTERS["uint64"], POINTERS["int64"]
+word, number, half_word = POINTERS["uint64"], POINTERS["int64"], POINTERS["uint32"]
 uint64 = types.uint64
-words_memory = stack(RANDOM_UNIT * RANDOM_BLOCK)
+words_memory, block_memory = stack(RANDOM_UNIT * RANDOM_BLOCK), stack(RANDOM_BLOCK)
+MAX_ENTROPY, DRAW_WORDS = 3, 3  # integers that give a key; parameters of a draw after its key
+entropy_memory, pool_memory, draw_memory = stack(8 * MAX_ENTROPY), stack(16), stack(40)
+LOWER, POSITIVE = 0xFFFFFFFF, 2**63 - 1
 
 
 @intrinsic
@@ -132,6 +136,164 @@ def _random_kernel(make: Callable[[str], Any], dtype: str) -> Any:
     return kernel
 
 
-KERNELS: dict[str, Callable[[str], Any]] = {
-    make.__name__: partial(_random_kernel, make) for make in (uniform, normal)
+# Kernels that draw one word after the other; there is one unit.
+
+
+@inline
+def _half(address: int, place: int, key: int, other: int) -> int:
+    """The 32-bit word at a place of the stream; ``address`` has room for its block."""
+    if place % 8 == 0:
+        fill(address, key, other, place // 8, 1)
+    return uint64(half_word(address)[place % 8])
+
+
+def permutation() -> Any:
+    """The int64s from 0 to n in random order, as NumPy shuffles them."""
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        key, other = word(parameters)[0], word(parameters)[1]
+        n, out, block, place = number(parameters)[2], number(out_), block_memory(), 0
+        for i in range(n):
+            out[i] = i
+        for i in range(n - 1, 0, -1):
+            mask = uint64(i)
+            for shift in (1, 2, 4, 8, 16):
+                mask |= mask >> uint64(shift)
+            j = uint64(LOWER)
+            while j > uint64(i):
+                j = _half(block, place, key, other) & mask
+                place += 1
+            out[i], out[j] = out[j], out[i]
+
+    return kernel
+
+
+def integers(dtype: str) -> Any:
+    """Integers from p[3] to p[3] + p[4], which is included (Lemire, 2019); as NumPy draws them."""
+    at, kind = POINTERS[dtype], getattr(types, dtype)
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        key, other, low, last = (
+            word(parameters)[0],
+            word(parameters)[1],
+            word(parameters)[3],
+            word(parameters)[4],
+        )
+        n, out, block, place = number(parameters)[2], at(out_), block_memory(), 0
+        lower, width = uint64(LOWER), last + uint64(1)
+        for i in range(n):
+            if last == 0:
+                result = uint64(0)
+            elif last <= lower:
+                threshold = (lower - last) % width
+                product = _half(block, place, key, other) * width
+                place += 1
+                while product & lower < threshold:
+                    product = _half(block, place, key, other) * width
+                    place += 1
+                result = product >> uint64(32)
+            else:
+                is_full = width == 0
+                threshold = uint64(0) if is_full else (~last) % width
+                while True:
+                    if place % 4 == 0:
+                        fill(block, key, other, place // 4, 1)
+                    x = word(block)[place % 4]
+                    place += 1
+                    if is_full or x * width >= threshold:
+                        break
+                result = x if is_full else upper_product(x, width)
+            out[i] = kind(result + low)
+
+    return kernel
+
+
+@inline
+def _hash(value: int, multiplier: int) -> tuple[int, int]:
+    value ^= multiplier
+    multiplier = multiplier * uint64(0x931E8875) & uint64(LOWER)
+    value = value * multiplier & uint64(LOWER)
+    return value ^ value >> uint64(16), multiplier
+
+
+@inline
+def _mix(x: int, y: int) -> int:
+    value = x * uint64(0xCA01F9DD) - y * uint64(0x4973F715) & uint64(LOWER)
+    return value ^ value >> uint64(16)
+
+
+@jit
+def draw_key(key_: int, entropy_: int, count: int) -> None:
+    """Write the two words of the key that NumPy's `SeedSequence` makes of int64s without signs."""
+    words, pool, key = half_word(entropy_memory()), half_word(pool_memory()), half_word(key_)
+    n = 0
+    for k in range(count):
+        x = word(entropy_)[k] & uint64(POSITIVE)
+        words[n] = x & uint64(LOWER)
+        n += 1
+        if x > uint64(LOWER):
+            words[n] = x >> uint64(32)
+            n += 1
+    multiplier = uint64(0x43B0D7E5)
+    for k in range(4):
+        value, multiplier = _hash(uint64(words[k]) if k < n else uint64(0), multiplier)
+        pool[k] = value
+    for k in range(max(4, n)):
+        for j in range(4):
+            if j != k:
+                value = uint64(pool[k]) if k < 4 else uint64(words[k])
+                value, multiplier = _hash(value, multiplier)
+                pool[j] = _mix(uint64(pool[j]), value)
+    multiplier = uint64(0x8B51F9DD)
+    for k in range(4):
+        value = uint64(pool[k]) ^ multiplier
+        multiplier = multiplier * uint64(0x58F38DED) & uint64(LOWER)
+        value = value * multiplier & uint64(LOWER)
+        key[k] = value ^ value >> uint64(16)
+
+
+def drawn() -> Any:
+    """A draw of a program: parameters 0 to 2 give its key, and parameter 3 is its kernel.
+
+    The parameters of that kernel are the key and the next `DRAW_WORDS` parameters.
+    """
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        own, p = draw_memory(), number(parameters)
+        draw_key(own, parameters, 3)
+        for k in range(DRAW_WORDS):
+            number(own)[2 + k] = p[4 + k]
+        call_array(p[3], out_, x_, y_, z_, own, begin, end)
+
+    return kernel
+
+
+def state() -> Any:
+    """The key itself."""
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        number(out_)[0], number(out_)[1] = number(parameters)[0], number(parameters)[1]
+
+    return kernel
+
+
+def numbered(dtype: str) -> Any:
+    """Uniform numbers whose key `draw_key` makes of the two int64s of ``x``; p[0] is their number.
+
+    A unit is `RANDOM_UNIT` blocks.
+    """
+    draw = jit(_random_kernel(uniform, dtype))
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        own = draw_memory()
+        draw_key(own, x_, 2)
+        number(own)[2] = number(parameters)[0]
+        draw(out_, 0, 0, 0, own, begin, end)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    **{make.__name__: partial(_random_kernel, make) for make in (uniform, normal)},
+    **{make.__name__: make for make in (permutation, integers, drawn, state, numbered)},
 }

@@ -15,15 +15,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..constants import PANEL
+from ..constants import PANEL, VECTOR
 from ..jit import INT64, POINTERS, jit, stack
-from ..passes.layout import RUN
+from ..passes.layout import LINE_ROWS, RUN
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
 
-VECTOR = 16  # elements that are combined in parallel, on any machine
-GROUP = 8  # rows whose columns are combined in order
+GROUP = LINE_ROWS  # rows whose columns are combined in order
 LONG_ROW_BYTES = 1024  # reading a group of longer rows by columns is twice as fast
 LEVELS = 64  # levels of pairwise combination: enough for any length
 
@@ -336,29 +335,17 @@ def row_reducer(name: str, dtype: str) -> Any:
     return reduce_row
 
 
-def axis(name: str, dtype: str) -> Any:
-    """The kernel that reduces ``x`` of shape (outer, n, inner), n > 0, over its middle axis.
+def short_rows_reducer(name: str, dtype: str) -> Any:
+    """A function ``f(out, x, n, begin, end)`` that reduces rows of n, at most `VECTOR`, elements.
 
-    Its parameters are n and inner. A unit of work is a row where inner is 1, else a panel of
-    `PANEL` columns of one outer index.
+    It reduces `VECTOR` rows at a time, and reads nothing after the rows.
     """
-    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
-    number = POINTERS["int64"]
-    row = row_reducer(name, dtype)
-    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
-    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
-    memory = stack(LEVELS * PANEL * size)
-    totals = stack(VECTOR * VECTOR * size)
-    meet_vectors = _vector_intrinsic(name)
-    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
+    at, fold = POINTERS[dtype], FOLD[name]
+    size = getattr(types, dtype).bitwidth // 8
     fold4, fold8, fold16 = (_fold_rows_intrinsic(name, lanes) for lanes in (4, 8, 16))
 
     @jit
-    def short_rows(out_: int, x_: int, n: int, begin: int, end: int) -> int:
-        """Reduce rows of at most `VECTOR` elements, `VECTOR` rows at a time.
-
-        It reads nothing after the rows. Returns the first one that is left.
-        """
+    def reduce_rows(out_: int, x_: int, n: int, begin: int, end: int) -> None:
         lanes = 4 if n <= 4 else 8 if n <= 8 else 16
         k, last = begin, end - VECTOR - (lanes - 1) // n
         while k <= last:
@@ -370,10 +357,53 @@ def axis(name: str, dtype: str) -> Any:
             else:
                 fold16(out, x, n)
             k += VECTOR
-        return k
+        while k < end:
+            at(out_)[k] = fold(at(x_ + k * n * size), n)
+            k += 1
+
+    return reduce_rows
+
+
+# Kernels that reduce ``x`` of shape (outer, n, inner), n > 0, over its middle axis. Their
+# parameters are n and inner. One kernel for all shapes would take twice as long to compile.
+
+
+def rows(name: str, dtype: str) -> Any:
+    """The kernel where inner is 1 and n more than `VECTOR`. A unit of work is a row."""
+    at, number, row = POINTERS[dtype], POINTERS["int64"], row_reducer(name, dtype)
+    size = getattr(types, dtype).bitwidth // 8
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        n, out = number(parameters)[0], at(out_)
+        for k in range(begin, end):
+            out[k] = row(x_ + k * n * size, n)
+
+    return kernel
+
+
+def short_rows(name: str, dtype: str) -> Any:
+    """The kernel where inner is 1 and n at most `VECTOR`. A unit of work is a row."""
+    reduce_rows, number = short_rows_reducer(name, dtype), POINTERS["int64"]
+
+    def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
+        reduce_rows(out_, x_, number(parameters)[0], begin, end)
+
+    return kernel
+
+
+def columns(name: str, dtype: str) -> Any:
+    """The kernel where inner is not 1. A unit is a panel of `PANEL` columns of one outer index."""
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    number = POINTERS["int64"]
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    start, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    memory = stack(LEVELS * PANEL * size)
+    totals = stack(VECTOR * VECTOR * size)
+    meet_vectors = _vector_intrinsic(name)
+    fold_lines, fold_group, copy_vector = (_fold_lines_intrinsic(name, n) for n in (None, GROUP, 1))
 
     @jit
-    def columns(out: int, x: int, n: int, inner: int, width: int, levels: int) -> None:
+    def many_columns(out: int, x: int, n: int, inner: int, width: int, levels: int) -> None:
         """Reduce at least `VECTOR` columns: groups of rows, then pairs as in `row_reducer`.
 
         If ``width`` is no multiple of `VECTOR`, the last vector overlaps the one before. A row of
@@ -420,7 +450,7 @@ def axis(name: str, dtype: str) -> Any:
         total_, rows = totals(), VECTOR
         total = at(total_)
         if n >= VECTOR:
-            columns(total_, x_, n // VECTOR, VECTOR * inner, VECTOR * inner, levels)
+            many_columns(total_, x_, n // VECTOR, VECTOR * inner, VECTOR * inner, levels)
         else:
             while rows > n:
                 rows //= 2
@@ -439,30 +469,102 @@ def axis(name: str, dtype: str) -> Any:
     def kernel(out_: int, x_: int, y_: int, z_: int, parameters: int, begin: int, end: int) -> None:
         n = number(parameters)[0]
         inner = number(parameters)[1]
-        if inner == 1:
-            rows = at(out_)
-            first = short_rows(out_, x_, n, begin, end) if n <= VECTOR else begin
-            for k in range(first, end):
-                rows[k] = row(x_ + k * n * size, n)
-        else:
-            levels = memory()
-            panels = (inner + PANEL - 1) // PANEL
-            depth = 1  # rows of partial results
-            while GROUP << depth < n + GROUP:
-                depth += 1
-            most = max(1, LEVELS // depth)
-            unit = begin
-            while unit < end:  # adjacent panels together, so that longer pieces are read
-                k, panel = unit // panels, unit % panels
-                count = min(most, panels - panel, end - unit)
-                # A narrow panel starts in the one before, with the same bits.
-                first = max(0, min(panel * PANEL, inner - VECTOR))
-                width = min((panel + count) * PANEL, inner) - first
-                out, x = out_ + (k * inner + first) * size, x_ + (k * n * inner + first) * size
-                if inner >= VECTOR:
-                    columns(out, x, n, inner, width, levels)
-                else:
-                    few_columns(out, x, n, inner, levels)
-                unit += count
+        levels = memory()
+        panels = (inner + PANEL - 1) // PANEL
+        depth = 1  # rows of partial results
+        while GROUP << depth < n + GROUP:
+            depth += 1
+        most = max(1, LEVELS // depth)
+        unit = begin
+        while unit < end:  # adjacent panels together, so that longer pieces are read
+            k, panel = unit // panels, unit % panels
+            count = min(most, panels - panel, end - unit)
+            # A narrow panel starts in the one before, with the same bits.
+            first = max(0, min(panel * PANEL, inner - VECTOR))
+            width = min((panel + count) * PANEL, inner) - first
+            out, x = out_ + (k * inner + first) * size, x_ + (k * n * inner + first) * size
+            if inner >= VECTOR:
+                many_columns(out, x, n, inner, width, levels)
+            else:
+                few_columns(out, x, n, inner, levels)
+            unit += count
 
     return kernel
+
+
+def lane_rows(name: str, dtype: str) -> Any:
+    """The lane kernel ``f(out, x, length, _, n)`` that reduces rows, of ``n`` elements in total."""
+    at, row, size = POINTERS[dtype], row_reducer(name, dtype), getattr(types, dtype).bitwidth // 8
+    reduce_short_rows = short_rows_reducer(name, dtype)
+
+    def kernel(out_: int, x: int, length: int, z: int, n: int) -> None:
+        if length <= VECTOR:
+            reduce_short_rows(out_, x, length, 0, n // length)
+        else:
+            out = at(out_)
+            for k in range(n // length):
+                out[k] = row(x + k * length * size, length)
+
+    return kernel
+
+
+def lane_columns(name: str, dtype: str) -> Any:
+    """The lane kernel ``f(lines, x, length, start, n)`` that reduces columns as `columns` does.
+
+    It adds ``n`` elements, whole rows of ``length``, to the partial results in ``lines``, one line
+    for `GROUP` rows. ``start`` is the number of the first element. If n is 0, the kernel combines
+    ``start`` lines, which are in x, to the result; it also overwrites them.
+    """
+    at, meet, kind = POINTERS[dtype], MEET[name], getattr(types, dtype)
+    real, signed = isinstance(kind, types.Float), getattr(kind, "signed", True)
+    neutral, size = identity(name, real, signed, kind.bitwidth), kind.bitwidth // 8
+    meet_vectors, copy_vector = _vector_intrinsic(name), _fold_lines_intrinsic(name, 1)
+
+    @jit
+    def copy_line(out_: int, x_: int, length: int) -> None:
+        whole = length // VECTOR * VECTOR
+        for j in range(0, whole, VECTOR):
+            copy_vector(at(out_ + j * size), at(x_ + j * size), 0, 1)
+        out, x = at(out_), at(x_)
+        for j in range(whole, length):
+            out[j] = meet(kind(neutral), x[j])
+
+    @jit
+    def meet_lines(out_: int, x_: int, y_: int, length: int) -> None:
+        whole = length // VECTOR * VECTOR
+        for j in range(0, whole, VECTOR):
+            meet_vectors(at(out_ + j * size), at(x_ + j * size), at(y_ + j * size))
+        out, x, y = at(out_), at(x_), at(y_)
+        for j in range(whole, length):
+            out[j] = meet(x[j], y[j])
+
+    def kernel(out: int, x: int, length: int, start: int, n: int) -> None:
+        step = length * size
+        for row in range(start // length, (start + n) // length):
+            line = out + row // GROUP * step
+            if row % GROUP == 0:
+                copy_line(line, x, length)
+            else:
+                meet_lines(line, line, x, length)
+            x += step
+        if n == 0:
+            depth = 0  # the first lines are a stack of results, as in `row_reducer`
+            for k in range(start):
+                low_bits = k
+                line = x + k * step
+                while low_bits & 1:
+                    depth -= 1
+                    meet_lines(line, x + depth * step, line, length)
+                    low_bits >>= 1
+                if depth < k:
+                    copy_line(x + depth * step, line, length)
+                depth += 1
+            for k in range(depth - 2, -1, -1):
+                meet_lines(x + k * step, x + k * step, x + (k + 1) * step, length)
+            copy_line(out, x, length)
+
+    return kernel
+
+
+# The kernels by the suffixes of their names.
+PARTS = {"columns": columns, "rows": rows, "short_rows": short_rows}

@@ -24,6 +24,10 @@ from ..passes.layout import (
     GROUP,
     KEPT,
     LANES,
+    LINE_ROWS,
+    LINES,
+    NUMBER,
+    ONE_UNIT,
     PARTIALS,
     PLACES,
     RUN,
@@ -35,9 +39,9 @@ from ..passes.layout import (
 )
 from ..passes.rows import SEEN, VALUE
 from ..passes.tables import I64, LogColumns, PlanTables, Specs, ThreadMemory
+from .broadcast import load_broadcast
 from .groups import (
     copy,
-    load_broadcast,
     run_array_kernels,
     run_lane_group,
     splat,
@@ -53,7 +57,9 @@ ELEMENTS_PER_UNIT = 4  # of a lane group: they take as long as a unit of whole-a
 
 
 @inline
-def _combine_partials(cells: int, plan: PlanTables, g: int, partials: int) -> None:
+def _combine_partials(
+    log: LogColumns, cells: int, specs: Specs, plan: PlanTables, g: int, partials: int
+) -> None:
     """Combine the partial results of a lane group's reductions, run by run, until one is left."""
     groups, program = plan.groups, plan.program
     runs = (groups[GROUP * g + G_SIZE] + RUN - 1) // RUN
@@ -61,7 +67,18 @@ def _combine_partials(cells: int, plan: PlanTables, g: int, partials: int) -> No
     for k in range(groups[GROUP * g + G_BODY], groups[GROUP * g + G_CODE_END]):
         if program[STEP * k] <= PLACES:
             continue
-        if program[STEP * k + 1] >= PARTIALS:
+        if program[STEP * k + 1] >= LINES:
+            columns = program[STEP * k + 3] - NUMBER
+            rows = groups[GROUP * g + G_SIZE] // columns
+            call_kernel(
+                program[STEP * k],
+                value_address(log, cells, columns, plan.order[row]),
+                partials + program[STEP * k + 1] - LINES,
+                columns,
+                (rows + LINE_ROWS - 1) // LINE_ROWS,
+                0,
+            )
+        elif program[STEP * k + 1] >= PARTIALS:
             kernel = program[STEP * k]
             results = partials + program[STEP * k + 1] - PARTIALS
             n_results = runs
@@ -240,7 +257,7 @@ def sweep(
                 if inputs == 0 or program[STEP * code] == 0:
                     return g
                 row = order[begin]
-                if groups[GROUP * g + G_STRIDE] != 0:  # a kernel of any number of operands
+                if groups[GROUP * g + G_STRIDE] == ONE_UNIT:
                     operands = numbers(memory.scratch)
                     for j in range(inputs):
                         x = program[STEP * (code + j) + 1]
@@ -275,7 +292,7 @@ def sweep(
                     return g
                 with_next_group = 0
                 if groups[GROUP * g + G_BLOCKS] > 0 and g + 1 < n_groups:
-                    if _lane_work(plan, g + 1) < watched:
+                    if groups[GROUP * g + G_STRIDE] == 0 and _lane_work(plan, g + 1) < watched:
                         with_next_group = 1
                         finished_group = g + 1
                         _set_temporary_cells(log, specs, plan, finished_group, memory)
@@ -285,7 +302,7 @@ def sweep(
                     numbers(memory.counter)[0] = 0
                     run_array_kernels(log, cells, specs, plan, g, with_next_group, memory, 1 << 40)
         if kind == LANES:
-            _combine_partials(cells, plan, g, memory.partials)
+            _combine_partials(log, cells, specs, plan, g, memory.partials)
         elif kind == SHARED and specs.size[log.spec[order[begin]]] != 1:
             continue  # the owner of the buffer sets the state when it has a value
         for k in range(begin, end):

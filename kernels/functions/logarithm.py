@@ -319,4 +319,5 @@ def _special_powers(x: Value, y: Value, power: Value) -> Value:
     power = (power.bits() ^ (odd.pick(x, 0.0).bits() & x.format.sign)).number()
     root = x.compare("<", 0.0) & x.compare(">", -math.inf) & (is_integer ^ True)
     power = (root | x.compare("uno", y)).pick(math.nan, power)
+    power = y.compare("==", 1.0).pick(x, y.compare("==", 2.0).pick(x * x, power))  # no error
     return (x.compare("==", 1.0) | y.compare("==", 0.0)).pick(1.0, power)

@@ -47,8 +47,19 @@ from __future__ import annotations
     NEW_SPECS,
     ACQUIRE,
     RELEASE,
+    DRAWS,
+    DRAW_TABLE,
+    DRAWN,
+    DRAW_NUMBER,
+    UNSEEDED,
+    DRAW_ACQUIRE,
+    DRAW_RELEASE,
     COUNTS,
     CALL_WORDS,
-) = range(42)
+) = range(49)
+
+# Words of a row of DRAW_TABLE: the row of the log, whether its value is in a cell, the parameters
+# of `kernels.cpu.random.drawn`, their number of units, and whether the draw is counted.
+DRAW_ROW, IN_CELL, DRAW_PARAMETERS, DRAW_UNITS, IS_COUNTED, DRAW_TABLE_WORDS = range(6)
 
 ONE, CONSTANT, LIST, TUPLE, OTHER = range(5)  # kinds of results

@@ -48,8 +48,6 @@ from .guard_rows import (
     WORD,
 )
 
-from numba import types  # isort: skip
-
 _at = POINTERS["int64"]
 
 
@@ -149,14 +147,3 @@ def first_changed(table: int, begin: int) -> int:
         if not is_unchanged:
             return k
     return count
-
-
-_as_size = types.ExternalFunction("PyLong_AsSsize_t", types.intp(types.intp))
-_from_size = types.ExternalFunction("PyLong_FromSsize_t", types.intp(types.intp))
-
-
-@jit
-def first_changed_entry(own: int, args: int, count: int) -> int:
-    """`first_changed` as a C function that Python calls with two ints: see METH_FASTCALL."""
-    arguments = _at(args)
-    return _from_size(first_changed(_as_size(arguments[0]), _as_size(arguments[1])))

@@ -38,6 +38,14 @@ COUNT = 1 << 48
 # the partial results of the group (PARTIALS + offset in bytes). In a group of small rows: a row's
 # cell, its buffer (~row), or the scratch memory (PARTIALS + offset in bytes).
 PARTIALS = 1 << 40
+# An operand that is a number: NUMBER + number; and the number of the block's first element.
+NUMBER = 1 << 41
+FIRST_ELEMENT = 1 << 43
+# The output of a reduction of columns: LINES + the offset of its partial results in bytes.
+LINES = 1 << 42
+LINE_ROWS = 8  # rows whose columns one partial result combines; one thread computes them, in order
+MIN_COLUMNS = 16  # that are reduced in a lane group
+MAX_LINES = 1 << 24  # bytes of the partial results of such a reduction: they are not freed
 
 # Fields of cursor: the report of `plan`.
 (
@@ -70,6 +78,10 @@ GROUP = 11  # columns of the group table:
     G_BLOCKS,
 ) = range(11)
 
+# G_STRIDE of a row with any number of operands: whether threads share the units of its kernel. It
+# is 0 for other rows that are computed by a kernel.
+ONE_UNIT, MANY_UNITS = 1, 2
+
 STEP = 5  # an instruction: kernel, output, three operands
 
 NO_OPERAND = -(1 << 31)  # in `operands`, where a row has fewer than three
@@ -90,8 +102,8 @@ SMALL_ROW_SIZE = 64  # the most elements of a small row
 SMALL_ROW_BYTES = 8 * SMALL_ROW_SIZE
 LINE = 64  # bytes of a line of the arena
 
-# A reduction combines the results of runs of RUN elements, counted from the first one. So its
-# result does not depend on the width of blocks or on the threads that compute them.
+# A reduction to one element combines the results of runs of RUN elements, counted from the first
+# one. So its result does not depend on the width of blocks or on the threads that compute them.
 RUN = 128
 
 SCRATCH_BYTES = 64 * 1024  # bytes of a block's slots: mostly in L1, the rest in L2

@@ -2,11 +2,11 @@
 
 It finds the needed rows backwards from the requested ones, merges equal rows, and puts the rest in
 *groups*: elementwise rows of one shape (a lane group), rows of few elements and their operands (a
-group of small rows), or a single whole-array row. A reduction to one element belongs to the lane
-group of its operand. Groups run in phases; a group reads only groups of earlier phases. Inside a
-lane group a value lives in a slot of one block, inside a group of small rows in its cell or a range
-of the arena; a value that leaves its group has a buffer, either its own (kept) or a range of the
-arena (temporary). Start with `plan`.
+group of small rows), or a single whole-array row. A reduction to one element, or of rows or columns
+of moderate length, belongs to the lane group of its operand. Groups run in phases; a group reads
+only groups of earlier phases. Inside a lane group a value lives in a slot of one block, inside a
+group of small rows in its cell or a range of the arena; a value that leaves its group has a buffer,
+either its own (kept) or a range of the arena (temporary). Start with `plan`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ from .layout import (
     NO_CALL,
     NO_OPERAND,
     OK,
+    RUN,
     SHARED,
     SMALL,
     WANTED,
     WHOLE,
 )
 from .places import place_temporaries, place_values
-from .program import row_of, write_program
+from .program import column_count, row_length, row_of, write_program
 from .rows import ARRAY, ELEMENTWISE, READ, REDUCTION, VALUE, VARIADIC, VIEW, WIDE
-from .schedule import bring_near
+from .schedule import bring_near, delay_rows
 from .tables import (
     I64,
     U8,
@@ -265,25 +266,45 @@ def _small_row_state(
     return 1 if calls.entries[ENTRY * entry + 5] != 0 else 0
 
 
+@inline
+def _can_reduce(work: PlannerScratch, g: int, length: int, is_to_one: int) -> int:
+    """Whether a reduction can join lane group ``g``: with rows of ``length``, or to one element.
+
+    Blocks consist of whole rows; and of whole runs, if there are reductions to one element.
+    """
+    if length > 0 and work.root[g] > 0 and work.root[g] != length:
+        return 0
+    unit = max(work.root[g], length)
+    if unit == 0 or (is_to_one == 0 and work.slot[g] == 0):
+        return 1
+    return 1 if unit % RUN == 0 or RUN % unit == 0 else 0
+
+
 @jit
 def group_rows(
     log: LogColumns,
     codes: Codes,
     specs: Specs,
     calls: CallTable,
+    want: U8,
     work: PlannerScratch,
     count: int,
     size: int,
     max_size: int,
+    max_row: int,
     out: PlanTables,
 ) -> int:
     """Assign a phase and a group to each row; fill ``out.order`` with the rows, group by group.
 
     A row runs in the phase of its latest operand if it can join that operand's group, else in
-    the next one. ``out.groups`` gets the kind and row range of each group, by phase; on return
-    ``work.group[row]`` is the index there. A row can join groups of its class: -1 for small rows,
-    the number of its shape for elementwise ones, -2 for views and -3 for whole-array kernels, which
-    never join. The hash table has ``size`` entries. Small rows have at most ``max_size`` elements.
+    the next one; `delay_rows` moves some to later phases. ``out.groups`` gets the kind and row
+    range of each group, by phase; on return ``work.group[row]`` is the index there. A row can join
+    groups of its class: -1 for small rows, the number of its shape for elementwise ones, -2 for
+    views and -3 for whole-array kernels, which never join. The hash table has ``size`` entries.
+    Small rows have at most ``max_size`` elements. Reductions of rows of at most ``max_row``
+    elements, and of their columns, are in lane groups: of their operand's shape, as reductions to
+    one element. ``work`` has the length of these rows by group in ``root``, and whether there are
+    others in ``slot``.
     Returns the number of groups, or ``~row`` of a row that has no entry in the table of calls.
     """
     table, groups = work.tables, out.groups
@@ -303,20 +324,29 @@ def group_rows(
         row_code = log.code[row]
         kind = codes.kind[row_code]
         row_class = -3 if kind == ARRAY else -2
+        length = 0  # of rows that it reduces or adds up
+        is_to_one = 0
         work.call[row] = -1
         if kind == ELEMENTWISE or kind == REDUCTION:
             shape_spec = log.spec[row]
             if specs.dtype[shape_spec] >= WIDE or specs.dtype[log.spec[log.a[row]]] >= WIDE:
                 row_class = -3  # it has no lane kernel
             elif kind == REDUCTION:
-                if specs.size[shape_spec] == 1:
-                    shape_spec = log.spec[log.a[row]]
-                else:
-                    row_class = -3
+                is_to_one = 1
+                if specs.size[shape_spec] != 1:
+                    is_to_one = 0
+                    length = row_length(row, log, codes, specs)
+                    if length == 0:
+                        length = column_count(row, log, codes, specs)
+                    if length == 0 or length > max_row or specs.size[shape_spec] == 0:
+                        row_class = -3
+                shape_spec = log.spec[log.a[row]]
             if row_class != -3:
                 row_class = (
                     -1 if 1 <= specs.size[shape_spec] <= max_size else specs.shape[shape_spec]
                 )
+                if row_class == -1 and length > 0:
+                    row_class = -3
         if row_class == -3 or kind == VIEW:
             small_state = _small_row_state(row, log, codes, specs, work, calls, max_size)
             if small_state < 0:
@@ -333,10 +363,9 @@ def group_rows(
             for j in range(3):
                 x = work.operands[3 * row + j]
                 row_phase = max(row_phase, _earliest_phase(x, row_class, log, specs, work, classes))
-        work.phase[row] = row_phase
-        last_phase = max(last_phase, row_phase)
         g = -1
-        if row_class >= -1:
+        while row_class >= -1:
+            g = -1
             if (
                 previous_group >= 0
                 and table[phases + previous_group] == row_phase
@@ -360,28 +389,50 @@ def group_rows(
                     slot = (slot + 1) & mask
                 if g < 0:
                     table[slot] = n_groups
+            if g < 0 or row_class == -1 or _can_reduce(work, g, length, is_to_one):
+                break
+            row_phase += 1
         if g < 0:
             g = n_groups
             table[phases + g] = row_phase
             table[classes + g] = row_class
             table[sizes + g] = 0
+            work.root[g] = 0
+            work.slot[g] = 0
             n_groups += 1
+        work.root[g] = max(work.root[g], length)
+        work.slot[g] = max(work.slot[g], is_to_one)
+        work.phase[row] = row_phase
+        last_phase = max(last_phase, row_phase)
         table[sizes + g] += 1
         work.group[row] = g
         previous_group = g
+    n_lane_groups = 0
+    for g in range(n_groups):
+        if table[classes + g] >= 0:
+            n_lane_groups += 1
+    if n_lane_groups > 1:
+        delay_rows(log, codes, specs, want, work, count, classes, sizes)
     # Counting sort of the groups by phase (stable), then of the rows by group. The hash table is
     # no longer needed; its memory has an entry for each phase and one more.
     for p in range(last_phase + 2):
         table[p] = 0
+    n_nonempty = 0
     for g in range(n_groups):
-        table[table[phases + g] + 1] += 1
+        if table[sizes + g] > 0:
+            table[table[phases + g] + 1] += 1
+            n_nonempty += 1
     for p in range(last_phase + 1):
         table[p + 1] += table[p]
     for g in range(n_groups):
+        if table[sizes + g] == 0:
+            continue
         p = table[phases + g]
         table[index + g] = table[p]
         table[p] += 1
     for g in range(n_groups):
+        if table[sizes + g] == 0:
+            continue
         group_start = GROUP * table[index + g]
         row_class = table[classes + g]
         if row_class >= 0:
@@ -391,6 +442,7 @@ def group_rows(
         else:
             groups[group_start + G_KIND] = WHOLE if row_class == -3 else SHARED
         groups[group_start + G_ROWS_END] = table[sizes + g]
+    n_groups = n_nonempty
     total = 0
     for g in range(n_groups):
         members = groups[GROUP * g + G_ROWS_END]
@@ -434,7 +486,17 @@ def plan(
         size *= 2
     n_remaining, n_merged = merge_equal(log, codes, want, work, count, min(size, MAX_MERGE_TABLE))
     n_groups = group_rows(
-        log, codes, specs, calls, work, n_remaining, size, asked.max_small_size, out
+        log,
+        codes,
+        specs,
+        calls,
+        want,
+        work,
+        n_remaining,
+        size,
+        asked.max_small_size,
+        asked.max_row,
+        out,
     )
     if n_groups < 0:  # Python adds the kernel and calls again
         for k in range(n_remaining):

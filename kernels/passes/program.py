@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constants import MAX_RANK
 from ..jit import inline, jit
 from .layout import (
     BROADCAST,
@@ -19,6 +20,7 @@ from .layout import (
     COPY_BYTES,
     COUNT,
     ENTRY,
+    FIRST_ELEMENT,
     G_BODY,
     G_CODE,
     G_CODE_END,
@@ -31,9 +33,16 @@ from .layout import (
     G_WIDTH,
     GROUP,
     IN_SLOT,
+    LINE,
+    LINE_ROWS,
+    LINES,
+    MAX_LINES,
+    MIN_COLUMNS,
     NO_KERNEL,
     NO_OPERAND,
+    NUMBER,
     OK,
+    ONE_UNIT,
     PARTIALS,
     PLACES,
     RUN,
@@ -63,6 +72,41 @@ def lane_spec(row: int, log: LogColumns, codes: Codes, work: PlannerScratch) -> 
     return log.spec[row]
 
 
+@inline
+def row_length(row: int, log: LogColumns, codes: Codes, specs: Specs) -> int:
+    """The number of elements of the rows that a reduction of the last axes reduces.
+
+    0 if it reduces other axes, or rows of one element.
+    """
+    spec = log.spec[log.a[row]]
+    axes = codes.axes[log.code[row]]
+    length = 1
+    axis = specs.rank[spec] - 1
+    while axis >= 0 and (axes >> axis) & 1 == 1:
+        length *= specs.dims[MAX_RANK * spec + axis]
+        axes -= 1 << axis
+        axis -= 1
+    return length if axes == 0 and length > 1 else 0
+
+
+@inline
+def column_count(row: int, log: LogColumns, codes: Codes, specs: Specs) -> int:
+    """The number of columns of a reduction of the first axes; 0 if it cannot be in a lane group."""
+    spec = log.spec[log.a[row]]
+    axes = codes.axes[log.code[row]]
+    rank = specs.rank[spec]
+    rows = 1
+    axis = 0
+    while axis < rank and (axes >> axis) & 1 == 1:
+        rows *= specs.dims[MAX_RANK * spec + axis]
+        axes -= 1 << axis
+        axis += 1
+    if axes != 0 or rows <= LINE_ROWS or specs.bytes[spec] > LINE_ROWS * MAX_LINES:
+        return 0
+    columns = specs.size[spec] // rows
+    return columns if columns >= MIN_COLUMNS else 0
+
+
 @jit
 def write_lanes(
     g: int,
@@ -72,12 +116,14 @@ def write_lanes(
     specs: Specs,
     work: PlannerScratch,
     out: PlanTables,
-) -> tuple[int, int, int, int]:
+) -> tuple[int, int, int, int, int, int]:
     """Write the instructions of one lane group from ``at`` on.
 
     Operands are slots, or ``~row`` for a value in a buffer. ``work.stamp`` and ``loaded`` tell
     which slot holds an operand from outside the group. Returns the end of the instructions, the
-    number of slots, the bytes of an element in them, and the bytes of partial results.
+    number of slots, the bytes of an element in them, the bytes of partial results, the number of
+    elements of which the size of a block must be a multiple, and the number of columns that are
+    reduced, or 0.
     """
     operands, slot, last, stamp = work.operands, work.slot, work.last, work.stamp
     order, groups, program = out.order, out.groups, out.program
@@ -89,6 +135,9 @@ def write_lanes(
     partials = 0
     slots = 0
     item_bytes = 1
+    length = 1
+    columns = 0
+    has_runs = 0
     # Find each value's last use inside the group. Single elements from outside are splatted once,
     # before the first block.
     for k in range(begin, end):
@@ -142,7 +191,19 @@ def write_lanes(
             else:
                 program[STEP * at + 2 + j] = 0
         program[STEP * at] = work.kernel[row]
-        if codes.kind[log.code[row]] == REDUCTION:
+        if codes.kind[log.code[row]] == REDUCTION and specs.size[log.spec[row]] != 1:
+            length = row_length(row, log, codes, specs)
+            program[STEP * at + 1] = ~row
+            if length == 0:
+                columns = column_count(row, log, codes, specs)
+                length = columns
+                lines = (specs.size[iterated_spec] // columns + LINE_ROWS - 1) // LINE_ROWS
+                program[STEP * at + 1] = LINES + partials
+                program[STEP * at + 4] = FIRST_ELEMENT
+                partials += (lines * specs.bytes[log.spec[row]] + LINE - 1) // LINE * LINE
+            program[STEP * at + 3] = NUMBER + length
+        elif codes.kind[log.code[row]] == REDUCTION:
+            has_runs = 1
             program[STEP * at + 1] = PARTIALS + partials
             partials += 8 * ((specs.size[iterated_spec] + RUN - 1) // RUN + 1)
         elif work.escape[row] != IN_SLOT:
@@ -167,7 +228,9 @@ def write_lanes(
         if work.escape[row] == IN_SLOT and last[row] == k:
             free[n_free] = slot[row]
             n_free += 1
-    return at, slots, item_bytes, partials
+    if has_runs and length % RUN != 0:
+        length = RUN  # a multiple, see `group_rows`
+    return at, slots, item_bytes, partials, length, columns
 
 
 @inline
@@ -313,7 +376,7 @@ def write_program(
             row = out.order[begin]
             groups[group_start + G_STRIDE] = 0
             if codes.arity[log.code[row]] == VARIADIC:
-                groups[group_start + G_STRIDE] = 1
+                groups[group_start + G_STRIDE] = ONE_UNIT
                 scratch = max(scratch, 8 * (log.b[row] + 1))
                 for j in range(log.a[row], log.a[row] + log.b[row]):
                     program[STEP * at] = 0
@@ -333,9 +396,11 @@ def write_program(
                 continue
             # The operands' dtype is that of the last one: a select's first is the condition.
             operand = row_of(work.operands[3 * row + codes.arity[row_code] - 1])
+            lane = codes.lane[row_code]
+            if codes.kind[row_code] == REDUCTION and specs.size[log.spec[row]] != 1:
+                lane += 1 if row_length(row, log, codes, specs) > 0 else 2
             kernel[row] = lanes.kernels[
-                (codes.lane[row_code] * lanes.dtypes + specs.dtype[log.spec[operand]])
-                * lanes.dtypes
+                (lane * lanes.dtypes + specs.dtype[log.spec[operand]]) * lanes.dtypes
                 + specs.dtype[log.spec[row]]
             ]
             if kernel[row] == 0:
@@ -348,9 +413,18 @@ def write_program(
             at = write_small(g, at, log, codes, specs, calls, work, out)
             scratch = max(scratch, 3 * SMALL_ROW_BYTES)
         else:
-            at, slots, item_bytes, partial_bytes = write_lanes(g, at, log, codes, specs, work, out)
+            at, slots, item_bytes, partial_bytes, unit, columns = write_lanes(
+                g, at, log, codes, specs, work, out
+            )
             width = SCRATCH_BYTES // (item_bytes * max(slots, 1)) // RUN * RUN
             width = max(RUN, min(max_block, width))
+            width = max(1, width // unit) * unit
+            if columns > 0:
+                # The number of blocks that a thread computes together.
+                blocks = LINE_ROWS
+                while blocks > 1 and width // columns * blocks // 2 % LINE_ROWS == 0:
+                    blocks //= 2
+                groups[group_start + G_PARAMETERS] = blocks
             width = min(width, (size + 7) // 8 * 8)
             groups[group_start + G_WIDTH] = width
             groups[group_start + G_STRIDE] = (item_bytes * width + 63) // 64 * 64

@@ -61,7 +61,7 @@ from ..cpython.words import (
     TYPE,
     VECTORCALL,
 )
-from ..jit import POINTERS, call0, call1, call2, call3, call4, jit
+from ..jit import POINTERS, call0, call1, call2, call3, call4, call_array, jit
 from .call_words import (
     ACQUIRE,
     APART,
@@ -78,9 +78,21 @@ from .call_words import (
     CONSTANT,
     CONSTANTS,
     COUNTS,
+    DRAW_ACQUIRE,
+    DRAW_NUMBER,
+    DRAW_PARAMETERS,
+    DRAW_RELEASE,
+    DRAW_ROW,
+    DRAW_TABLE,
+    DRAW_TABLE_WORDS,
+    DRAW_UNITS,
+    DRAWN,
+    DRAWS,
     END,
     EXPECTED,
     GUARDS,
+    IN_CELL,
+    IS_COUNTED,
     KIND,
     LEFT,
     LIST,
@@ -106,6 +118,7 @@ from .call_words import (
     SWEEP,
     TRAINING,
     TUPLE,
+    UNSEEDED,
     VARIABLE_ROWS,
     VARIABLE_SIZES,
     VARIABLES,
@@ -271,14 +284,43 @@ def _store_value(process: int, cells: int, row: int, tensor: int, size: int) -> 
 
 
 @jit
-def _sweep(process: int, address: int, inputs: int, new_objects: int) -> bool:
-    """Fill the cells and run the plan. Returns whether all guards hold."""
+def _draw(process: int, address: int) -> int:
+    """Draw random numbers. Returns the number of the next draw; -1 if it is not known."""
+    call = _at(address)
+    next_number = call1(_at(process)[TO_INT], _at(call[DRAW_NUMBER])[0])
+    if next_number < 0:
+        return -1
+    cells, unseeded = call[CELL], _at(call[UNSEEDED])
+    for k in range(call[DRAWS]):
+        draw = _at(call[DRAW_TABLE] + 8 * DRAW_TABLE_WORDS * k)
+        parameters, out = _at(draw[DRAW_PARAMETERS]), _at(cells)[draw[DRAW_ROW]]
+        if draw[IS_COUNTED] != 0:
+            parameters[2] = next_number
+            next_number += 1
+        else:
+            for j in range(3):
+                parameters[j] = unseeded[j]
+            unseeded[2] += 1
+        if draw[IN_CELL] != 0:
+            out = cells + 8 * draw[DRAW_ROW]
+            _at(out)[0] = 0
+        call_array(call[DRAWN], out, 0, 0, 0, draw[DRAW_PARAMETERS], 0, draw[DRAW_UNITS])
+    return next_number
+
+
+@jit
+def _sweep(process: int, address: int, inputs: int, new_objects: int) -> int:
+    """Fill the cells, draw and run the plan.
+
+    Returns:
+      The number of the next draw; -1 if a guard does not hold, or Python must run the plan.
+    """
     call = _at(address)
     cells = call[CELL]
     rows, sizes = _at(call[ROWS]), _at(call[SIZES])
     for k in range(call[ARGUMENTS]):
         if not _store_value(process, cells, rows[k], _at(inputs)[k + 1], sizes[k]):
-            return False
+            return -1
     variables = _at(call[VARIABLES])
     rows, sizes = _at(call[VARIABLE_ROWS]), _at(call[VARIABLE_SIZES])
     value_at = _at(process)[AT_VALUE]
@@ -286,25 +328,28 @@ def _sweep(process: int, address: int, inputs: int, new_objects: int) -> bool:
     while variables[k] != 0:
         value = _at(variables[k] + value_at)[0]
         if value == 0 or not _store_value(process, cells, rows[k], value, sizes[k]):
-            return False
+            return -1
         k += 1
     if call[BUFFERS] > 0:
         arrays, rows = _at(_at(new_objects + LIST_ITEMS)[0]), _at(call[BUFFER_ROWS])
         for j in range(call[BUFFERS]):
             _at(cells)[rows[j]] = _at(arrays[j] + _at(process)[AT_DATA])[0]
+    next_number = _draw(process, address) if call[DRAWS] > 0 else 0
+    if next_number < 0:
+        return -1
     if call[SWEEP] != 0:
         if call[LEFT] <= 0:
-            return False
+            return -1
         _at(call[BEGIN])[0] = 0
         _at(call[COMPUTED])[0] = 0
         if call1(call[SWEEP], call[BLOCK]) != call[END]:
-            return False
+            return -1
         call[LEFT] -= 1
     places, expected = _at(call[PLACES]), _at(call[EXPECTED])
     for k in range(call[GUARDS]):
         if _at(cells)[places[k]] != expected[k]:
-            return False
-    return True
+            return -1
+    return next_number
 
 
 @jit
@@ -358,10 +403,19 @@ def _assign(process: int, address: int, new_objects: int) -> int:
 
 
 @jit
-def _try_lock(process: int, address: int) -> bool:
-    """Acquire the lock of updates, if it is free."""
-    p, call = _at(process), _at(address)
-    acquired = call2(p[CALL_ONE_ARG], call[ACQUIRE], p[FALSE])
+def _count_draws(process: int, address: int, number: int) -> int:
+    """Set the number of the next draw, an object of which the state becomes the owner."""
+    place = _at(_at(address)[DRAW_NUMBER])
+    old = place[0]
+    place[0] = number
+    return call1(_at(process)[DECREF], old)
+
+
+@jit
+def _try_lock(process: int, acquire: int) -> bool:
+    """Acquire a lock with its method, if it is free."""
+    p = _at(process)
+    acquired = call2(p[CALL_ONE_ARG], acquire, p[FALSE])
     if acquired == 0:
         return False
     call1(p[DECREF], acquired)
@@ -369,12 +423,12 @@ def _try_lock(process: int, address: int) -> bool:
 
 
 @jit
-def _unlock(process: int, address: int) -> int:
-    """Release the lock of updates, preserving a pending exception."""
-    p, call = _at(process), _at(address)
+def _unlock(process: int, release: int) -> int:
+    """Release a lock with its method, preserving a pending exception."""
+    p = _at(process)
     error = p[ERROR]
     call3(p[TAKE_ERROR], error, error + 8, error + 16)
-    released = call1(p[CALL], call[RELEASE])
+    released = call1(p[CALL], release)
     if released == 0:
         call1(p[CLEAR_ERROR], 0)
     else:
@@ -419,13 +473,15 @@ def _replay(process: int, address: int, inputs: int) -> int:
     if call[NAMES] == 0 or first_changed(call[NAMES], 0) == call[NAME_COUNT]:
         if first_changed(call[OWN], 0) == call[OWN_COUNT]:
             is_idle = _is_thread_idle(process, call[TRAINING])
-    locked = is_idle > 0 and call[ASSIGNED] > 0 and _try_lock(process, address)
-    if is_idle > 0 and (call[ASSIGNED] > 0) == locked:
-        done = _sweep(process, address, inputs, new_objects) and _fill_values(
-            process, address, result, new_objects
-        )
-    else:
-        done = False
+    # The order of the locks is always the same.
+    locked = is_idle > 0 and call[ASSIGNED] > 0 and _try_lock(process, call[ACQUIRE])
+    may_run = is_idle > 0 and (call[ASSIGNED] > 0) == locked
+    is_drawing = may_run and call[DRAWS] > 0 and _try_lock(process, call[DRAW_ACQUIRE])
+    done, number = False, 0
+    if may_run and (call[DRAWS] > 0) == is_drawing:
+        next_number = _sweep(process, address, inputs, new_objects)
+        number = call1(p[FROM_INT], next_number) if next_number >= 0 else 0
+        done = number != 0 and _fill_values(process, address, result, new_objects)
     answer = result if done else DECLINED
     if done:
         counts[HITS] += 1
@@ -437,16 +493,24 @@ def _replay(process: int, address: int, inputs: int) -> int:
             answer = call2(p[CALL_ONE_ARG], call[REBUILD], result)
         if answer == 0:
             answer = FAILED
-        elif locked:
-            _assign(process, address, new_objects)
+        else:
+            if locked:
+                _assign(process, address, new_objects)
+            if is_drawing:
+                _count_draws(process, address, number)
+                number = 0
     elif is_idle < 0:
         answer = FAILED
     else:
         call1(p[CLEAR_ERROR], 0)
     if not done or call[KIND] > LIST:
         call1(p[DECREF], result)
+    if number != 0:
+        call1(p[DECREF], number)
+    if is_drawing:
+        _unlock(process, call[DRAW_RELEASE])
     if locked:
-        _unlock(process, address)
+        _unlock(process, call[RELEASE])
     call1(p[DECREF], new_objects)
     return answer
 

@@ -8,7 +8,7 @@ READ = 1  # a read of a variable: b is its number in this log, a its pending val
 ELEMENTWISE = 2  # computed element by element from operands broadcast to its shape
 ARRAY = 3  # computed by a whole-array kernel
 VIEW = 4  # shares its operand's buffer under another shape
-REDUCTION = 5  # combines elements of its operand; to one element, it may end a lane group
+REDUCTION = 5  # combines elements of its operand; it may end a lane group
 
 WIDE = 11  # the number of the first dtype without compiled kernels
 

@@ -34,6 +34,7 @@ class Codes(NamedTuple):
     arity: I32
     gradient: I32
     lane: I32
+    axes: I32  # of a reduction: a bit for each axis that it reduces
 
 
 class AdjointFlow(NamedTuple):
@@ -115,6 +116,7 @@ class Asked(NamedTuple):
     max_block: int  # elements of a block at most, a multiple of RUN
     max_small_size: int  # elements of a small row at most
     follow: int  # whether groups move behind their operands, see passes/schedule.py
+    max_row: int  # elements at most of rows that are reduced, or added up, in a lane group
 
 
 class PlanTables(NamedTuple):

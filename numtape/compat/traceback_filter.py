@@ -8,9 +8,9 @@ Every public function ends in a handler, as if its body were inside::
         filtered()
         raise
 
-The handler is appended to the function's code object (`core.cpython.handlers`). The function stays the
-same object, and a call without an exception runs the same instructions as before. A wrapper would cost
-a frame per call.
+The handler is appended to the function's code object (`core.cpython.handlers`). The function stays
+the same object, and a call without an exception runs the same instructions as before. A wrapper
+would cost a frame per call.
 """
 
 from __future__ import annotations

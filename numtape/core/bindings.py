@@ -91,6 +91,17 @@ def _pow(x: TensorLike, y: TensorLike, modulo: object = None) -> Tensor:
     return arithmetic.pow_(x, y)
 
 
+_pow_if_inexact = record_if_inexact(ew.pow_float, _pow)
+
+
+def _power(x: TensorLike, y: TensorLike, *modulo: object) -> Any:
+    if not modulo and (type(y) is int or type(y) is float) and 2 <= y <= 4:
+        product = arithmetic.power_as_product(x, y)
+        if product is not None:
+            return product
+    return _pow_if_inexact(x, y, *modulo)
+
+
 _product = matrix_products.PRODUCT
 _and = _logic(comparison.logical_and, comparison.bitwise_and)
 _or = _logic(comparison.logical_or, comparison.bitwise_or)
@@ -109,7 +120,7 @@ OPERATORS: dict[str, Any] = {
     "__rfloordiv__": _swap(arithmetic.floordiv),
     "__mod__": arithmetic.floormod,
     "__rmod__": _swap(arithmetic.floormod),
-    "__pow__": record_if_inexact(ew.pow_float, _pow),
+    "__pow__": _power,
     "__rpow__": record_reflected_if_inexact(ew.pow_float, _swap(arithmetic.pow_)),
     "__matmul__": _product,
     "__rmatmul__": make_reflected(_product),

@@ -48,8 +48,8 @@ class Executor(Protocol):
             the next read of a value, or after every run as well.
         """
 
-    def draw(self, name: str, key: list[int], spec: Spec) -> Any:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
+    def draw(self, name: str, entropy: tuple[int, int, int], spec: Spec, *parameters: Any) -> Any:
+        """Random numbers; see `core.reference.draws`."""
 
     def fill(self, value: int, spec: Spec) -> Any:
         """An array filled with one value."""

@@ -922,9 +922,14 @@ class Dataset(Pipeline):
         def apply(element: Any) -> Any:
             return elements.as_result(call(map_func, element))
 
+        def start() -> Iterable[Any]:
+            if self._arrays is None:
+                return map(apply, self._start())
+            return map(apply, flows.slice_tensors(self._arrays, self._start_items()))
+
         return self._make(
             "_MapDataset",
-            lambda: map(apply, self._start()),
+            start,
             self._count,
             lambda: self._result_spec(apply),
         )

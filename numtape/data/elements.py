@@ -13,8 +13,10 @@ import numpy as np
 import optree
 
 from ..core.log.as_tensor import as_tensor, to_tensor
+from ..core.log.log import local
+from ..core.log.record import record
 from ..core.log.variable import Variable
-from ..core.ops.joining import stack
+from ..core.ops.joining import PACK, stack
 from ..core.values.dtypes import as_dtype
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
@@ -59,7 +61,17 @@ def as_element(value: Any) -> Any:
     Raises:
       TypeError: If a leaf is None.
     """
-    return map_leaves(_as_leaf, value)
+    return value if _has_only_tensors(value) else map_leaves(_as_leaf, value)
+
+
+def _has_only_tensors(value: Any) -> bool:
+    """Whether a value is a tensor, or a tuple of tensors; other nests of them are possible."""
+    if type(value) is tuple:
+        for x in value:
+            if type(x) is not Tensor:
+                return False
+        return True
+    return type(value) is Tensor
 
 
 def _as_leaf(x: Any) -> Any:
@@ -87,7 +99,7 @@ def as_array(x: Any) -> Any:
 
 def as_tensors(element: Any) -> Any:
     """Convert an element to the form users receive: a nest of tensors (and datasets)."""
-    return map_leaves(_as_tensor, element)
+    return element if _has_only_tensors(element) else map_leaves(_as_tensor, element)
 
 
 def _as_tensor(x: Any) -> Any:
@@ -160,6 +172,10 @@ def batch(elements: list[Any]) -> Any:
 
     def join(*parts: Any) -> Any:
         component_index = next(component)
+        if type(parts[0]) is Tensor and all(
+            type(x) is Tensor and x._spec is parts[0]._spec for x in parts
+        ):
+            return _stack_tensors(parts)
         first_shape = parts[0].shape
         for k, part in enumerate(parts):
             if part.shape != first_shape:
@@ -173,6 +189,15 @@ def batch(elements: list[Any]) -> Any:
         return np.array(parts) if not first_shape else np.stack(parts)
 
     return map_leaves(join, *elements)
+
+
+def _stack_tensors(parts: tuple[Tensor, ...]) -> Any:
+    """Stack tensors of one spec; those of arrays at once, if no tape records it."""
+    if not local.log.tapes:
+        arrays = [x._home for x in parts]
+        if all(type(x) is np.ndarray for x in arrays):
+            return np.array(arrays)
+    return record(PACK, parts, axis=0)
 
 
 def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:

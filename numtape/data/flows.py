@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..core.log.as_tensor import as_tensor
-from ..core.values.tensor import Tensor
+from ..core.values import dtypes
+from ..core.values.spec import intern
+from ..core.values.tensor import Tensor, of_array
 from ..errors import InvalidArgumentError
 from . import elements
 from .elements import as_array, as_element, call, map_leaves
@@ -26,6 +28,28 @@ def slices(arrays: Any, items: Flow) -> Iterator[Any]:
     else:
         for item in items:
             yield map_leaves(lambda x, k=item: x[k], arrays) if type(item) is int else item
+
+
+def slice_tensors(arrays: Any, items: Flow) -> Iterator[Any]:
+    """Yield what `slices` does, as nests of tensors that share memory with the arrays.
+
+    No code may write to the arrays.
+    """
+    arrays = map_leaves(np.ascontiguousarray, arrays)
+    specs = map_leaves(lambda x: intern(x.shape[1:], dtypes.of_array(x)), arrays)
+    if type(arrays) is tuple and all(map(elements.is_leaf, arrays)):
+        pairs = [*zip(arrays, specs, strict=True)]
+        for item in items:
+            if type(item) is int:
+                yield tuple([of_array(x[item], spec) for x, spec in pairs])
+            else:
+                yield elements.as_tensors(item)
+    else:
+        for item in items:
+            if type(item) is int:
+                yield map_leaves(lambda x, spec, k=item: of_array(x[k], spec), arrays, specs)
+            else:
+                yield elements.as_tensors(item)
 
 
 def batch_of_slices(arrays: Any, items: list[Any]) -> Any:

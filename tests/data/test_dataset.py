@@ -343,3 +343,39 @@ def test_batches_of_slices_in_a_recorded_call(tf):
         return x
 
     assert [float(total(tf.constant(0.0, tf.float64))) for _ in range(3)] == [20.5] * 3
+
+
+def test_mapped_slices_keep_their_values(tf):
+    """Tensors of slices share memory with the dataset; no order or later use changes them."""
+    x = np.asfortranarray(np.arange(24.0).reshape(6, 2, 2))
+    y, half = np.arange(6), np.arange(6, dtype="float16")
+    data = tf.data.Dataset.from_tensor_slices((x, {"y": y, "half": half}))
+    x[:], y[:] = -1, -1
+    kept = []
+
+    def keep(x, rest):
+        kept.append((x, rest["y"]))
+        return x * 2.0, rest["y"], rest["half"]
+
+    for batch in data.shuffle(6, seed=1).map(keep).batch(4):
+        order = batch[1].numpy()
+        expected = 2.0 * np.arange(24.0).reshape(6, 2, 2)[order]
+        np.testing.assert_array_equal(batch[0].numpy(), expected)
+        np.testing.assert_array_equal(batch[2].numpy(), order.astype("float16"))
+        assert batch[2].dtype == "float16"
+    for x, y in kept:
+        np.testing.assert_array_equal(x.numpy(), np.arange(24.0).reshape(6, 2, 2)[y.numpy()])
+        x.numpy()[:] = -1  # a copy
+    (first, *_) = data.map(lambda x, rest: x).batch(6)
+    np.testing.assert_array_equal(first.numpy(), np.arange(24.0).reshape(6, 2, 2))
+
+
+def test_batches_of_mapped_elements_have_gradients(tf):
+    w = tf.Variable(3.0)
+    data = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 5.0]).map(lambda x: (x, x * w)).batch(3)
+    with tf.GradientTape() as tape:
+        for x, y in data:
+            total = tf.reduce_sum(x * y)
+    assert float(total) == 90.0
+    if tf.__name__ == "numtape":
+        assert float(tape.gradient(total, w)) == 30.0

@@ -316,3 +316,26 @@ def test_what_a_shift_does_not_change(tf, name, shift):
     for right, actual in zip(near, far, strict=True):
         assert np.all(np.isfinite(actual))
         np.testing.assert_allclose(actual, right, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", [1, 2])
+def test_powers_without_rounding_errors(tf, dtype, exponent):
+    """A number as exponent has the bits and the derivative of a tensor as exponent."""
+    x = np.random.default_rng(0).normal(0, 1e3, 300).astype(dtype)
+    x[:5] = 0, -0.0, np.inf, -np.inf, np.nan
+    g = np.ones_like(x)
+    g[:40:2] = 0
+    values, slopes = [], []
+    for y in exponent, float(exponent), tf.constant(exponent, dtype):
+        operand = tf.constant(x)
+        with tf.GradientTape() as tape:
+            tape.watch(operand)
+            value = operand**y
+        values.append(value.numpy())
+        slopes.append(tape.gradient(value, operand, g).numpy())
+    exact = x if exponent == 1 else x * x
+    for value, slope in zip(values, slopes, strict=True):
+        assert value.tobytes() == exact.tobytes()
+        np.testing.assert_array_equal(slope, slopes[0])
+    assert (slopes[0][:40:2] == 0).all()

@@ -183,6 +183,29 @@ def test_masks_of_layers_reach_them_in_replayed_calls(tf):
         assert str(replayed.paths()).startswith("1 recorded path")
 
 
+@pytest.mark.parametrize(
+    "batch, steps, features, units", [(9, 7, 5, 3), (2, 3, 40, 4), (1, 2, 3, 8)]
+)
+@pytest.mark.parametrize("reset_after", [None, True, False])
+def test_layers_compute_what_their_cells_compute(tf, batch, steps, features, units, reset_after):
+    """The gates are columns of products in one of them, and of the kernel in the other."""
+    if reset_after is None:
+        layer = tf.keras.layers.LSTM(units, bias_initializer="normal")
+    else:
+        layer = tf.keras.layers.GRU(units, bias_initializer="normal", reset_after=reset_after)
+    x = tf.Variable(np.random.default_rng(0).normal(size=(batch, steps, features)), tf.float32)
+    with tf.GradientTape(persistent=True) as tape:
+        output = layer(x)
+        states = layer.cell.get_initial_state(batch)
+        for k in range(steps):
+            expected, states = layer.cell(x[:, k], states)
+        losses = [tf.reduce_sum(tf.sin(y)) for y in (output, expected)]
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+    gradients = [tape.gradient(loss, [x, *layer.trainable_weights]) for loss in losses]
+    for a, b in zip(*gradients, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
 def test_long_sequences_have_the_same_gradients(tf):
     """Slices are taken by recursive halving, for any number of steps."""
     for time in (1, 2, 3, 7, 33):

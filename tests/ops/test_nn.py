@@ -105,6 +105,27 @@ def test_powers(tf):
     same(slope(tf, lambda v: 2.0**v, 3.0), 8 * math.log(2), "float32")
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("exponent", [2, 2.0, 3, 4, 4.0, 2.5])
+def test_powers_by_python_numbers(tf, exponent, dtype):
+    """Some are products; they agree with powers by a tensor, for special numbers too."""
+    x = np.array([0.0, -0.0, 1.5, -0.7, 3.0, np.inf, -np.inf, np.nan, 2.0**-20], dtype)
+    x = x[x >= 0] if exponent == 2.5 else x
+    p, bound = tf.constant(exponent, dtype), 4 * np.finfo(dtype).eps
+    for operand in (tf.constant(x), tf.Variable(x)):
+        for function in (lambda v: v**exponent, lambda v: tf.pow(v, exponent)):
+            np.testing.assert_allclose(function(operand), tf.constant(x) ** p, rtol=bound)
+            expected = slope(tf, lambda v: v**p, x)
+            np.testing.assert_allclose(slope(tf, function, x), expected, rtol=bound)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 4])
+def test_powers_that_do_not_count_have_no_nan_in_their_gradient(tf, exponent):
+    x = tf.constant([np.inf, 2.0, np.nan], "float64")
+    gradient = slope(tf, lambda v: tf.where([False, True, False], v**exponent, 0.0), x)
+    np.testing.assert_array_equal(gradient, [0.0, exponent * 2.0 ** (exponent - 1), 0.0])
+
+
 @pytest.mark.parametrize(
     ("name", "numpy_name"),
     [

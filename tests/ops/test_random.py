@@ -15,6 +15,10 @@ from numtape.core import settings
 from numtape.core.compile import cache
 from numtape.core.cpu import rng
 from numtape.core.ops.random import STATE
+from numtape.core.ops.stateless_random import draw_numbered
+from numtape.core.reference.draws import compute_drawn
+from numtape.core.values.dtypes import as_dtype
+from numtape.core.values.spec import intern
 
 pytestmark = [
     pytest.mark.numtape_only("TensorFlow draws other numbers"),
@@ -236,11 +240,9 @@ def test_same_numbers_on_any_number_of_threads(tf, cpu, name, dtype, monkeypatch
 @pytest.mark.parametrize("name", ["uniform", "normal"])
 def test_same_numbers_in_any_parts(tf, cpu, name, dtype):
     """A kernel's units may be drawn in any order."""
-    _, kernel = rng._kernel(name, dtype)
     out = np.full(20_003, np.nan, dtype)
-    count = -(-out.nbytes // rng.UNIT)
-    key = source(4).state["state"]["key"]
-    parameters = np.array([*key, out.size], np.uint64)
+    words, count, _ = rng.kernel_of(name, intern(out.shape, as_dtype(dtype)), ())
+    parameters, kernel = np.array([4, 0, 0, *words]), rng._drawn()
     borders = [0, *sorted(np.random.default_rng(0).choice(count, 7, replace=False)), count]
     parts = list(itertools.pairwise(borders))
     for begin, end in parts[::2] + parts[1::2]:
@@ -248,6 +250,70 @@ def test_same_numbers_in_any_parts(tf, cpu, name, dtype):
     tf.random.set_seed(4)
     whole = getattr(tf.random, name)(out.shape, dtype=dtype).numpy()
     assert out.tobytes() == whole.tobytes()
+
+
+ENTROPY = [
+    (0, 0, 0),
+    (1, 0, 5),
+    (2**40, 3, 2**33),
+    (2**63 - 1, 2**63 - 1, 2**62),
+    (7, 2**32 - 1, 2**32),
+]
+
+
+@pytest.mark.parametrize("entropy", ENTROPY, ids=str)
+def test_kernels_draw_numpys_numbers(entropy):
+    def check(name, dtype, size, *parameters):
+        spec = intern((size,), as_dtype(dtype))
+        words, units, _ = rng.kernel_of(name, spec, parameters)
+        drawn = rng.DrawKernel(words, units, 0).compute(entropy, spec)
+        expected = compute_drawn(name, entropy, spec, *parameters)
+        assert drawn.dtype == expected.dtype
+        np.testing.assert_array_equal(drawn, expected)
+
+    check("state", "int64", 2)
+    for size in (0, 1, 2, 3, 10, 1000, 70_000):
+        check("permutation", "int64", size)
+        check("uniform", "float32", size)
+        check("uniform", "float64", size)
+    for dtype, low, high in (
+        ("int32", 0, 10),
+        ("int32", -5, -4),
+        ("int32", -(2**31), 2**31),
+        ("int32", 0, 2**31 - 1),
+        ("uint32", 3, 2**32),
+        ("int64", 0, 10),
+        ("int64", 0, 2**32),
+        ("int64", -7, 2**32 - 6),
+        ("int64", 0, 3 * 2**61),
+        ("int64", -(2**63), 2**63),
+        ("uint64", 5, 2**63 + 5),
+        ("uint64", 0, 2**64),
+    ):
+        for size in (1, 2, 1000):
+            check("integers", dtype, size, low, high)
+
+
+@both
+@pytest.mark.parametrize("state", [(0, 0), (7, 2**32), (2**63 - 1, 2**40), (-5, 3)])
+def test_numbers_of_a_layers_seed_are_numpys(tf, cpu, dtype, state):
+    for size in (1, 3, 255, 70_001):
+        drawn = draw_numbered(tf.constant(state, tf.int64), "uniform", (size,), as_dtype(dtype))
+        entropy = np.random.SeedSequence([x % 2**63 for x in state])
+        expected = np.random.Generator(np.random.Philox(entropy)).random(size, dtype)
+        np.testing.assert_array_equal(drawn, expected)
+
+
+def test_draws_without_a_seed_differ(tf, monkeypatch):
+    monkeypatch.setattr(STATE, "seed", None)
+    monkeypatch.setattr(STATE, "draws", 3)
+    drawn = [tf.random.uniform((2,)).numpy().tobytes() for _ in range(100)]
+    replayed = tf.function(lambda: tf.random.uniform((2,)))
+    drawn += [replayed().numpy().tobytes() for _ in range(100)]
+    assert (STATE.draws, len(set(drawn))) == (3, 200)
+    STATE.renew()  # as in a new process
+    drawn += [replayed().numpy().tobytes() for _ in range(100)]
+    assert len(set(drawn)) == 300
 
 
 @both

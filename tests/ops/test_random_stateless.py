@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from numtape.core.cpu import sweeper
 from numtape.core.ops import philox
 
 pytestmark = [
@@ -294,3 +295,95 @@ def test_few_blocks_equal_many():
         for start in range(0, 40, 5):
             few = source.at(np.arange(start, start + 5))
             np.testing.assert_array_equal(few, many[start : start + 5])
+
+
+def assert_close(found, expected, ulp):
+    """Check dtype and shape, and equality up to so many units in the last place."""
+    found, expected = found.numpy(), np.asarray(expected)
+    assert found.dtype == expected.dtype
+    if expected.dtype.kind == "f":
+        np.testing.assert_array_max_ulp(found, expected, ulp)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+STATES = [np.array([-1, 2], np.int32), np.array([2**63 - 1, -(2**62)])]
+
+
+@pytest.mark.parametrize("state", STATES, ids=["int32", "int64"])
+@pytest.mark.parametrize("count", [1, 3, 255, 257, 70001])
+def test_kernels_draw_the_numbers_of_their_definition(tf, state, count, monkeypatch):
+    monkeypatch.setattr(sweeper, "LARGE", 1 << 12)  # threads share
+    r, source = tf.random, philox.Philox(state)
+    for kind in (np.float32, np.float64):
+        dtype = np.dtype(kind).name
+        assert_close(
+            r.stateless_uniform([count], state, dtype=dtype), philox.uniform(source, count, kind), 0
+        )
+        drawn = r.stateless_normal([count], state, dtype=dtype)
+        # Near a multiple of a half turn, the error of the angle is many units of the sine.
+        epsilon = np.finfo(kind).eps
+        np.testing.assert_allclose(
+            drawn, philox.normal(source, count, kind), 8 * epsilon, 8 * epsilon
+        )
+        drawn = r.stateless_truncated_normal([count], state, dtype=dtype)
+        np.testing.assert_allclose(
+            drawn, philox.truncate(source, count, kind), 8 * epsilon, 8 * epsilon
+        )
+    for dtype in ("int32", "int64", "uint32", "uint64"):
+        expected = philox.integers(source, count, dtype)
+        assert_close(r.stateless_uniform([count], state, None, None, dtype), expected, 0)
+    for dtype, low, high in (("int32", -(2**31), 2**31 - 1), ("int64", -(2**50), 2**62)):
+        words = philox.integers(source, count, f"u{dtype}")
+        offsets = words % words.dtype.type(high - low)
+        expected = (offsets + np.array(low, dtype).view(words.dtype)).view(dtype)
+        assert_close(r.stateless_uniform([count], state, low, high, dtype), expected, 0)
+
+
+@pytest.mark.parametrize("state", STATES, ids=["int32", "int64"])
+@pytest.mark.parametrize("count", [1, 3, 300])
+def test_kernels_of_rejection_draw_the_numbers_of_their_definition(tf, state, count, monkeypatch):
+    monkeypatch.setattr(sweeper, "LARGE", 1 << 12)
+    r, source = tf.random, philox.Philox(state)
+    alpha = np.array([[0, 1, 0.3, 2.5], [1e5, -1, np.nan, np.inf]])
+    expected = philox.gamma(source, alpha, count)
+    drawn = r.stateless_gamma([count, 2, 4], state, alpha, dtype="float64")
+    assert_close(drawn, np.maximum(expected, np.finfo(np.float64).tiny), 16)
+    rate = np.array([0, -1, 0.5, 9.99, 10, 11.5, 1e4, 1e7, np.nan, np.inf])
+    expected = philox.poisson(source, rate, count)
+    for dtype in ("float32", "float64"):
+        drawn = r.stateless_poisson([count, 10], state, rate, dtype)
+        assert_close(drawn, expected.astype(dtype), 0)
+    for dtype in ("int32", "int64"):
+        drawn = r.stateless_poisson([count, 10], state, rate, dtype)
+        assert_close(drawn, np.nan_to_num(expected).astype(dtype), 0)
+    assert r.stateless_poisson([1], state, 1e12, "int32").numpy() == -(2**31)
+
+
+@pytest.mark.parametrize(
+    "rows,classes,count", [(1, 3, 8), (4, 1, 5), (2, 256, 3), (2, 257, 100), (3, 5001, 50)]
+)
+def test_kernels_draw_the_classes_of_their_definition(tf, rows, classes, count):
+    logits = 3 * np.random.default_rng(0).normal(size=(rows, classes))
+    rare = logits.copy()
+    rare[0, : classes - 1 : 2] = -np.inf
+    rare[-1, : classes // 2] = np.nan
+    for dtype in ("float32", "float64"):
+        for x in (logits.astype(dtype), rare.astype(dtype), np.full_like(rare, np.nan)):
+            expected = philox.categorical(philox.Philox(STATES[0]), x, count)
+            drawn = tf.random.stateless_categorical(x, count, STATES[0])
+            assert_close(drawn, expected, 0)
+    drawn = tf.random.stateless_categorical([[1, 2, 3]], count, SEED, "int32")
+    assert drawn.dtype == "int32"
+    assert set(drawn.numpy().ravel().tolist()) <= {0, 1, 2}
+
+
+def test_skipping_carries_into_the_upper_word(tf):
+    for state in ([2**63 - 1, 5, 7], [-1, -1, 3], [-300, -1, -(2**62)]):
+        for delta in (1, 5, 2**60, -3):
+            generator = tf.random.Generator.from_state(state, "philox")
+            counter = philox.Philox(np.array(state)).counter
+            generator.skip(delta)
+            source = philox.Philox(generator.state.numpy())
+            assert source.counter == (counter + 256 * delta) % 2**128
+            assert source.key == state[2] % 2**64

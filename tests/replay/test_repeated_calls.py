@@ -15,6 +15,7 @@ from numtape.core import settings
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.cpython import layout
 from numtape.core.log import variable as variables
+from numtape.core.ops.random import STATE
 from numtape.core.replay import repeated_calls
 
 pytestmark = [
@@ -293,18 +294,98 @@ def test_methods_are_bound_to_their_objects():
 
 
 def test_unsupported_arguments_are_left_to_python():
-    noise = tf.function(lambda x: x + tf.random.normal(()))
+    noise = tf.function(lambda x: x + tf.random.truncated_normal(()))  # NumPy draws it
+    much_noise = tf.function(lambda x: x * tf.random.normal((1 << 16,)))
+    chosen = tf.function(lambda x: x if tf.random.uniform(()) < 2.0 else -x)
     passed = tf.function(lambda x, y: [x, x * y])
     large = tf.function(lambda x: x * tf.ones(1 << 14))
     data = np.ones(3, "f")
     fed = tf.function(lambda x: x * tf.reduce_sum(data))
     for k in range(6):
-        noise(X)
+        noise(X), much_noise(X), chosen(X)
         assert passed(whole + 0.0, X)[0].numpy().tolist() == [1.0, 2.0]
         assert (large(X).numpy() == 0.5).all()
         data[0] = k
         assert float(fed(X)) == 0.5 * (k + 2)
-    assert [carried_out(f) for f in (noise, passed, large, fed)] == [0] * 4
+    functions = noise, much_noise, chosen, passed, large, fed
+    assert [carried_out(f) for f in functions] == [0] * 6
+
+
+def several_draws(x):
+    r = tf.random
+    return r.normal((3,)), r.uniform((), 2.0, seed=5) * x, r.shuffle(whole), r.normal(())
+
+
+DRAWS = {
+    "floats": lambda x: tf.random.normal((2, 3)),
+    "wide floats": lambda x: tf.random.uniform((3,), dtype="float64") * tf.cast(x, "float64"),
+    "a float": lambda x: tf.random.uniform(()),
+    "no floats": lambda x: tf.random.normal((0, 2)),
+    "many floats": lambda x: tf.random.normal((5000,)),
+    "integers": lambda x: tf.random.uniform((4,), -3, 10, "int32"),
+    "an integer": lambda x: tf.random.uniform((), 0, 2**40, "int64"),
+    "shuffle": lambda x: tf.random.shuffle(tf.range(10)),
+    "gamma": lambda x: tf.random.gamma((2,), [0.5, 3.0]),
+    "poisson": lambda x: tf.random.poisson((2,), [0.5, 30.0]),
+    "categorical": lambda x: tf.random.categorical([[0.5, 1.0, 2.0]], 4),
+    "several": several_draws,
+    "unused": lambda x: (tf.random.normal((3,)), x)[1],
+    "dropout": lambda x: tf.nn.dropout(whole * x, 0.5),
+    "with an assignment": lambda x: (v.assign(tf.random.normal(())), v + 0.0)[1],
+}
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**50 + 1])
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_are_those_of_python(name, seed):
+    function, recorded = DRAWS[name], tf.function(DRAWS[name])
+    for start in (0, 2**32 - 8):  # the number of the draw then has another word
+        tf.random.set_seed(seed)
+        STATE.draws = start
+        expected = [plain(function(X)) for _ in range(12)]
+        count = STATE.draws
+        assert count > start
+        tf.random.set_seed(seed)
+        STATE.draws = start
+        assert [plain(recorded(X)) for _ in range(12)] == expected
+        assert STATE.draws == count
+    assert carried_out(recorded) >= 12
+    v.assign(1.5)
+
+
+def test_draws_with_some_seeds_are_those_of_python(monkeypatch):
+    monkeypatch.setattr(STATE, "seed", None)
+    monkeypatch.setattr(STATE, "draws", 0)
+
+    def function():
+        return tf.random.normal((2,), seed=3), tf.random.normal((2,)), tf.random.uniform((), seed=1)
+
+    recorded = tf.function(function)
+    expected = [plain(function()) for _ in range(10)]
+    assert STATE.draws == 20
+    STATE.draws = 0
+    found = [plain(recorded()) for _ in range(10)]
+    assert STATE.draws == 20 and carried_out(recorded) == 8
+    assert [x[::2] for x in found] == [x[::2] for x in expected]
+    assert len({x[1] for x in [*expected, *found]}) == 20
+    tf.random.set_seed(3)  # then all draws are counted
+    expected = plain(function())
+    tf.random.set_seed(3)
+    assert plain(recorded()) == expected and STATE.draws == 3
+
+
+def test_generators_advance_as_in_python():
+    one, two = tf.random.Generator.from_seed(5), tf.random.Generator.from_seed(5)
+
+    def draw(generator):
+        r = generator
+        return r.normal((3,)), r.uniform((), 0, 9, "int32"), r.truncated_normal((2, 2))
+
+    recorded = tf.function(lambda: draw(one))
+    for _ in range(20):
+        assert plain(recorded()) == plain(draw(two))
+        np.testing.assert_array_equal(one.state.numpy(), two.state.numpy())
+    assert carried_out(recorded) == 18
 
 
 def network():
@@ -467,6 +548,54 @@ def test_calls_wait_for_updates_by_other_threads():
     v.assign(1.5)
 
 
+def test_calls_wait_for_draws_of_other_threads():
+    tf.random.set_seed(1)
+    expected = [plain(tf.random.normal((2,))) for _ in range(6)]
+    tf.random.set_seed(1)
+    step = tf.function(lambda: tf.random.normal((2,)))
+    assert [plain(step()) for _ in range(4)] == expected[:4]
+    assert carried_out(step) == 2
+    done = threading.Event()
+
+    def hold():
+        with STATE.lock:
+            held.set()
+            assert not done.wait(0.05)
+            STATE.draws += 1
+
+    held, thread = threading.Event(), threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    assert plain(step()) == expected[5]
+    done.set()
+    thread.join()
+    assert carried_out(step) == 2 and STATE.draws == 6
+
+
+def test_an_error_while_building_the_result_counts_no_draws():
+    tf.random.set_seed(1)
+    recorded = tf.function(lambda: (tf.random.normal((2,)), 1))
+    for _ in range(5):
+        recorded()
+    (path,) = paths(recorded)
+
+    def failing(values):
+        raise ValueError("put together")
+
+    (calls,) = recorded._known.values()
+    path.rebuild, path.repeated_call, recorded._repeated_call, calls.python_calls = (
+        failing,
+        None,
+        None,
+        0,
+    )
+    for _ in range(4):
+        with pytest.raises(ValueError, match="put together"):
+            recorded()
+        assert STATE.draws == 5
+    assert carried_out(recorded) == 6
+
+
 def test_hot_functions_are_compiled(monkeypatch):
     monkeypatch.setattr(cpu, "HOT", 1000)
     function = tf.function(chain)
@@ -487,26 +616,30 @@ def test_reference_counts_are_unchanged():
     function = tf.function(lambda x, y: [x * v, None, y + scale, "text", whole * x])
     step, own = network()
     train = tf.function(step)
+    noise = tf.function(lambda: [tf.random.normal(()), tf.random.uniform((3,), seed=1)])
+    tf.random.set_seed(1)
     inputs = tf.ones((4, 3)), tf.ones((4, 1))
     other = tf.function(lambda x: {"a": x * v} if x > 0 else None)
     things = [X, Y, v, v._value, X._spec, None, "text", function, other, list, tf.Tensor]
-    things += [train, *own, *inputs, variables._update_lock]
+    things += [train, *own, *inputs, variables._update_lock, noise, STATE.lock, STATE.seed]
     for _ in range(50):
-        function(X, Y), other(X), train(*inputs)
+        function(X, Y), other(X), train(*inputs), noise()
+
+    functions = function, other, train, noise
 
     def counted():
         gc.collect()
-        made = [path.repeated_call for f in (function, other, train) for path in paths(f)]
+        made = [path.repeated_call for f in functions for path in paths(f)]
         kept = [x for each in made for x in each.entry]
         return [sys.getrefcount(x) for x in [*things, *kept]], len(gc.get_objects())
 
     before, alive = counted()
     for _ in range(10000):
-        function(X, Y), other(X), train(*inputs)
+        function(X, Y), other(X), train(*inputs), noise()
     after, still = counted()
     assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 50
     assert abs(still - alive) < 50
-    assert all(carried_out(f) > 10000 for f in (function, other, train))
+    assert all(carried_out(f) > 10000 for f in functions)
 
 
 def test_functions_are_created_and_freed():

@@ -170,6 +170,7 @@ def kernel_modules():
     found = [p.relative_to(top).as_posix() for p in top.rglob("*.py") if p.name != "__init__.py"]
     # The modules that the CPU uses for a first gradient; a test below covers the others' keys.
     later = (
+        "adjoint_sums",
         "along",
         "call_layout",
         "calls",
@@ -178,6 +179,7 @@ def kernel_modules():
         "lanes",
         "lapack",
         "panels",
+        "philox",
         "pool",
         "products",
         "slices",

@@ -4,10 +4,10 @@ import ctypes
 import sys
 
 import pytest
+from numtape.kernels.cpython import words
 from processes import output, run, start
 
 from numtape.core.cpython import api, layout
-from numtape.kernels.cpython import words
 
 NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}

@@ -88,6 +88,18 @@ def fetch_add(address, amount):
     return exchange(address, amount, 1)
 
 
+def vector_copy(size):
+    return lambda out, x: ctypes.memmove(int(out), int(x), size)
+
+
+def vector_fill(size):
+    def fill(out, value):
+        word = (int(value) & MASK).to_bytes(8, sys.byteorder)
+        ctypes.memmove(int(out), word * (size // 8), size)
+
+    return fill
+
+
 @pytest.fixture(scope="module")
 def plain():
     """The kernel modules by name, reloaded with a `jit` that does nothing."""
@@ -95,10 +107,13 @@ def plain():
         n: n for n in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
     }
     stub = types.ModuleType("plain.jit")
-    stub.jit = stub.inline = lambda function: function
+    stub.jit = stub.inline = stub.loop = lambda function: function
     stub.POINTERS = {name: pointer(getattr(ctypes, f"c_{kind}")) for name, kind in names.items()}
     stub.call_kernel = stub.call_array = stub.call_loop = call
     stub.fetch_add, stub.exchange, stub.load_now = fetch_add, exchange, load_now
+    for size in (16, 32, 64):
+        setattr(stub, f"copy{size}", vector_copy(size))
+        setattr(stub, f"fill{size}", vector_fill(size))
     stub.pause = stub.call0 = lambda *_: time.sleep(0)
     top = numtape.kernels_folder()
     for package in ("plain", "plain.log", "plain.cpu"):

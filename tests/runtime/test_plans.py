@@ -7,8 +7,9 @@ import threading
 import numpy as np
 import pytest
 from log_queries import fresh_log
+from numtape.kernels.passes.layout import TEMPORARY
 from processes import run as run_script
-from random_op_programs import Program, differences, patterns, run
+from random_op_programs import Program, differences, patterns, program_of, run
 
 from numtape.core import settings
 from numtape.core.compile.tables import CALLS
@@ -336,12 +337,18 @@ def test_column_sums_are_pairwise(tf):
     np.testing.assert_allclose(tf.reduce_sum(x, 0).numpy(), exact, rtol=2e-6)  # naive: 1e-2
 
 
-@pytest.mark.parametrize("shape", [(20, 31, 1), (3, 1, 31, 4, 1, 2), (1, 700), (13, 5, 11)])
-def test_operands_are_broadcast(tf, shape):
+RUNS = [(90, n) for n in (2, 3, 4, 7, 8, 13, 16, 17, 33)]
+BROADCAST_SHAPES = [(20, 31, 1), (3, 1, 31, 4, 1, 2), (1, 700), (13, 5, 11), (40, 10, 3), *RUNS]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("shape", BROADCAST_SHAPES)
+def test_operands_are_broadcast(tf, shape, dtype):
     """Broadcast along each axis, along none, and along missing leading axes."""
-    rng, whole = np.random.default_rng(4), tf.zeros(shape)
+    rng, whole = np.random.default_rng(4), tf.zeros(shape, dtype)
     for chosen in itertools.product((False, True), repeat=len(shape)):
-        x = rng.normal(size=[n if c else 1 for n, c in zip(shape, chosen, strict=True)]).astype("f")
+        x_shape = [n if c else 1 for n, c in zip(shape, chosen, strict=True)]
+        x = rng.integers(100, size=x_shape).astype(dtype)
         for first in range(len(shape)):
             if all(n == 1 for n in x.shape[:first]):
                 y = x.reshape(x.shape[first:])
@@ -390,6 +397,37 @@ def test_products_with_a_matrix_that_is_turned_around(tf, dtype, monkeypatch):
         for _ in range(2):
             found = tf.matmul(a, b, transpose_b=True).numpy()
             np.testing.assert_allclose(found, expected, rtol=close, atol=8 * close)
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_in_panels(tf, dtype, transposed, monkeypatch):
+    rng, (ta, tb) = np.random.default_rng(6), transposed
+    most = 128 // np.dtype(dtype).itemsize
+    sizes = ((), 12, 11_000, 3), ((), 251, 530, most), ((), 493, 300, most // 2 + 1)
+    for lead, m, k, n in (
+        *sizes,
+        ((2,), 480, 300, 5),
+        ((2,), 373, 400, 10),
+        ((), 301, 257, 299),
+        ((3,), 50, 270, 100),
+    ):
+        a = rng.normal(size=(*lead, *((k, m) if ta else (m, k)))).astype(dtype)
+        b = rng.normal(size=(*lead, *((n, k) if tb else (k, n)))).astype(dtype)
+        assert matrix_products._uses_panels(m, n, k, tf.as_dtype(dtype))
+        x, y = (v.astype("float64") for v in (a, b))
+        expected = (x.swapaxes(-1, -2) if ta else x) @ (y.swapaxes(-1, -2) if tb else y)
+        results = []
+        for threads in (1, 2):
+            monkeypatch.setattr(settings, "_threads", threads)
+            results.append(tf.exp(tf.matmul(a, b, ta, tb) * 0.01).numpy())
+        close = 1e-5 if dtype == "float32" else 1e-13
+        np.testing.assert_allclose(results[0], np.exp(expected * 0.01), rtol=close)
+        np.testing.assert_array_equal(*results)
+    kind = tf.as_dtype(dtype)
+    assert not matrix_products._uses_panels(1000, 2, 1000, kind)
+    assert not matrix_products._uses_panels(11, 8, 100_000, kind)
+    assert not matrix_products._uses_panels(64, 8, 64, kind)
 
 
 # Threads.
@@ -656,3 +694,85 @@ def test_a_handler_that_looks_during_a_sweep(tf, monkeypatch):
     assert float(tf.reduce_sum(y)) == pytest.approx(2 * np.sin(np.linspace(0, 1, 1000)).sum())
     assert seen == [7.0, 60.0]
     np.testing.assert_allclose(y.numpy(), 2 * np.sin(np.linspace(0, 1, 1000)), rtol=1e-15)
+
+
+def stored_rows(tf, function, *operands):
+    """The number of values of a function's program that are neither results nor in a slot."""
+    recorded = tf.function(function)
+    for _ in range(2):
+        recorded(*operands)
+    plan = program_of(recorded).plan
+    return int((plan.arrays["storage"] == TEMPORARY).sum())
+
+
+def test_values_for_one_later_group_are_computed_there(tf):
+    x, y = (tf.random.stateless_normal((40, 50), [k, 3]) for k in range(2))
+    total = tf.reduce_sum(x, 1, keepdims=True)
+    direct = (y * 2.0 + 1.0) * (x - total)
+
+    def late(x, y):
+        z = y * 2.0 + 1.0  # nothing waits for the sum so far
+        return z * (x - tf.reduce_sum(x, 1, keepdims=True))
+
+    def used_before(x, y):
+        z = y * 2.0 + 1.0
+        total = tf.reduce_sum(x, 1, keepdims=True)
+        return z * (x - total), tf.reduce_sum(tf.exp(z), 1)
+
+    def of_three_arrays(x, y):
+        z = x * y + tf.transpose(tf.reshape(y, (50, 40)))
+        return z - tf.reduce_sum(x, 1, keepdims=True)
+
+    np.testing.assert_array_equal(tf.function(late)(x, y), direct)
+    assert stored_rows(tf, late, x, y) == 1  # the sum
+    assert stored_rows(tf, used_before, x, y) == 2  # it and z
+    assert stored_rows(tf, of_three_arrays, x, y) == 3  # it, the transpose, and z
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *[(40, 2), (40, 7), (9, 64), (5, 4, 50), (300, 128), (7, 3, 300), (6, 512), (70, 2048)],
+        *[(90, 17), (30, 3, 40), (8, 32), (17, 1000), (100, 2049)],
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_reductions_of_rows_and_columns_have_the_same_bits_in_any_group(
+    tf, shape, dtype, monkeypatch
+):
+    """In a lane group, beside reductions to one element or of longer rows, or alone."""
+    values = (np.random.default_rng(0).normal(size=shape) * 100).astype(dtype)
+    large = cpu.LARGE
+
+    def every(x):
+        z = x * x
+        total = tf.reduce_sum(z, -1, keepdims=True)
+        results = [total, tf.reduce_max(x - 1, -1), tf.reduce_min(z), tf.reduce_sum(x + z)]
+        results += [tf.reduce_sum(z * 2, (-2, -1)), tf.reduce_sum(z - total, -1), z]
+        results += [tf.reduce_sum(z, 0), tf.reduce_max(z - total), tf.reduce_min(x * 3, 0)]
+        results += [tf.reduce_sum(z - total, (0, 1)), tf.reduce_sum(-tf.zeros_like(x), 0)]
+        return [tf.identity(result) for result in results]
+
+    known = None
+    for max_row, width, threads in itertools.product([0, plans.MAX_ROW], [128, 512], [1, 3]):
+        monkeypatch.setattr(plans.Planner, "max_row", max_row)
+        monkeypatch.setattr(plans, "MAX_BLOCK", width)
+        monkeypatch.setattr(settings, "_threads", threads)
+        monkeypatch.setattr(cpu, "LARGE", 1 if threads > 1 else large)
+        with fresh_log():
+            operand = tf.constant(values)
+            bits = [result.numpy().tobytes() for result in every(operand)]
+            replayed = tf.function(every, jit_compile=True)
+            for _ in range(2):
+                again = replayed(operand)
+            assert [result.numpy().tobytes() for result in again] == bits
+        known = known or bits
+        assert bits == known
+    sums = np.sum(values * values, -1, keepdims=True)
+    np.testing.assert_allclose(np.frombuffer(known[0], dtype), sums.ravel(), rtol=1e-5)
+
+
+def test_rows_that_are_reduced_are_not_stored(tf):
+    x = tf.random.stateless_normal((40, 50), [0, 3])
+    stored = stored_rows(tf, lambda x: 1.0 / tf.reduce_sum(tf.exp(x), 1), x)
+    assert stored == 1  # the sums

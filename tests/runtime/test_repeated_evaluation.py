@@ -16,10 +16,10 @@ from numtape.core import settings
 from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu, repeated_evaluation
 from numtape.core.cpython import layout
-from numtape.core.native.process import process_table
 from numtape.core.log import evaluate
 from numtape.core.log.log import Log, local
 from numtape.core.native import fast_path
+from numtape.core.native.process import process_table
 from numtape.core.values.intern_table import generation
 
 pytestmark = [

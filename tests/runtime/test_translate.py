@@ -7,6 +7,7 @@ import itertools
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ pytestmark = [pytest.mark.numtape_only("compiles functions"), pytest.mark.cpu_on
 HEAD = """
 from __future__ import annotations
 import numpy as np
-from ..jit import POINTERS, exchange, fetch_add, inline, jit, load_now, pause
+from ..jit import POINTERS, exchange, fetch_add, inline, jit, load_now, loop, pause
+from ..jit import copy16, copy32, copy64, fill16, fill32, fill64
 numbers, bits = (POINTERS[name] for name in ("int64", "uint64"))
 FIRST, SECOND, THIRD = range(3)
 EIGHT = 1 << THIRD + SECOND
@@ -35,12 +37,13 @@ def word(x):
     return (int(x) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def built(monkeypatch, text, kinds, name="f"):
+def built(monkeypatch, text, kinds, name="f", quick=True):
     """A function of a kernel module with this source, called with arguments as words."""
     own = f"own{next(unit)}"
     monkeypatch.setattr(kernel_sources, "kernel_source", lambda *modules: HEAD + text)
-    written = translate.translate([EntryPoint(own, own, name, kinds)])
-    address = cache.load(own, written, lambda: llvm.compile_text(written, [own]))[own]
+    written, loops = translate.translate([EntryPoint(own, own, name, kinds)])
+    build = partial(llvm.compile_text, written, [own], loops, quick)
+    address = cache.load(own, written, build)[own]
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
     def call(*words):
@@ -52,7 +55,7 @@ def built(monkeypatch, text, kinds, name="f"):
 
 def plain(text, name="f"):
     """The same function in Python."""
-    scope = {"np": np, "jit": lambda f: f, "inline": lambda f: f}
+    scope = {"np": np, "jit": lambda f: f, "inline": lambda f: f, "loop": lambda f: f}
     own = HEAD.replace("from ..jit", "#").replace("numbers, bits", "#")
     exec(own + text, scope)
     return scope[name]
@@ -178,6 +181,42 @@ def f(word) -> int:
     assert built(monkeypatch, text, (INT,))(word.ctypes.data) == 45
 
 
+def _built_by_numba(text):
+    """A function ``f`` of two words with this source."""
+    from numtape.core.compile.numba_compiler import CompiledFunction, compile_unit
+
+    scope = {"__name__": "numtape.kernels.cpu.sweep"}
+    exec(HEAD.replace("from ..jit", "from numtape.kernels.jit") + text, scope)
+    own = f"own{next(unit)}"
+    function = CompiledFunction(own, scope["f"], ["", ""])
+    address = cache.load(own, text, lambda: compile_unit(own, [function]))[own]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+@pytest.mark.parametrize("compiler", ["numba", "llvmlite"])
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_vectors(monkeypatch, compiler, size):
+    """Copies and fills at addresses that are not aligned."""
+    text = f"""
+@jit
+def f(x, out) -> int:
+    copy{size}(out, x)
+    fill{size}(out + 70, numbers(x)[0])
+    return 0
+"""
+    if compiler == "llvmlite":
+        call = built(monkeypatch, text, (INT, INT))
+    else:
+        call = _built_by_numba(text)
+    x = np.arange(100, dtype=np.uint8)
+    out = np.full(160, 200, np.uint8)
+    expected = out.copy()
+    expected[3 : 3 + size] = x[5 : 5 + size]
+    expected[73 : 73 + size] = np.tile(x[5:13], size // 8)
+    call(x.ctypes.data + 5, out.ctypes.data + 3)
+    np.testing.assert_array_equal(out, expected)
+
+
 class Late:
     """An object with a Python finalizer, during which another thread may run."""
 
@@ -243,8 +282,43 @@ def test_the_rest_is_left_to_numba(monkeypatch, body):
         built(monkeypatch, f"@jit\ndef f(x: int, y: int) -> int:\n    {body}\n", (INT, INT))
 
 
+LOOPS = """
+@loop
+def last(source: numbers, n: int) -> int:
+    return source[n - 1]
+
+@loop
+def copy(target: numbers, source: numbers, n: int) -> None:
+    for i in range(n):
+        target[i] = source[i] + last(source, n)
+
+@jit
+def f(target: numbers, source: numbers, n: int) -> int:
+    copy(target, source, n)
+    return last(target, n) if n > 5 else 0
+"""
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_loops_are_compiled_apart(monkeypatch, quick, n):
+    kinds = kernel_sources.Pointer("int64"), kernel_sources.Pointer("int64"), INT
+    f = built(monkeypatch, LOOPS, kinds, quick=quick)
+    source, target = np.arange(n) ** 2, np.zeros(n + 1, np.int64)
+    result = f(target.ctypes.data, source.ctypes.data, n)
+    assert target.tolist() == [*(source + source[-1]), 0]
+    assert result == (target[n - 1] if n > 5 else 0)
+
+
+def test_a_loop_calls_only_loops(monkeypatch):
+    text = LOOPS.replace("@loop\ndef last", "@inline\ndef last")
+    kinds = kernel_sources.Pointer("int64"), kernel_sources.Pointer("int64"), INT
+    with pytest.raises(Unknown, match="The loop copy must not call last"):
+        built(monkeypatch, text, kinds)
+
+
 def test_what_is_not_known_is_named(monkeypatch):
-    with pytest.raises(Unknown, match=r"own\d+, line 10: x / 2"):
+    with pytest.raises(Unknown, match=r"own\d+, line 11: x / 2"):
         built(monkeypatch, "@jit\ndef f(x: int) -> int:\n    return x / 2\n", (INT,))
 
 
@@ -252,7 +326,6 @@ def test_all_passes_are_known(tmp_path):
     """No pass needs Numba, and compiling one does not import it."""
     script = (
         "import sys\nfrom numtape.core.compile import passes\n"
-        "passes._start_compiler_process = lambda unit: None\n"
         f"for unit in {[*passes.UNITS]}: passes.addresses(unit)\n"
         "print('numba' in sys.modules)"
     )

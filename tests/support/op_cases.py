@@ -286,6 +286,10 @@ TERNARY = [
     ),
 ]
 
+WITH_NUMBER = [
+    Case("operator.pow", lambda x, exponent: x * x, options=({"exponent": 2},), ulp=0.5),
+]
+
 # Reductions.
 
 CUBE = ((3, 4, 2),)
@@ -654,7 +658,7 @@ MOVEMENTS = [
     ),
 ]
 
-ELEMENTWISE = [*UNARY, *BINARY, *TERNARY]
+ELEMENTWISE = [*UNARY, *BINARY, *TERNARY, *WITH_NUMBER]
 # Rows of other subjects, from files with their own `CASES`.
 SUBJECTS = [import_module(path.stem) for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
 CASES = [

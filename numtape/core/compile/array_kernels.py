@@ -23,6 +23,7 @@ _SOURCES = (
     "passes.tables",
     "passes.rows",
     "passes.layout",
+    "cpu.broadcast",
     "cpu.groups",
     "cpu.blas",
     "cpu.reduce",
@@ -89,26 +90,45 @@ def array_kernel(name: str, dtypes: tuple[str, ...]) -> int:
     return _compile_kernel(symbol, module or "arrays", name, dtypes, 7)
 
 
-def random_kernel(name: str, dtype: str) -> int:
+@cache
+def random_kernel(name: str, dtypes: tuple[str, ...]) -> int:
     """The address of a kernel of ``kernels.cpu.random``."""
-    return _compile_kernel(f"random_{name}_{dtype}", "random", name, (dtype,), 7)
+    return _compile_kernel("_".join(["random", name, *dtypes]), "random", name, dtypes, 7)
 
 
 def reduction_kernel(log: Log, row: int) -> None:
     """Compile the lane kernel of a reduction and enter it in the table."""
-    op, _ = CODES.entries[log.code[row]]
-    dtype = SPECS.specs[log.spec[row]].dtype
-    LANES.add(op.lane, dtype.code, dtype.code, runs_kernel(op.body, dtype.name))
+    op, attributes = CODES.entries[log.code[row]]
+    spec, operand = SPECS.specs[log.spec[row]], SPECS.specs[log.spec[log.a[row]]]
+    form = 0
+    if spec.size != 1:
+        form = 1 if max(attributes["axes"]) == len(operand.shape) - 1 else 2
+    kernel = (runs_kernel, rows_kernel, columns_kernel)[form](op.body, spec.dtype.name)
+    LANES.add(op.lane + form, spec.dtype.code, spec.dtype.code, kernel)
 
 
 @cache
 def runs_kernel(name: str, dtype: str) -> int:
-    """The address of the lane kernel of a reduction."""
-    return _compile_kernel(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5)
+    """The address of the lane kernel of a reduction to one element."""
+    return _compile_kernel(f"runs_{name}_{dtype}", "reduce", name, (dtype,), 5, "runs")
+
+
+@cache
+def rows_kernel(name: str, dtype: str) -> int:
+    """The address of the lane kernel of a reduction of rows."""
+    return _compile_kernel(f"lane_rows_{name}_{dtype}", "reduce", name, (dtype,), 5, "lane_rows")
+
+
+@cache
+def columns_kernel(name: str, dtype: str) -> int:
+    """The address of the lane kernel of a reduction of columns."""
+    return _compile_kernel(
+        f"lane_columns_{name}_{dtype}", "reduce", name, (dtype,), 5, "lane_columns"
+    )
 
 
 def _compile_kernel(
-    symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int
+    symbol: str, module: str, name: str, dtypes: tuple[str, ...], count: int, form: str = ""
 ) -> int:
     more = () if f"cpu.{module}" in _SOURCES else transitive_imports(f"cpu.{module}")
     source = kernel_source(*VECTOR_SOURCES, *_SOURCES, *more)
@@ -118,9 +138,10 @@ def _compile_kernel(
 
         kernels: Any = importlib.import_module(f"numtape.kernels.cpu.{module}")
         jit = importlib.import_module("numtape.kernels.jit")
-        function = (
-            kernels.runs(name, *dtypes) if module == "reduce" else kernels.KERNELS[name](*dtypes)
-        )
+        if form:
+            function = getattr(kernels, form)(name, *dtypes)
+        else:
+            function = kernels.KERNELS[name](*dtypes)
         # Reductions are loops over memory, for which more optimization pays off.
         compile_function = jit.jit_loops if function.__module__.endswith(".reduce") else jit.jit
         built: disk.Built = compile_unit(

@@ -65,6 +65,8 @@ _COMPARED = {
 # Functions that passes call by address: the number of words they take, and their return type.
 _CALLED = {f"call{k}": (k, "i64") for k in range(5)}
 _CALLED |= {"call_kernel": (5, "void"), "call_array": (7, "void"), "call_loop": (3, "i64")}
+# Functions that write a vector, and its bytes.
+_VECTORS = {f"{name}{size}": size for name in ("copy", "fill") for size in (16, 32, 64)}
 _PROCESSOR = llvm.get_process_triple().partition("-")[0].replace("arm64", "aarch64")
 
 
@@ -415,6 +417,21 @@ class Expressions(ABC):
             if intrinsic:
                 arguments = ", ".join(f"i32 {word}" for word in words)
                 self._lines.append(f"  call void @{intrinsic}({arguments})")
+            return TextValue(NONE)
+        if name in _VECTORS:
+            out = self._emit(f"inttoptr i64 {args[0]} to ptr")
+            size = _VECTORS[name]
+            if name.startswith("copy"):
+                x = self._emit(f"inttoptr i64 {args[1]} to ptr")
+                vector = f"<{size} x i8>"
+                value = self._emit(f"load {vector}, ptr {x}, align 1")
+            else:
+                lanes = size // 8
+                vector = f"<{lanes} x i64>"
+                value = self._emit(f"insertelement {vector} poison, i64 {args[1]}, i32 0")
+                places = f"<{lanes} x i32> zeroinitializer"
+                value = self._emit(f"shufflevector {vector} {value}, {vector} poison, {places}")
+            self._line(f"store {vector} {value}, ptr {out}, align 1")
             return TextValue(NONE)
         if name not in _CALLED or len(args) != _CALLED[name][0] + 1:
             raise self._unknown(node)

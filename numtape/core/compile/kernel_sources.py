@@ -79,11 +79,19 @@ class Special(NamedTuple):
 
 @dataclass(eq=False)
 class Definition:
-    """A jitted function: its module, its tree, and whether it is always inlined."""
+    """A jitted function.
+
+    Attributes:
+      module: Its module.
+      node: Its tree.
+      inline: Whether it is always inlined.
+      loop: Whether it is a loop over elements, which is optimized apart from its callers.
+    """
 
     module: KernelModule
     node: ast.FunctionDef
     inline: bool
+    loop: bool = False
 
 
 @dataclass(eq=False)
@@ -118,8 +126,10 @@ def module(name: str) -> KernelModule:
                     module_text.names[alias.asname or alias.name] = known
         elif isinstance(node, ast.FunctionDef):
             kinds = [x.id for x in node.decorator_list if isinstance(x, ast.Name)]
-            if "jit" in kinds or "inline" in kinds:
-                module_text.names[node.name] = Definition(module_text, node, "inline" in kinds)
+            if any(kind in kinds for kind in ("jit", "inline", "loop")):
+                module_text.names[node.name] = Definition(
+                    module_text, node, "inline" in kinds, "loop" in kinds
+                )
             elif "intrinsic" in kinds:
                 module_text.names[node.name] = Special(node.name)
         elif isinstance(node, ast.ClassDef):

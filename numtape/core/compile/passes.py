@@ -7,14 +7,10 @@ from a block of int64: addresses that stay, and scalars that are set before a ca
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import importlib
 import logging
 import re
-import subprocess
-import sys
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -22,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import settings
 from ..values.memory import Array, address_of, view
 from . import cache as disk
 from .kernel_sources import Pointer, kernel_source
@@ -32,8 +27,7 @@ _messages = logging.getLogger("numtape")
 # Kinds of the passes' parameters and of the fields of their records: pointers, by dtype, and ints.
 _KINDS = {"U8": "uint8", "I32": "int32", "I64": "int64", "int": ""}
 
-# The passes by unit: symbol (and function), module under numtape.kernels. With an empty cache
-# the units are compiled side by side, see `_start_compiler_process`.
+# The passes by unit: symbol (and function), module under numtape.kernels.
 UNITS = {
     "derive": {"follow": "passes.follow", "transpose": "passes.transpose"},
     "sweep": {"sweep": "cpu.sweep"},
@@ -46,7 +40,8 @@ UNITS = {
     "graft": {"graft": "passes.replay_rows"},
     "plan": {"plan": "passes.plan"},
 }
-_BRANCHING_UNITS = ("graft", "plan")  # units whose loops consist of branches rather than arithmetic
+# Units that consist of branches, and call loops over elements.
+_BRANCHING_UNITS = ("derive", "sweep", "share", "graft", "plan")
 _PASSES = {symbol: module for unit in UNITS.values() for symbol, module in unit.items()}
 
 
@@ -109,17 +104,11 @@ def addresses(unit: str) -> dict[str, int]:
         "passes.schedule",
         "passes.places",
         "passes.program",
+        "cpu.broadcast",
     )
     source = kernel_source(*dict.fromkeys((*shared_modules, *_PASSES.values()))) + compilers()
 
-    def compile_passes() -> disk.Built:
-        cached_code = _wait_for(unit) and disk.read(f"passes-{unit}", source)
-        if cached_code:
-            return cached_code
-        _start_compiler_process(unit)
-        return _compile_unit(unit)
-
-    symbol_addresses = disk.load(f"passes-{unit}", source, compile_passes)
+    symbol_addresses = disk.load(f"passes-{unit}", source, partial(_compile_unit, unit))
     return {symbol: symbol_addresses[f"numtape_{symbol}"] for symbol in UNITS[unit]}
 
 
@@ -149,8 +138,9 @@ def _compile_unit(unit: str) -> disk.Built:
         for symbol, module in UNITS[unit].items()
     ]
     try:
-        text = translate(entries)
-        return compile_text(text, [entry.symbol for entry in entries], unit not in _BRANCHING_UNITS)
+        text, loops = translate(entries)
+        symbols = [entry.symbol for entry in entries]
+        return compile_text(text, symbols, loops, quick=unit in _BRANCHING_UNITS)
     except Unknown as reason:
         _messages.info("Passes are compiled by Numba (%s): %s", unit, reason)
         return _compile_with_numba(unit)
@@ -174,44 +164,6 @@ def _compile_with_numba(unit: str) -> disk.Built:
         functions.append(CompiledFunction(f"numtape_{symbol}", jitted, parameters, block=True))
     built: disk.Built = compile_unit(unit, functions)
     return built
-
-
-# Compiling holds the GIL, so compiling two units in parallel takes another process. If the cache is
-# empty, the first unit of a process starts one for the largest unit.
-_compiler_processes: dict[str, subprocess.Popen[bytes]] = {}
-
-
-def _start_compiler_process(unit: str) -> None:
-    """Compile the plan in another process if this one compiles another unit first."""
-    if unit == "plan" or _compiler_processes or settings.inside_another() or not disk.writable():
-        return
-    script = (
-        f"import sys; sys.path.insert(0, {str(settings.PACKAGE.parent)!r}); "
-        f"from numtape.core.compile import passes; passes.addresses('plan')"
-    )
-    try:
-        _compiler_processes["plan"] = subprocess.Popen(
-            [sys.executable, "-c", script],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
-        pass
-
-
-def _wait_for(unit: str) -> bool:
-    """Wait for the process that compiles a unit. False if there is no process, or it failed."""
-    process = _compiler_processes.pop(unit, None)
-    return process is not None and process.wait() == 0
-
-
-@atexit.register
-def _abandon_processes() -> None:
-    """At exit, neither wait for a compiling process nor warn of it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        _compiler_processes.clear()
 
 
 class Packed(NamedTuple):

@@ -10,6 +10,9 @@ A value's kind is an int or pointer type, or a record. A function is written onc
 combination of argument kinds. Recursive functions are not supported, because the kind of a result
 is known only when the function has been written. Variables are stack slots, which LLVM turns into
 registers.
+
+Most of the code consists of branches, for which few of LLVM's optimizations matter. Functions with
+the decorator ``loop`` are the exception, so their text is separate.
 """
 
 from __future__ import annotations
@@ -47,11 +50,17 @@ class EntryPoint(NamedTuple):
 
 
 class _Unit:
-    """The functions written so far, by definition and argument kinds."""
+    """The functions written so far, by definition and argument kinds.
+
+    Attributes:
+      texts: Their texts, and declarations of loops.
+      loops: The texts of loops over elements.
+    """
 
     def __init__(self, constants: Mapping[str, int]) -> None:
         self.texts: list[str] = []
         self.constants = constants
+        self.loops: list[str] = []
         self._known: dict[tuple[Any, ...], tuple[str, Any]] = {}
 
     def function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
@@ -61,13 +70,20 @@ class _Unit:
             name = f"{definition.node.name}.{len(self._known)}"
             self._known[key] = name, None  # until it is written: only recursive calls see None
             body = _Body(self, definition, kinds)
-            self.texts.append(body.write(name))
+            text = body.write(name)
+            if definition.loop:
+                self.loops.append(text)
+                self.texts.append(body.declaration(name))
+            else:
+                self.texts.append(text)
             self._known[key] = name, body.returns
         return self._known[key]
 
 
-def translate(entries: list[EntryPoint], constants: Mapping[str, int] | None = None) -> str:
-    """LLVM text of functions and all that they call.
+def translate(
+    entries: list[EntryPoint], constants: Mapping[str, int] | None = None
+) -> tuple[str, str]:
+    """LLVM text of functions and all that they call, and the text of the loops among these.
 
     ``constants`` are elements of tables that are known, by the names of their indices.
     """
@@ -102,7 +118,7 @@ def translate(entries: list[EntryPoint], constants: Mapping[str, int] | None = N
         body = "\n".join(f"  {line}" for line in lines)
         words = "i64 %block" if entry.block else ", ".join(f"i64 %w{k}" for k in range(len(flat)))
         unit.texts.append(f'define i64 @"{entry.symbol}"({words}) nounwind {{\n{body}\n}}')
-    return "\n".join(unit.texts) + "\n"
+    return "\n".join(unit.texts) + "\n", "\n".join(unit.loops)
 
 
 class _Body(Expressions):
@@ -120,6 +136,9 @@ class _Body(Expressions):
         self._kinds = kinds
 
     def _function(self, definition: Definition, kinds: tuple[Any, ...]) -> tuple[str, Any]:
+        if self._definition.loop and not definition.loop:  # they are separate modules for LLVM
+            own, other = self._definition.node.name, definition.node.name
+            raise Unknown(f"The loop {own} must not call {other}, which is none.")
         return self._unit.function(definition, kinds)
 
     def write(self, name: str) -> str:
@@ -150,9 +169,16 @@ class _Body(Expressions):
             self._line("ret void")
         inline = " alwaysinline" if self._definition.inline else ""
         arguments = join_arguments(parameters)
-        head = f'define internal {type_of(self.returns)} @"{name}"({arguments}) nounwind'
+        linkage = "" if self._definition.loop else "internal "
+        head = f'define {linkage}{type_of(self.returns)} @"{name}"({arguments}) nounwind'
         body = "\n".join(["start:", *self._places, *self._lines])
         return f"{head}{inline} {{\n{body}\n}}"
+
+    def declaration(self, name: str) -> str:
+        """The declaration of a function whose text has been written."""
+        flat = [x for of in self._kinds for x in (of.kinds if isinstance(of, Fields) else (of,))]
+        kinds = ", ".join(map(type_of, flat))
+        return f'declare {type_of(self.returns)} @"{name}"({kinds}) nounwind'
 
     # Statements.
 

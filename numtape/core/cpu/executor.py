@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from ..compile.passes import addresses
 from ..executor import Direct
 from ..log.log import Log
 from ..plan.plan import Plan, Planner, finish, places
+from ..reference.draws import Entropy, compute_drawn
 from ..values.memory import LARGE_BYTES, Array, address_of
 from ..values.spec import Spec
 from . import fuse, repeated_evaluation, sweeper
 from .buffers import POOL
-from .rng import compute_drawn
+from .rng import kernel_of
 from .sweeper import Sweeper, holds_gil_briefly
 from .workers import settle
 
@@ -86,9 +88,12 @@ class CpuExecutor:
                 plan = fuse.fuse_plan(log, plan)
         return CpuProgram(log, required, plan)
 
-    def draw(self, name: str, key: list[int], spec: Spec) -> Array:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
-        return compute_drawn(name, key, spec)
+    def draw(self, name: str, entropy: Entropy, spec: Spec, *parameters: Any) -> Array:
+        """Random numbers; see `core.reference.draws`."""
+        call = kernel_of(name, spec, parameters)
+        if call is None:
+            return compute_drawn(name, entropy, spec, *parameters)
+        return call.compute(entropy, spec)
 
     def fill(self, value: int, spec: Spec) -> Array:
         """An array filled with one value."""

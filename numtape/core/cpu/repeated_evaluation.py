@@ -21,13 +21,13 @@ from .. import settings
 from ..compile.passes import addresses
 from ..cpython.api import builtin
 from ..cpython.layout import slot_offset
-from ..native.process import process_table
 from ..log import evaluate, liveness
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log
 from ..native import buffer_protocol
 from ..native.fast_path import install_fast_path, translated_pass, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild
 from ..native.patch import retry
+from ..native.process import process_table
 from ..plan.plan import Plan, places
 from ..values.intern_table import generation
 from ..values.memory import LARGE_BYTES, address_of, view

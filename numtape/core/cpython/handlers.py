@@ -1,7 +1,8 @@
 """Exception handlers that are added to the code of functions, and the exception table.
 
 The table has an entry for each range of code: the handler's position, and the stack depth there.
-Python reads it only when an exception is raised. See Objects/exception_handling_notes.txt of CPython.
+Python reads it only when an exception is raised. CPython's Objects/exception_handling_notes.txt
+describes it.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def append_handler(function: FunctionType, callback: Callable[[], None]) -> None
     )
 
 
-# Numbers in the table count instructions. They are written with six bits per byte, the highest first,
-# with bit 6 set in all bytes but the last; the first byte of an entry has bit 7 set.
+# Numbers in the table count instructions. They are written with six bits per byte, the highest
+# first, with bit 6 set in all bytes but the last; the first byte of an entry has bit 7 set.
 
 Entry = tuple[int, int, int, int]  # start, length, target, 2 * depth + (1 if lasti is pushed)
 

@@ -19,7 +19,7 @@ from ...errors import ResourceExhaustedError
 from ..log.log import VALUE, Log
 from ..log.op import CODES
 from ..plan.plan import finish, places
-from ..reference import executor as reference
+from ..reference import draws
 from ..values.intern_table import WeakRefs
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
@@ -398,16 +398,17 @@ class CudaExecutor:
             plan.launches.append(DEVICE_CHECKS.launch(flag, word, message))
         return True
 
-    def draw(self, name: str, key: list[int], spec: Spec) -> DeviceArray | Array:
-        """Draw random floats, ``uniform`` or ``normal``, from the two words of a Philox key.
+    def draw(
+        self, name: str, entropy: tuple[int, int, int], spec: Spec, *parameters: Any
+    ) -> DeviceArray | Array:
+        """Draw random numbers; see `core.reference.draws`.
 
-        They are drawn on the GPU; single elements are drawn on the host, where they are stored.
+        Uniform and normal floats of 32 or 64 bits are drawn on the GPU. The others and single
+        elements, which are stored on the host, are drawn there.
         """
-        return (
-            draw_values(name, key, spec)
-            if spec.size > 1
-            else reference.compute_drawn(name, key, spec)
-        )
+        if name in ("uniform", "normal") and spec.dtype.size > 2 and spec.size > 1:
+            return draw_values(name, draws.key_of(entropy), spec)
+        return draws.compute_drawn(name, entropy, spec, *parameters)
 
     def fill(self, value: int, spec: Spec) -> DeviceArray:
         """An array filled with one value."""

@@ -360,7 +360,7 @@ class GpuPlanner(Planner):
     """
 
     lanes = Lanes()
-    max_small_size, follow = 1, False
+    max_small_size, follow, max_row = 1, False, 0
     plan_type = GpuPlan
 
     def __init__(self, log: Log, replayed: bool = False) -> None:

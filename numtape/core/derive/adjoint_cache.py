@@ -7,16 +7,13 @@ the same as before, the same rows are appended again.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..compile.passes import Block, pack_arguments
 from ..log.log import Log
 from ..plan.structure_cache import StructureCache, columns_of, operands_of
 from ..values.intern_table import generation
 from ..values.memory import Array
-
-if TYPE_CHECKING:
-    from .templates import TemplateTable
 
 Key = tuple[Any, ...]
 
@@ -30,7 +27,7 @@ class Adjoints:
       watched: Which variables the tape watched, after `follow`.
       extra_n, added_operands: The number of operands of variadic rows before, and of those that
         were appended.
-      templates: The templates of the rows. They keep the ids in the rows valid.
+      keep_alive: Templates and other objects that keep the ids in the rows valid.
       reuse_count, columns_id: How often gradients appended the rows again in one log, and the id of
         that log's columns.
       arguments: The arguments of the pass `repeat`, which compares and appends.
@@ -43,11 +40,11 @@ class Adjoints:
         "columns_id",
         "count",
         "extra_n",
+        "keep_alive",
         "n",
         "recording",
         "reuse_count",
         "source_rows",
-        "templates",
         "watched",
     )
 
@@ -60,10 +57,10 @@ class Adjoints:
         operands: Array,
         source_rows: list[int],
         watched: list[int],
-        templates: TemplateTable | list[object],
+        keep_alive: list[object],
     ) -> None:
         self.n, self.count, self.source_rows, self.watched = n, log.n - n, source_rows, watched
-        self.templates, self.reuse_count, self.columns_id = templates, 0, 0
+        self.keep_alive, self.reuse_count, self.columns_id = keep_alive, 0, 0
         self.recording: Any = None
         self.extra_n, self.added_operands = extra_n, log.extra_n - extra_n
         cells, states = log.columns.cell[n : log.n].copy(), log.columns.state[n : log.n].copy()
@@ -128,7 +125,7 @@ class AdjointCache:
         extra_n: int,
         source_rows: list[int],
         watched: list[int],
-        templates: TemplateTable | list[object],
+        keep_alive: list[object],
     ) -> None:
         """Store the rows appended after the first ``n`` rows, if those ``n`` rows were seen before.
 
@@ -139,7 +136,7 @@ class AdjointCache:
         generation_number = generation.number
         columns, operands = columns_of(log, 0, n), operands_of(log, 0, extra_n)
         if self.entries.comes_again(key, columns, operands):
-            entry = Adjoints(log, n, extra_n, columns, operands, source_rows, watched, templates)
+            entry = Adjoints(log, n, extra_n, columns, operands, source_rows, watched, keep_alive)
             self.entries.keep(key, log.n, entry, generation_number)
 
 

@@ -13,7 +13,7 @@ these ops (a test compares).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,15 @@ from ...kernels.constants import MAX_RANK
 from ..log.log import Log
 from ..log.op import CODES, REDUCTION, VIEW, Op
 from ..log.record import record
-from ..ops.elementwise import cast, multiply
+from ..ops.elementwise import add, cast, multiply
 from ..ops.joining import stack
+from ..ops.matrix_products import MATMUL
 from ..ops.movement import BROADCAST, broadcast_to, reshape, reshape_if_needed, transpose_if_needed
 from ..ops.slicing import strided_slice
 from ..values.dtypes import int64
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
+from .diagonals import Diagonal, diagonal_row
 from .reachability import operands
 
 Attributes = dict[str, Any]
@@ -41,7 +43,7 @@ Rule = Callable[[Op, Attributes, list[Tensor], list[bool], Spec, int], Tensor | 
 def batch_rows(
     log: Log,
     rows: Sequence[int],
-    lanes: dict[int, Lanes],
+    lanes: Mapping[int, Lanes | Diagonal],
     n: int,
     shared: Callable[[int], Tensor],
 ) -> list[Lanes | None]:
@@ -57,10 +59,10 @@ def batch_rows(
     Returns:
       The lanes of each requested row; None if it is the same in all of them.
     """
-    lanes_of = dict(lanes)
+    lanes_of: dict[int, Any] = dict(lanes)
     shared_tensors: dict[int, Tensor] = {}
     for row in dependent_rows(log, rows, lanes):
-        xs: list[Lanes] = []
+        xs: list[Any] = []
         has_lanes = []
         for x in operands(log, row):
             lane = lanes_of.get(x)
@@ -71,11 +73,23 @@ def batch_rows(
                     lane = shared_tensors[x] = shared(x)
             xs.append(lane)
         op, attributes = CODES.entries[log.code[row]]
-        lanes_of[row] = _batch_row(op, attributes, xs, has_lanes, SPECS.specs[log.spec[row]], n)
-    return [lanes_of.get(row) for row in rows]
+        spec = SPECS.specs[log.spec[row]]
+        result: Any = None
+        if any(isinstance(x, Diagonal) for x in xs):
+            result = diagonal_row(op, attributes, xs, has_lanes, spec)
+            if result is None:
+                xs = [_in_full(x) for x in xs]
+        if result is None:
+            result = _batch_row(op, attributes, xs, has_lanes, spec, n)
+        lanes_of[row] = result
+    return [None if (lane := lanes_of.get(row)) is None else _in_full(lane) for row in rows]
 
 
-def dependent_rows(log: Log, rows: Sequence[int], base_rows: dict[int, Any]) -> list[int]:
+def _in_full(x: Any) -> Any:
+    return x.expand() if isinstance(x, Diagonal) else x
+
+
+def dependent_rows(log: Log, rows: Sequence[int], base_rows: Mapping[int, Any]) -> list[int]:
     """Return, in order, the rows that ``rows`` need and that depend on ``base_rows``."""
     first_base = min(base_rows, default=log.n)
     inputs_of: dict[int, list[int]] = {}
@@ -245,7 +259,7 @@ def _matmul_rule(
         else x
         for x, has_axis in zip(xs, has_lanes, strict=True)
     )
-    if k == 1:  # an outer product
+    if k == 1 and a.shape[:-2] != b.shape[:-2]:  # outer products that share factors
         return multiply(_transpose_vector(a, ta), _transpose_vector(b, tb))
     return record(op, (a, b), **attributes)
 
@@ -372,6 +386,47 @@ def _segments_rule(
     )
 
 
+def _slices_sum_rule(
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
+) -> Tensor | None:
+    """Batch a sum of slices: every slice has the lanes as its first axis."""
+    operands = iter(zip(xs, has_lanes, strict=True))
+    new_xs = []
+
+    def take(is_index: bool) -> bool:
+        x, has_axis = next(operands)
+        new_xs.append(x if has_axis or is_index else broadcast_to_lanes(x, n))
+        return not (is_index and has_axis)
+
+    is_batched = not attributes["has_base"] or take(False)
+    parts = []
+    for begin, counts, steps in attributes["parts"]:
+        take(False)
+        is_batched &= begin >= 0 or take(True)
+        parts.append((begin, (n, *counts), (1, *steps)))
+    new = {"parts": tuple(parts), "shape": (n, *attributes["shape"])}
+    return record(op, tuple(new_xs), **{**attributes, **new}) if is_batched else None
+
+
+def _products_sum_rule(
+    op: Op, attributes: Attributes, xs: list[Tensor], has_lanes: list[bool], out: Spec, n: int
+) -> Tensor:
+    """Add products of lanes one by one."""
+    flags = {"ta": attributes["ta"], "tb": attributes["tb"]}
+    start = int(attributes["has_base"])
+    total = None
+    if start:
+        total = xs[0] if has_lanes[0] else broadcast_to_lanes(xs[0], n)
+    for k in range(start, len(xs), 2):
+        if any(has_lanes[k : k + 2]):
+            product = _matmul_rule(MATMUL, flags, xs[k : k + 2], has_lanes[k : k + 2], out, n)
+        else:
+            product = broadcast_to_lanes(record(MATMUL, tuple(xs[k : k + 2]), **flags), n)
+        total = product if total is None else add(total, product)
+    assert total is not None
+    return total
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ("FFT", "IFFT", "RFFT", "RFFTAdjoint", "IRFFT", "IRFFTAdjoint"), _leading_axes_rule
@@ -413,6 +468,7 @@ RULES: dict[str, Rule] = {
             shape=lambda shape, out, n: (n, *shape),
         ),
     ),
+    "StridedSliceGradSum": _slices_sum_rule,
     "ConcatV2": _axis_rule,
     "Pack": _axis_rule,
     "Roll": _axis_rule,
@@ -420,6 +476,7 @@ RULES: dict[str, Rule] = {
     "All": _reduction_rule,
     "Any": _reduction_rule,
     "MatMul": _matmul_rule,
+    "MatMulSum": _products_sum_rule,
     "GatherV2": _gather_rule,
     "ScatterAdd": _scatter_rule,
     "MirrorPadGrad": _axis_rule,

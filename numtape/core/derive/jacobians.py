@@ -22,6 +22,7 @@ from ..values.spec import SPECS, Spec, intern
 from ..values.tensor import Tensor
 from .adjoint_cache import return_cache, take_cache
 from .batching import batch_rows
+from .diagonals import Diagonal
 from .tape import Tape
 from .transpose import append_adjoints, placeholder
 
@@ -171,38 +172,55 @@ class AdjointRows:
           n: The number of seeds, at least 1.
         """
         size = self.batch_size()
+        spec = SPECS.specs[self.log.spec[self.seed]]
+        ones = None
+        if spec.shape == (n,) and spec.is_float:  # a lane for each element
+            ones = from_owned_array(np.ones(n, spec.dtype.numpy_dtype))
         source_rows = [row for row in self.source_rows if row >= 0]
         parts: list[list[Tensor]] = [[] for _ in source_rows]
         for start in range(0, n, size):
             end = min(start + size, n)
-            for part, lane in zip(parts, self._batch(source_rows, seeds(start, end)), strict=True):
+            lanes = self._batch(source_rows, seeds(start, end), ones, start)
+            for part, lane in zip(parts, lanes, strict=True):
                 part.append(lane)
         results = iter([part[0] if len(part) == 1 else concat(part, 0) for part in parts])
         return [None if row < 0 else next(results) for row in self.source_rows]
 
-    def _batch(self, source_rows: list[int], seeds: Tensor) -> list[Tensor]:
-        """Return the adjoints for a batch of seeds. Equal batches reuse cached rows."""
+    def _batch(
+        self, source_rows: list[int], seeds: Tensor, ones: Tensor | None, first: int
+    ) -> list[Tensor]:
+        """Return the adjoints for a batch of seeds. Equal batches reuse cached rows.
+
+        ``ones`` is the sum of all seeds if each is one element of the target; ``first`` is the
+        number of the batch's first one.
+        """
         log, n = self.log, seeds.shape[0]
         seed_row = log.row_of(seeds, None, "jacobian")[0]
+        lanes = log.tensor(seed_row, seeds._spec)
+        seed: Tensor | Diagonal = lanes
+        ones_row = -1
+        if ones is not None:
+            ones_row = log.row_of(ones, None, "jacobian")[0]
+            seed = Diagonal(log.tensor(ones_row, ones._spec), 0, lanes, first)
         start = log.n, log.extra_n, len(log.buffers)
-        key = "lanes", *start, seed_row, self.seed, *source_rows
+        key = "lanes", *start, seed_row, ones_row, self.seed, *source_rows
+        # Starts of slices of a part of the lanes are constants that may be rows before these.
+        is_cached = ones is None or n == ones._spec.size
         cache = take_cache()
         try:
-            entry = cache.recall(log, key)
+            entry = cache.recall(log, key) if is_cached else None
             if entry is not None:
                 return [self.tensor(row) for row in entry.source_rows]
             results = []
-            lanes = batch_rows(
-                log, source_rows, {self.seed: log.tensor(seed_row, seeds._spec)}, n, self.tensor
-            )
-            for row, lane in zip(source_rows, lanes, strict=True):
+            all_lanes = batch_rows(log, source_rows, {self.seed: seed}, n, self.tensor)
+            for row, lane in zip(source_rows, all_lanes, strict=True):
                 if isinstance(lane, list):
                     lane = stack(lane)  # raises an error if the rank is too large
                 if lane is None:
                     x = self.tensor(row)
                     lane = broadcast_to(x, (n, *x.shape))
                 results.append(lane)
-            if start[1:] == (log.extra_n, len(log.buffers)):  # only rows were added
+            if is_cached and start[1:] == (log.extra_n, len(log.buffers)):  # only rows were added
                 rows = range(start[0], log.n)
                 keep_alive = [
                     *(CODES[log.code[row]] for row in rows),

@@ -17,11 +17,11 @@ from .. import settings
 from ..cpu import repeated_evaluation
 from ..cpython.api import builtin
 from ..cpython.layout import slot_offset
-from ..native.process import process_table
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.fast_path import install_fast_path, translated_pass, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild
+from ..native.process import process_table
 from ..plan.structure_cache import columns_of, operands_of
 from ..values.intern_table import generation
 from ..values.memory import address_of, view

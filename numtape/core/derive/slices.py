@@ -192,7 +192,10 @@ class SliceLog(Log):
     def draw(self, draw: Draw) -> Tensor:
         """Draw different random numbers for each slice."""
         with self.outside():
-            draws = [drawn_anew(draw.make, draw.seed, *draw.parameters) for _ in range(self.count)]
+            draws = [
+                drawn_anew(draw.name, draw.spec, draw.seed, *draw.parameters)
+                for _ in range(self.count)
+            ]
             values = stack(draws)
         return self.slice(values, draws[0]._spec)
 

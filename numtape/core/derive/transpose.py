@@ -21,9 +21,10 @@ from ...kernels.passes.rows import (
     G,
     Y,
 )
+from .. import settings
 from ..log.as_tensor import as_tensor
 from ..log.log import LEAF_CODE, SLACK, Log, RuleLog, local
-from ..log.op import CODES, VARIADIC, Op
+from ..log.op import CODES, VARIADIC, Op, OpCode
 from ..log.thread_state import Rule
 from ..log.variable import Variable
 from ..ops.complex import conj
@@ -34,6 +35,7 @@ from ..values.memory import Array, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from . import templates
+from .accumulation import merge_sums
 from .adjoint_cache import AdjointCache, return_cache, take_cache
 from .custom import call_gradient
 from .reachability import check_registered, lost_sources, operands
@@ -238,13 +240,13 @@ def _recall_or_transpose(
     # Signal handlers and finalizers of this thread get another workspace.
     work = templates.thread_workspace.__dict__.pop("work", None) or TransposeWorkspace()
     try:
-        source_rows, watched, template_rows = _transpose_with(
+        source_rows, watched, keep_alive = _transpose_with(
             log, work, tape, n, targets, locations, tape_state
         )
     finally:
         templates.thread_workspace.work = work
     if not log.calls:
-        cache.store(log, key, n, extra_n, source_rows, watched, template_rows)
+        cache.store(log, key, n, extra_n, source_rows, watched, keep_alive)
     return source_rows
 
 
@@ -256,8 +258,8 @@ def _transpose_with(
     targets: list[tuple[int, int]],
     locations: list[tuple[int, int]],
     tape_state: dict[str, tuple[int, ...]],
-) -> tuple[list[int], list[int], TemplateTable]:
-    """Transpose. Return adjoint rows, flags of the watched variables, and the templates used."""
+) -> tuple[list[int], list[int], list[object]]:
+    """Transpose. Return adjoint rows, flags of the watched variables, and what keeps ids valid."""
     work.refresh(log)
     first_row = _flag_rows(log, work, n, locations, tape_state)
     watched = work.watched.view[: len(log.variables)].tolist()
@@ -274,6 +276,7 @@ def _transpose_with(
             adjoint[row] if row >= 0 else variable_adjoint[number] if number >= 0 else -1
             for row, number in locations
         ]
+        codes = _merge_sums(log, work, n, source_rows)
         log.n, log.extra_n = int(work.cursor[1]), int(work.cursor[2])
         for j in lost_sources(log, work.flags, targets, locations):
             source_rows[j] = -1
@@ -281,7 +284,25 @@ def _transpose_with(
         # Constants of templates were marked as computed, but their rows do not exist.
         log.columns.state[log.n :] = 0
         raise
-    return source_rows, watched, templates
+    return source_rows, watched, [templates, *codes]
+
+
+def _merge_sums(log: Log, work: TransposeWorkspace, n: int, source_rows: list[int]) -> list[OpCode]:
+    """Merge sums in the unpublished rows. Return codes to hold until they are published.
+
+    Rules do not need it, functions may have published some of the rows, and the GPU has no kernels
+    of merged sums.
+    """
+    if work.called_links or type(log) is RuleLog or settings.device() == "cuda":
+        return []
+    cursor = view(work.cursor)
+    codes, added = merge_sums(log, n, cursor[1], cursor[2], source_rows)
+    if added:
+        extra_n, end = cursor[2], cursor[2] + len(added)
+        _reserve_unpublished(log, cursor[1], extra_n, 0, len(added), work)
+        log.extra[extra_n:end] = added
+        cursor[2] = end
+    return codes
 
 
 def _add_specs(
@@ -393,16 +414,24 @@ def _run_transpose(
         elif status == NO_TEMPLATE:
             build_template(log, row, _needed_mask(log, row, work.flags), templates)
         else:
-            _grow(log, cursor[1], cursor[2], work)
+            rows, operand_count = log.columns.capacity, log.extra.size  # to double
+            _reserve_unpublished(log, cursor[1], cursor[2], rows, operand_count, work)
 
 
-def _grow(log: Log, rows: int, operand_count: int, work: TransposeWorkspace) -> None:
-    """Double the columns and operands, including unpublished rows up to ``rows``."""
+def _reserve_unpublished(
+    log: Log,
+    rows: int,
+    operand_count: int,
+    new_rows: int,
+    new_operands: int,
+    work: TransposeWorkspace,
+) -> None:
+    """Reserve capacity after unpublished rows up to ``rows`` and their operands."""
     published = log.n, log.extra_n
     log.n, log.extra_n = rows, operand_count
     try:
-        log.reserve(log.columns.capacity)
-        log.reserve_operands(log.extra.size)
+        log.reserve(new_rows)
+        log.reserve_operands(new_operands)
     finally:
         log.n, log.extra_n = published
     work.refresh(log)

@@ -144,6 +144,7 @@ class CodeTable(InternTable[OpCode]):
         self.arity = reserve_zeros((CAPACITY,), np.int32)
         self.gradient = reserve_zeros((CAPACITY,), np.int32)
         self.lane = reserve_zeros((CAPACITY,), np.int32)
+        self.axes = reserve_zeros((CAPACITY,), np.int32)
 
     def _write_fields(
         self, n: int, key: tuple[Any, ...], code: OpCode
@@ -154,7 +155,9 @@ class CodeTable(InternTable[OpCode]):
         self.arity[n] = op.arity
         self.gradient[n] = op.gradient
         self.lane[n] = op.lane
-        return op, dict(attributes)
+        entry = dict(attributes)
+        self.axes[n] = sum(1 << axis for axis in entry["axes"]) if op.kind == REDUCTION else 0
+        return op, entry
 
 
 CODES = CodeTable()
@@ -229,6 +232,6 @@ def defop(
     )
     if kind in (ELEMENTWISE, REDUCTION):
         op.lane = CODES.lanes
-        CODES.lanes += 1
+        CODES.lanes += 3 if kind == REDUCTION else 1  # the others reduce rows and columns
     CODES.ops.append(op)
     return op

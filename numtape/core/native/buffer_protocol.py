@@ -17,7 +17,6 @@ from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
 from ..cpython.api import UnsupportedLayout
 from ..cpython.layout import unsupported_reason
-from .process import process_table
 from ..cpython.types import buffer_slot, check_buffer_slot
 from ..cpython.version import HAS_BUFFER_METHOD
 from ..values.export import FAILED_EXPORTS, array_of
@@ -25,6 +24,7 @@ from ..values.memory import address_of
 from ..values.tensor import Tensor
 from .fast_path import pass_source
 from .lazy_build import LazyBuild
+from .process import process_table
 
 SYMBOL = "numtape_get_buffer"
 # The function of the slot: the pass, with the process's words as its first argument.
@@ -56,8 +56,8 @@ def _load_code() -> int:
         from ..compile.translate import EntryPoint, translate
 
         entry = EntryPoint(SYMBOL, "cpython.buffers", "get_buffer", (INT,) * 4, block=False)
-        text = translate([entry], table.constants) + _SLOT
-        return compile_text(text, ["get_buffer", "get_buffer_setup"], loops=False)
+        text, _ = translate([entry], table.constants)
+        return compile_text(text + _SLOT, ["get_buffer", "get_buffer_setup"], quick=True)
 
     source = pass_source() + kernel_source("cpython.buffers") + _SLOT + repr(table.constants)
     addresses = disk.load("buffers", source, build)

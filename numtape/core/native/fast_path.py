@@ -13,8 +13,8 @@ from ..compile.cache import Built
 from ..compile.kernel_sources import kernel_source
 from ..compile.passes import compilers
 from ..cpython.api import UnsupportedLayout
-from .process import process_table
 from ..values.memory import Array, address_of
+from .process import process_table
 
 
 def stub_text(symbol: str, takes_function: bool = False, is_method: bool = False) -> str:
@@ -95,7 +95,8 @@ def translated_pass(name: str, *dependencies: str) -> int:
 
         try:
             entry = EntryPoint(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
-            return compile_text(translate([entry], constants), [symbol])
+            text, loops = translate([entry], constants)
+            return compile_text(text, [symbol], loops)
         except Unknown as reason:
             raise UnsupportedLayout(str(reason)) from None
 
@@ -125,7 +126,7 @@ def build_text(text: str, *symbols: str) -> Built:
     # Imported only when compiling, as in `translated_pass`.
     from ..compile.llvm import compile_text
 
-    return compile_text(text, [name for x in symbols for name in (x, f"{x}_setup")], loops=False)
+    return compile_text(text, [name for x in symbols for name in (x, f"{x}_setup")], quick=True)
 
 
 def set_up_stub(

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from .. import settings
 from ..cpython.api import FAST, MethodDef, builtin, entry_of, keep_forever, make_vectorcall_setter
 from ..cpython.layout import function_entry_offset
-from .process import process_table
 from ..log import liveness, record
 from ..log.thread_state import raised_by_signal_handler
 from .fast_path import install_fast_path
 from .lazy_build import LazyBuild
+from .process import process_table
 from .recorder import OPERATORS, RECORDERS, STUB_MAKERS, load_recorders
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...kernels.cpython import words
+from ..cpython import layout
+from ..cpython.api import API, UnsupportedLayout, address_of_call, keep_forever, untrack, word_at
 from ..log.columns import Columns
 from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
 from ..log.variable import Variable
@@ -23,8 +25,6 @@ from ..values import dtypes
 from ..values.memory import Array, address_of
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
-from ..cpython import layout
-from ..cpython.api import API, UnsupportedLayout, address_of_call, keep_forever, untrack, word_at
 
 _OBJECTS = {
     "LOG": Log,

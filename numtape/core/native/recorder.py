@@ -11,11 +11,11 @@ import numpy as np
 
 from ..compile import cache as disk
 from ..compile.kernel_sources import kernel_source
-from .process import process_table
 from ..cpython.version import CALLS_USE_VECTORCALL
 from ..log import record
 from ..values.memory import Array, address_of
 from .fast_path import build_text, pass_source, set_up_stub, stub_text
+from .process import process_table
 
 # The functions whose inner functions machine code replaces, and, up to Python 3.11, the makers of
 # the stubs that stand before recorders, by recorder.
@@ -134,7 +134,7 @@ def _load_passes() -> dict[str, int]:
             EntryPoint(f"numtape_{name}", "cpython.recording", name, (INT,) * count, block=False)
             for name, count in arities.items()
         ]
-        text = translate(points, constants)
+        text, _ = translate(points, constants)
         return compile_text(text, [point.symbol for point in points])
 
     constants = process_table().constants

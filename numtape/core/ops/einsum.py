@@ -233,7 +233,7 @@ def _contract_pair(
     if not summed or not (rows or columns):
         return _multiply_elementwise(a, la, b, lb, batch + rows + columns, summed, output)
     # Put the batch axes in the result's order if possible, and read matrices as they are stored or
-    # transposed, to avoid copies.
+    # transposed, to avoid copies. Copies keep the last axis, which is several times faster.
     batch = min(
         (sorted(batch, key=key) for key in (partial(_output_position, output), la.index, lb.index)),
         key=lambda order: _is_out_of_order(la, order) + _is_out_of_order(lb, order),
@@ -244,7 +244,7 @@ def _contract_pair(
     size = dict(zip((*la, *lb), (*a.shape, *b.shape), strict=True))
     batch_shape = tuple(size[label] for label in batch)
     m, k, n = (math.prod(size[label] for label in group) for group in (rows, summed, columns))
-    ta, tb = (*batch, *summed, *rows) == la and bool(rows), (*batch, *columns, *summed) == lb
+    ta, tb = la[-1] in rows, lb[-1] in summed
     a_order = (*batch, *summed, *rows) if ta else (*batch, *rows, *summed)
     b_order = (*batch, *columns, *summed) if tb else (*batch, *summed, *columns)
     a = movement.transpose_if_needed(a, tuple(la.index(label) for label in a_order))

@@ -123,6 +123,12 @@ pow_float: Recorder = binary_op(
     ),
     rules.analytic,
 )
+# Floats to the power of the Python number 2, which has the same bits as `pow_float`.
+pow_2 = unary_op("Pow", "x * x", lambda g, y, x: (multiply_no_nan(2.0 * x, g),), rules.floating)
+# Float64 to the power of the Python number 3.
+pow_3 = unary_op(
+    "Pow", "x * x * x", lambda g, y, x: (multiply_no_nan(3.0 * pow_2(x), g),), rules.floating
+)
 pow_int = binary_op("Pow", "int_power(x, y)", spec=rules.integer, gradient=STOP)
 squared_difference = binary_op(
     "SquaredDifference",

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernels.constants import RESERVED_BLOCKS
 from ..log.as_tensor import as_tensor
 from ..log.log import local
-from ..log.op import ARRAY, STOP, defop
+from ..log.op import ARRAY, STOP, Native, defop
 from ..log.record import record
 from ..log.variable import Variable
 from ..values import dtypes
 from ..values.dtypes import as_dtype
+from ..values.spec import Spec
 from ..values.tensor import Tensor
 from . import elementwise, joining, movement, stateless_random
-from .philox import RESERVED
 from .stateless_random import algorithm, parse_float_dtype, parse_shape
 
 if TYPE_CHECKING:
@@ -36,8 +37,14 @@ def _to_int64(number: int) -> int:
 
 def _skip(out: Array, state: Array, delta: int) -> None:
     low, high, key = (int(x) & _MASK for x in state.tolist())
-    counter = (high << 64 | low) + delta * RESERVED
+    counter = (high << 64 | low) + delta * RESERVED_BLOCKS
     out[:] = _to_int64(counter), _to_int64(counter >> 64), _to_int64(key)
+
+
+def _skip_native(out: Spec, state: Spec, delta: int) -> Native:
+    blocks = delta * RESERVED_BLOCKS
+    words = _to_int64(blocks), _to_int64(blocks >> 64)
+    return Native("philox.skip", (), (_SIZE, 8, *words), 1, _SIZE)
 
 
 SKIP = defop(
@@ -46,6 +53,7 @@ SKIP = defop(
     1,
     lambda op, state, delta: state,
     compute=_skip,
+    native=_skip_native,
     gradient=STOP,
     on_host=True,
 )
@@ -193,8 +201,11 @@ class Generator:
     def skip(self, delta: IntLike) -> Tensor:
         """Advance the state as drawing ``delta`` numbers does; return the previous state."""
         previous = self._state.read_value()
-        self._state.assign(record(SKIP, (previous,), delta=movement.to_ints(delta)))
+        self._advance(previous, movement.to_ints(delta))
         return previous
+
+    def _advance(self, previous: Tensor, delta: int) -> None:
+        self._state.assign(record(SKIP, (previous,), delta=delta))
 
     def _draw(self, kind: str, shape: ShapeLike, dtype: dtypes.DType) -> Tensor:
         dims = parse_shape(shape, "StatelessRandom")
@@ -239,7 +250,7 @@ class Generator:
         dims = parse_shape(shape, op)
         previous = self._state.read_value()
         values = stateless_random.uniform(previous, dims, minval, maxval, dtype, op)
-        self.skip(stateless_random.count_numbers(dims))
+        self._advance(previous, stateless_random.count_numbers(dims))
         return values
 
     def uniform_full_int(

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernels.constants import RESERVED_BLOCKS
+
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 Array = np.ndarray[Any, Any]
 
 _WORD = 0xFFFFFFFF
-RESERVED = 256  # blocks reserved for each number that needs an unknown count of uniform numbers
 _FEW = 8  # blocks; for more, arrays are faster than Python's integers
 
 
@@ -128,7 +129,7 @@ def truncate(source: Philox, count: int, dtype: DTypeLike) -> Array:
     have = np.zeros(groups, np.intp)
     block, open_ = 0, np.arange(groups)
     while len(open_):
-        words = source.at(open_ * (size * RESERVED // 4) + block)
+        words = source.at(open_ * (size * RESERVED_BLOCKS // 4) + block)
         numbers = to_normals(words.ravel(), dtype).reshape(len(open_), -1)
         for column in numbers.T:
             here = (np.abs(column) < 2) & (have[open_] < size)
@@ -149,7 +150,7 @@ class Streams:
 
     def __init__(self, source: Philox, count: int) -> None:
         self.source = source
-        self.next = np.arange(count, dtype=np.int64) * RESERVED
+        self.next = np.arange(count, dtype=np.int64) * RESERVED_BLOCKS
         self.buffers = {kind: np.empty((count, 2)) for kind in ("normal", "uniform")}
         self.remaining = {kind: np.zeros(count, np.intp) for kind in ("normal", "uniform")}
 

@@ -1,16 +1,17 @@
 """Random numbers from counter-based streams (Philox4x64-10), one stream for each draw.
 
 NumPy's `SeedSequence` makes the key of a stream from the global seed, the seed of the op and the
-number of the draw. The executor draws floats on its device: uniform floats equal those of NumPy's
-`Generator` with that key on every device; normal floats (Box and Muller, 1958) agree between
-devices to a few units in the last place. NumPy draws integers, truncated normal numbers and
-permutations on the host.
+number of the draw. The executor draws on its device: normal floats (Box and Muller, 1958) agree
+between devices to a few units in the last place, all other numbers are those of NumPy's `Generator`
+with that key. `core.reference.draws` defines them.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ from ..cpu.workers import heard
 from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.evaluate import executor
 from ..log.log import local
+from ..log.record import record
+from ..reference.draws import LARGE, Entropy
 from ..settings import after_fork_in_child
 from ..values import dtypes
 from ..values.dtypes import as_dtype
@@ -28,7 +31,7 @@ from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import movement, stateless_random
 from .elementwise import without_gradient
-from .indexing import gather
+from .indexing import GATHER
 from .movement import identity, to_shape
 from .stateless_random import parse_shape, to_parameter
 
@@ -39,28 +42,42 @@ if TYPE_CHECKING:
     Bounds: TypeAlias = "int | tuple[Bounds, ...]"
 
 
-Array = np.ndarray[Any, Any]
-Generator = np.random.Generator
 SeedSequence = np.random.SeedSequence
 
 
 class State:
-    """The global seed, and the number of draws since it was set."""
+    """The global seed, and the number of draws since it was set.
+
+    Attributes:
+      lock: Held while numbers of draws change.
+      seed: The global seed, or None.
+      draws: The number of draws with a seed.
+      unseeded: Two random words, and the number of draws without any seed.
+    """
+
+    __slots__ = ("draws", "lock", "seed", "unseeded")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
         self.seed: int | None = None
         self.draws = 0
+        self.unseeded = np.zeros(3, np.int64)
+        self.renew()
+
+    def renew(self) -> None:
+        """Renew the lock and the random words, in a new process."""
+        self.lock = threading.RLock()
+        self.unseeded[:] = secrets.randbits(63), secrets.randbits(63), 0
+
+    def next_unseeded(self) -> Entropy:
+        """Return the entropy of a draw without any seed."""
+        with self.lock:
+            first, second, number = self.unseeded.tolist()
+            self.unseeded[2] = number + 1
+        return first, second, number
 
 
 STATE = State()
-
-
-def _renew_lock() -> None:
-    STATE.lock = threading.RLock()
-
-
-after_fork_in_child(_renew_lock)
+after_fork_in_child(STATE.renew)
 
 
 def set_seed(seed: IntLike) -> None:
@@ -97,30 +114,37 @@ def _to_seed(seed: IntLike) -> int:
 
 
 class Draw(NamedTuple):
-    """A draw: a function of a seed sequence and parameters, and the op's seed."""
+    """A draw: its name and parameters in `core.reference.draws`, its spec, and the op's seed."""
 
-    make: Callable[..., Any]
+    name: str
+    spec: Spec
     seed: int | None
-    parameters: tuple[Any, ...]
+    parameters: tuple[Any, ...] = ()
 
     @property
     def is_counted(self) -> bool:
         """Whether the draw is numbered; otherwise it uses fresh entropy."""
         return STATE.seed is not None or self.seed is not None
 
+    def entropy(self, number: int) -> Entropy:
+        """Return the integers that give the key of draw ``number`` of the global sequence."""
+        if not self.is_counted:
+            return STATE.next_unseeded()
+        own = 0 if self.seed is None else (self.seed + 1) % 2**63
+        return (STATE.seed or 0) % 2**63, own, number % 2**63
+
     def array(self, number: int) -> Any:
         """Return the values of draw ``number`` of the global sequence."""
-        if self.is_counted:
-            key = (STATE.seed or 0, 0 if self.seed is None else self.seed + 1, number)
-            source = SeedSequence([k % 2**63 for k in key])
-        else:
-            source = SeedSequence()
-        return self.make(source, *self.parameters)
+        compute = partial(
+            executor().draw, self.name, self.entropy(number), self.spec, *self.parameters
+        )
+        is_long = self.name == "permutation" and self.spec.size > LARGE
+        return heard(compute) if is_long else compute()  # `heard` can be interrupted
 
 
-def draw(make: Callable[..., Any], seed: IntLike | None, *parameters: Hashable) -> Tensor:
-    """Record a draw: a call of ``make`` with a seed sequence and parameters; replays draw again."""
-    draw = Draw(make, None if seed is None else _to_seed(seed), parameters)
+def draw(name: str, spec: Spec, seed: IntLike | None, *parameters: Hashable) -> Tensor:
+    """Record a draw, with a name and parameters of `core.reference.draws`; replays draw again."""
+    draw = Draw(name, spec, None if seed is None else _to_seed(seed), parameters)
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
         return result
@@ -157,22 +181,6 @@ def _parse_shape(shape: ShapeLike) -> tuple[int, ...]:
     return to_shape(shape)
 
 
-def _draw_floats(source: SeedSequence, name: str, spec: Spec) -> Any:
-    if spec.dtype.size == 2:
-        return _draw_half_floats(source, name, spec)
-    key = source.generate_state(2, np.uint64).tolist()  # as in `numpy.random.Philox`
-    return executor().draw(name, key, spec)
-
-
-def _draw_half_floats(source: SeedSequence, name: str, spec: Spec) -> Array:
-    """Draw 16-bit floats on the host; uniform floats are multiples of the epsilon below 1."""
-    generator, kind = _generator(source), spec.dtype.as_numpy_dtype
-    if name == "normal":
-        return np.asarray(generator.standard_normal(spec.shape, np.float32)).astype(kind)
-    bits = 10 if spec.dtype is dtypes.float16 else 7  # bits of the fraction
-    return (generator.integers(0, 2**bits, spec.shape) * np.float32(2.0**-bits)).astype(kind)
-
-
 def _float_spec(shape: ShapeLike, dtype: DTypeLike) -> Spec:
     """Return the spec of floats to draw."""
     requested, dims = as_dtype(dtype), _parse_shape(shape)
@@ -181,10 +189,6 @@ def _float_spec(shape: ShapeLike, dtype: DTypeLike) -> Spec:
     if dims and min(dims) < 0:
         raise ValueError(f"Shape {dims} of random numbers: negative dimensions are not allowed.")
     return intern(dims, requested)
-
-
-def _generator(source: SeedSequence) -> Generator:
-    return Generator(np.random.Philox(source))
 
 
 @suggest_keywords
@@ -220,21 +224,12 @@ def normal(
       >>> bool(abs(tf.reduce_mean(x) - 5.0) < 0.5)
       True
     """
-    draws = draw(_draw_floats, seed, "normal", _float_spec(shape, dtype))
+    draws = draw("normal", _float_spec(shape, dtype), seed)
     if type(stddev) is not float or stddev != 1.0:
         draws = draws * stddev
     if type(mean) is not float or mean != 0.0:
         draws = draws + mean
     return draws
-
-
-def _draw_truncated(source: SeedSequence, spec: Spec) -> Array:
-    generator = _generator(source)
-    dtype = np.float64 if spec.dtype is dtypes.float64 else np.float32
-    draws = np.asarray(generator.standard_normal(spec.shape, dtype))
-    while (far := np.abs(draws) > 2).any():
-        draws[far] = generator.standard_normal(int(far.sum()), dtype)
-    return draws.astype(spec.dtype.as_numpy_dtype, copy=False)
 
 
 @suggest_keywords
@@ -269,23 +264,9 @@ def truncated_normal(
       >>> bool(tf.reduce_max(abs(x)) <= 2.0)
       True
     """
-    draws = draw(_draw_truncated, seed, _float_spec(shape, dtype))
+    draws = draw("truncated", _float_spec(shape, dtype), seed)
     result: Tensor = draws * stddev + mean
     return result
-
-
-def _draw_integers(
-    source: SeedSequence, low: Bounds, high: Bounds, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> Array:
-    bounds = np.array(low), np.array(high)
-    if (bounds[0] >= bounds[1]).any():
-        raise InvalidArgumentError(
-            f"Need minval < maxval, got {low} >= {high} [Op:RandomUniformInt]"
-        )
-    try:
-        return np.asarray(_generator(source).integers(*bounds, shape, dtype=dtype))
-    except ValueError as error:
-        raise ValueError(f"Integers from minval={low} to maxval={high}: {error}.") from None
 
 
 @suggest_keywords
@@ -326,8 +307,12 @@ def uniform(
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {requested!r}")
         low, high = (_parse_bounds(bound) for bound in (minval, maxval))
-        return draw(_draw_integers, seed, low, high, _parse_shape(shape), requested.numpy_dtype)
-    draws = draw(_draw_floats, seed, "uniform", _float_spec(shape, requested))
+        if (np.array(low) >= np.array(high)).any():
+            raise InvalidArgumentError(
+                f"Need minval < maxval, got {low} >= {high} [Op:RandomUniformInt]"
+            )
+        return draw("integers", intern(_parse_shape(shape), requested), seed, low, high)
+    draws = draw("uniform", _float_spec(shape, requested), seed)
     end: Any = 1.0 if maxval is None else maxval
     minval, end = (
         x if isinstance(x, int | float) else as_tensor(x, intern((), requested), "RandomUniform")
@@ -361,14 +346,6 @@ def _to_tuples(bounds: Any) -> Any:
     return tuple(map(_to_tuples, bounds)) if isinstance(bounds, list) else bounds
 
 
-LARGE = 1 << 18  # from this number of elements on, a permutation can be interrupted
-
-
-def _draw_permutation(source: SeedSequence, count: int) -> Array:
-    draw = _generator(source).permutation
-    return np.asarray(heard(lambda: draw(count)) if count > LARGE else draw(count))
-
-
 def shuffle(value: TensorLike, seed: IntLike | None = None, name: str | None = None) -> Tensor:
     """Shuffle the slices along the first axis. No gradient flows through.
 
@@ -390,16 +367,16 @@ def shuffle(value: TensorLike, seed: IntLike | None = None, name: str | None = N
     x = as_tensor(value)
     if not x.ndim:
         return identity(x)
-    return without_gradient(gather(x, draw(_draw_permutation, seed, int(x.shape[0]))))
+    order = draw("permutation", intern((int(x.shape[0]),), dtypes.int64), seed)
+    return without_gradient(record(GATHER, (x, order), axis=0))  # all indices are valid
 
 
-def _draw_state(source: SeedSequence) -> Any:
-    return source.generate_state(2, np.uint64).view(np.int64)
+_STATE_SPEC = intern((2,), dtypes.int64)
 
 
 def _record_state(seed: IntLike | None) -> Tensor:
     """Record a random seed of two integers, different in each draw and each replay."""
-    return draw(_draw_state, seed)
+    return draw("state", _STATE_SPEC, seed)
 
 
 def gamma(
@@ -444,12 +421,12 @@ def gamma(
         raise ValueError(f"{requested.name} is none of float16, float32 and float64.")
     op = "RandomGamma"
     a = to_parameter(alpha, requested, op)
-    b = to_parameter(1 if beta is None else beta, requested, op)
-    common = stateless_random.broadcast_parameters([a, b], op)
+    b = None if beta is None else to_parameter(beta, requested, op)
+    common = stateless_random.broadcast_parameters([a] if b is None else [a, b], op)
     dims = (*parse_shape(shape, op), *common)
-    return stateless_random.gamma(
-        _record_state(seed), dims, movement.broadcast_to(a, common), b, op
-    )
+    if b is not None:
+        a = movement.broadcast_to(a, common)
+    return stateless_random.gamma(_record_state(seed), dims, a, b, op)
 
 
 def poisson(

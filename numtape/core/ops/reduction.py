@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DtypeError, InvalidArgumentError
-from ...kernels.constants import PANEL
+from ...kernels.constants import PANEL, VECTOR
 from ..log.as_tensor import as_tensor, to_tensor
 from ..log.op import ARRAY, REDUCTION, STOP, Native, Op, defop
 from ..log.record import Recorder, spec_of, unary
@@ -93,7 +93,8 @@ def _make_native(name: str) -> Any:
         outer = math.prod(x.shape[:first])
         panels = 1 if inner == 1 else -(-inner // PANEL)
         kind = "uint8" if x.dtype.is_bool else x.dtype.name  # bools are stored as 0 or 1
-        return Native(name, (kind,), (n, inner), outer * panels, x.size)
+        part = "columns" if inner != 1 else "rows" if n > VECTOR else "short_rows"
+        return Native(f"{name}_{part}", (kind,), (n, inner), outer * panels, x.size)
 
     return native
 

@@ -68,7 +68,7 @@ def _slice_steps(cut: Ranges) -> Ints:
     return tuple(part[2] if len(range(*part)) > 1 else 1 for part in cut)
 
 
-def _view_slice(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
+def view_slice(full: Array, begin: Array | int, counts: Ints, steps: Ints) -> Array:
     """Return a view of the elements of a slice."""
     if 0 in counts:
         return np.empty(counts, full.dtype)
@@ -85,7 +85,7 @@ def _slice_spec(op: Op, x: Spec, begin: Spec, counts: Ints, steps: Ints) -> Spec
 
 
 def _slice(out: Array, x: Array, begin: Array, counts: Ints, steps: Ints) -> None:
-    out[...] = _view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
+    out[...] = view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps)
 
 
 def _slice_copy_native(
@@ -127,7 +127,7 @@ SLICE = defop(
 
 def _into_zeros(out: Array, g: Array, begin: Array, shape: Ints, steps: Ints) -> None:
     out[...] = 0
-    _view_slice(out, begin, g.shape, steps)[...] = g
+    view_slice(out, begin, g.shape, steps)[...] = g
 
 
 def _into_zeros_vjp(
@@ -158,7 +158,7 @@ def _small_spec(op: Op, x: Spec, begin: int, counts: Ints, steps: Ints, shape: I
 
 
 def _small(out: Array, x: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
-    out[...] = _view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(
+    out[...] = view_slice(np.ascontiguousarray(x).reshape(x.shape), begin, counts, steps).reshape(
         shape
     )
 
@@ -181,7 +181,7 @@ def _small_native(
 
 def _small_zeros(out: Array, g: Array, begin: int, counts: Ints, steps: Ints, shape: Ints) -> None:
     out[...] = 0
-    _view_slice(out, begin, counts, steps)[...] = g.reshape(counts)
+    view_slice(out, begin, counts, steps)[...] = g.reshape(counts)
 
 
 def _small_zeros_vjp(

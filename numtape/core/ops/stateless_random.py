@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
+from ...kernels.constants import PHILOX_BLOCK, PHILOX_UNIT, RANDOM_BLOCK, RANDOM_UNIT
 from ..log.as_tensor import as_tensor
-from ..log.op import ARRAY, MISSING, STOP, Op, defop
+from ..log.op import ARRAY, MISSING, STOP, Native, Op, defop
 from ..log.record import record, require
 from ..values import dtypes
 from ..values.dtypes import as_dtype, repr_of
@@ -85,6 +86,36 @@ def _draw(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: st
     out[...] = _KINDS[kind](philox.Philox(state), out.size, requested).reshape(shape)
 
 
+# The work of drawing a number, in elements of an elementwise op.
+_UNIFORM_WORK, _NORMAL_WORK, _STREAM_WORK = 4, 16, 64
+
+
+def _native(
+    kernel: str,
+    dtypes_: tuple[str, ...],
+    state: Spec,
+    parameters: tuple[int, ...],
+    units: int,
+    work: int,
+) -> Native:
+    """Return a kernel of `kernels.cpu.philox`, whose first parameters describe the state."""
+    words = state.size, state.dtype.size, *parameters
+    return Native(f"philox.{kernel}", dtypes_, words, units, work)
+
+
+def _units(out: Spec) -> int:
+    units: int = -(-out.dtype.size * out.size // (PHILOX_BLOCK * PHILOX_UNIT))
+    return units
+
+
+def _draw_native(out: Spec, state: Spec, kind: str, shape: tuple[int, ...], dtype: str) -> Native:
+    if kind == "truncated":
+        groups = -(-out.size * out.dtype.size // PHILOX_BLOCK)
+        return _native(kind, (dtype,), state, (out.size,), groups, _NORMAL_WORK * out.size)
+    work = _NORMAL_WORK if kind == "normal" else _UNIFORM_WORK
+    return _native(kind, (dtype,), state, (out.size,), _units(out), work * out.size)
+
+
 def _draw_numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], dtype: str) -> None:
     key = np.random.SeedSequence([int(k) % 2**63 for k in state])
     source = np.random.Generator(np.random.Philox(key))
@@ -96,11 +127,36 @@ def _draw_numbered(out: Array, state: Array, kind: str, shape: tuple[int, ...], 
     out[...] = value
 
 
+def _draw_numbered_native(
+    out: Spec, state: Spec, kind: str, shape: tuple[int, ...], dtype: str
+) -> Native | None:
+    if kind != "uniform":  # NumPy draws the others
+        return None
+    units = -(-out.size * out.dtype.size // (RANDOM_UNIT * RANDOM_BLOCK))
+    return Native("random.numbered", (dtype,), (out.size,), units, _UNIFORM_WORK * out.size)
+
+
 NUMBERED = defop(
-    "NumberedRandom", ARRAY, 1, _drawn_spec, compute=_draw_numbered, gradient=STOP, on_host=True
+    "NumberedRandom",
+    ARRAY,
+    1,
+    _drawn_spec,
+    compute=_draw_numbered,
+    native=_draw_numbered_native,
+    gradient=STOP,
+    on_host=True,
 )
 
-RANDOM = defop("StatelessRandom", ARRAY, 1, _drawn_spec, compute=_draw, gradient=STOP, on_host=True)
+RANDOM = defop(
+    "StatelessRandom",
+    ARRAY,
+    1,
+    _drawn_spec,
+    compute=_draw,
+    native=_draw_native,
+    gradient=STOP,
+    on_host=True,
+)
 
 
 def _draw_in_range(
@@ -112,12 +168,19 @@ def _draw_in_range(
     out[...] = (words % width + low.view(unsigned)).view(out.dtype).reshape(shape)
 
 
+def _draw_in_range_native(
+    out: Spec, state: Spec, low: Spec, high: Spec, shape: tuple[int, ...], dtype: str
+) -> Native:
+    return _native("between", (dtype,), state, (out.size,), _units(out), _UNIFORM_WORK * out.size)
+
+
 BETWEEN = defop(
     "StatelessRandomUniformInt",
     ARRAY,
     3,
     _drawn_spec,
     compute=_draw_in_range,
+    native=_draw_in_range_native,
     gradient=STOP,
     on_host=True,
 )
@@ -126,6 +189,13 @@ BETWEEN = defop(
 def _gamma(out: Array, state: Array, alpha: Array, shape: tuple[int, ...], dtype: str) -> None:
     count = out.size // max(alpha.size, 1)
     out[...] = philox.gamma(philox.Philox(state), alpha, count).reshape(shape)
+
+
+def _gamma_native(
+    out: Spec, state: Spec, alpha: Spec, shape: tuple[int, ...], dtype: str
+) -> Native:
+    sizes = alpha.size, out.size // alpha.size
+    return _native("gamma", (dtype,), state, sizes, out.size, _STREAM_WORK * out.size)
 
 
 def _gamma_vjp(
@@ -138,7 +208,14 @@ def _gamma_vjp(
 
 
 GAMMA = defop(
-    "StatelessRandomGamma", ARRAY, 2, _drawn_spec, compute=_gamma, vjp=_gamma_vjp, on_host=True
+    "StatelessRandomGamma",
+    ARRAY,
+    2,
+    _drawn_spec,
+    compute=_gamma,
+    native=_gamma_native,
+    vjp=_gamma_vjp,
+    on_host=True,
 )
 GAMMA_SLOPE = defop(
     "RandomGammaGrad",
@@ -161,12 +238,34 @@ def _poisson(out: Array, state: Array, rate: Array, shape: tuple[int, ...], dtyp
     _write_counts(philox.poisson(philox.Philox(state), rate, count).reshape(shape), out)
 
 
+def _poisson_native(
+    out: Spec, state: Spec, rate: Spec, shape: tuple[int, ...], dtype: str
+) -> Native:
+    sizes, kinds = (rate.size, out.size // rate.size), (dtype, rate.dtype.name)
+    return _native("poisson", kinds, state, sizes, out.size, _STREAM_WORK * out.size)
+
+
 # As in TensorFlow, no gradient flows with an explicit seed, and none is registered with a drawn
 # seed.
 POISSON = defop(
-    "StatelessRandomPoisson", ARRAY, 2, _drawn_spec, compute=_poisson, gradient=STOP, on_host=True
+    "StatelessRandomPoisson",
+    ARRAY,
+    2,
+    _drawn_spec,
+    compute=_poisson,
+    native=_poisson_native,
+    gradient=STOP,
+    on_host=True,
 )
-POISSON_DRAWN = defop("RandomPoissonV2", ARRAY, 2, _drawn_spec, compute=_poisson, on_host=True)
+POISSON_DRAWN = defop(
+    "RandomPoissonV2",
+    ARRAY,
+    2,
+    _drawn_spec,
+    compute=_poisson,
+    native=_poisson_native,
+    on_host=True,
+)
 
 
 def _binomial(
@@ -192,12 +291,23 @@ def _categorical(
     out[...] = philox.categorical(philox.Philox(state), logits, shape[1])
 
 
+def _categorical_native(
+    out: Spec, state: Spec, logits: Spec, shape: tuple[int, ...], dtype: str
+) -> Native:
+    rows, classes = logits.shape
+    sizes = classes, shape[1], logits.dtype.size
+    kinds = dtype, logits.dtype.name
+    work = _UNIFORM_WORK * (2 * logits.size + out.size)
+    return _native("categorical", kinds, state, sizes, rows, work)
+
+
 CATEGORICAL = defop(
     "StatelessMultinomial",
     ARRAY,
     2,
     _drawn_spec,
     compute=_categorical,
+    native=_categorical_native,
     gradient=STOP,
     on_host=True,
 )
@@ -208,6 +318,12 @@ CATEGORICAL = defop(
 
 def parse_shape(shape: ShapeLike, op: str) -> tuple[int, ...]:
     """Convert and check the shape of numbers to draw."""
+    if type(shape) is tuple or type(shape) is list:  # ints, most often
+        for size in shape:
+            if type(size) is not int or not 0 <= size < 2**31:
+                break
+        else:
+            return tuple(shape)
     value = movement.to_ints(shape)
     require(not isinstance(value, int), op, "shape must be a vector of {int32,int64}, got shape []")
     dims = movement.to_shape(value)
@@ -302,7 +418,10 @@ def uniform(
         return draw(state, "integers", shape, requested)
     low, high = to_parameter(minval, requested, op), to_parameter(maxval, requested, op)
     require(not low.ndim and not high.ndim, op, "minval and maxval must be 0-D")
-    least, most = low.numpy(), high.numpy()
+    least, most = (
+        bound if type(bound) is int else tensor.numpy()
+        for bound, tensor in ((minval, low), (maxval, high))
+    )
     require(bool(least < most), op, f"Need minval < maxval, got {least} >= {most}")
     return record(BETWEEN, (state, low, high), shape=shape, dtype=requested.name)
 
@@ -323,11 +442,20 @@ def check_ending(shape: tuple[int, ...], parameters: list[Tensor], op: str) -> t
     return common
 
 
-def gamma(state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor, op: str) -> Tensor:
+_TINY = {
+    dtype: float(np.finfo(dtype.as_numpy_dtype).tiny)
+    for dtype in (dtypes.float16, dtypes.float32, dtypes.float64)
+}
+
+
+def gamma(
+    state: Tensor, shape: tuple[int, ...], alpha: Tensor, beta: Tensor | None, op: str
+) -> Tensor:
     """Record gamma numbers, whose shape ends with the shape of ``alpha``."""
     result = record(GAMMA, (state, alpha), shape=shape, dtype=alpha.dtype.name)
-    tiny = float(np.finfo(alpha.dtype.as_numpy_dtype).tiny)
-    return elementwise.maximum(as_tensor(tiny, alpha._spec), result / beta)
+    if beta is not None:
+        result = result / beta
+    return elementwise.maximum(_TINY[alpha.dtype], result)
 
 
 def poisson(
@@ -556,9 +684,11 @@ def stateless_gamma(
         requested is not dtypes.bfloat16, op, "numbers are of half, float or double, not bfloat16"
     )
     a = to_parameter(alpha, requested, op)
-    b = to_parameter(1 if beta is None else beta, requested, op)
+    b = None if beta is None else to_parameter(beta, requested, op)
     dims = parse_shape(shape, op)
-    a = movement.broadcast_to(a, check_ending(dims, [a, b], op))
+    common = check_ending(dims, [a] if b is None else [a, b], op)
+    if b is not None:
+        a = movement.broadcast_to(a, common)
     return gamma(parse_seed(seed, op), dims, a, b, op)
 
 

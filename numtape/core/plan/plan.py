@@ -40,6 +40,7 @@ from ...kernels.passes.layout import (
     GROUP as GROUP,
     KEPT as KEPT,
     LANES as _LANES,
+    MANY_UNITS as MANY_UNITS,
     NO_CALL as NO_CALL,
     NO_KERNEL as NO_KERNEL,
     OPTIONAL as OPTIONAL,
@@ -63,6 +64,7 @@ from ..values.spec import SPECS, Spec
 from .structure_cache import StructureCache, columns_of, operands_of
 
 LANES_GROUP = _LANES
+MAX_ROW = 2048  # elements of a row that is reduced, or added up, as part of a block
 MAX_BLOCK = 512  # elements of a block: wider ones leave L1 and gain nothing
 
 
@@ -175,9 +177,12 @@ class Plan:
                 self.unsure |= call.unsure
                 self.was_slow |= call.unsure
                 self.kernel_first |= {g} if call.unsure else set()
+                if groups[g, G_STRIDE] and call.units > 1 and not call.unsure:
+                    groups[g, G_STRIDE] = MANY_UNITS
                 self.keep_alive.append(call.parameters)
                 if groups[g, G_BLOCKS] and call.units > 1 and not call.unsure:
                     blocks, remainder = divmod(call.part, int(groups[g + 1, G_WIDTH]))
+                    remainder += blocks % max(int(groups[g + 1, G_PARAMETERS]), 1)
                     unit_blocks = 0 if remainder else blocks
                 self.work += call.work
             groups[g, G_BLOCKS] = unit_blocks  # how many blocks each unit completes
@@ -226,6 +231,7 @@ class Planner:
       max_small_size: The largest size of a row that is computed together with other small rows.
       follow: Whether lane groups directly follow the groups that they read; see
         kernels/passes/schedule.py.
+      max_row: The largest number of elements of a row that is reduced in a lane group, or 0.
       plan_type: The class of plans.
       parameters: Objects that calls in the newest plan refer to by address.
     """
@@ -233,6 +239,7 @@ class Planner:
     lanes = LANES
     max_small_size = SMALL_ROW_SIZE
     follow = True
+    max_row = MAX_ROW
     plan_type: type[Plan] = Plan
 
     def __init__(self, log: Log) -> None:
@@ -351,6 +358,7 @@ class Planner:
             block.set[slots["asked.max_block"]] = MAX_BLOCK
             block.set[slots["asked.max_small_size"]] = max_small_size
             block.set[slots["asked.follow"]] = self.follow
+            block.set[slots["asked.max_row"]] = self.max_row
             self.parameters = CALLS.referenced_arrays()
             status = block.call()
             # If the table was cleared meanwhile, its arrays may be freed.

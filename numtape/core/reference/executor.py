@@ -12,6 +12,7 @@ from ..log.op import CODES, ELEMENTWISE, READ, VARIADIC
 from ..values.memory import array_at
 from ..values.spec import SPECS, Spec
 from .bodies import apply
+from .draws import Entropy, compute_drawn
 
 
 def operands(log: Log, row: int) -> list[int]:
@@ -87,9 +88,11 @@ class ReferenceExecutor:
         """Return a program that computes the requested rows repeatedly."""
         return ReferenceProgram(log, required)
 
-    def draw(self, name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
-        """Random floats, ``uniform`` or ``normal``, from the two words of a Philox key."""
-        return compute_drawn(name, key, spec)
+    def draw(
+        self, name: str, entropy: Entropy, spec: Spec, *parameters: Any
+    ) -> np.ndarray[Any, Any]:
+        """Random numbers; see `core.reference.draws`."""
+        return compute_drawn(name, entropy, spec, *parameters)
 
     def fill(self, value: int, spec: Spec) -> np.ndarray[Any, Any]:
         """An array filled with one value."""
@@ -130,30 +133,3 @@ def result(log: Log, row: int, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray
             return out
         assert op.kind == READ or len(inputs) == 1
         return inputs[0].reshape(spec.shape)  # a view, or a read of a row: values never change
-
-
-def compute_drawn(name: str, key: list[int], spec: Spec) -> np.ndarray[Any, Any]:
-    """Random numbers from a key: NumPy's, except that normal ones are made here, in pairs.
-
-    Of the two integers of a pair, the first gives the radius. The second gives an angle of at most
-    an eighth of a turn in either direction, and whether to swap sine and cosine and flip signs.
-    """
-    source = np.random.Philox(key=np.array(key, np.uint64))
-    kind = spec.dtype.as_numpy_dtype
-    if name == "uniform":
-        return np.asarray(np.random.Generator(source).random(spec.shape, kind))
-    size, pairs = spec.dtype.size, -(-spec.size // 2)
-    words = np.asarray(source.random_raw(-(-pairs * size // 4)))
-    integers = words.view(f"u{size}")[: 2 * pairs].reshape(pairs, 2)
-    first, second = integers[:, 0], integers[:, 1]
-    step = kind(2.0 ** (-8 * size))
-    radius = np.sqrt(kind(-2) * np.log(first.astype(kind) * step + step / kind(2)))
-    radius[second & 2 != 0] *= -1
-    angle = (second & ~np.array(3, second.dtype)).view(f"i{size}").astype(kind)
-    angle *= kind(np.pi / 2) * step
-    swap = second & 1 != 0
-    sine, cosine = np.sin(angle), np.cos(angle)
-    values = np.empty((pairs, 2), kind)
-    values[:, 0] = radius * np.where(swap, sine, cosine)
-    values[:, 1] = radius * np.where(swap, cosine, sine)
-    return values.reshape(-1)[: spec.size].reshape(spec.shape)

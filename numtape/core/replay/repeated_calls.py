@@ -2,9 +2,10 @@
 
 `Function.__call__`, `Dispatcher.__call__` and `Recording.run` define the behavior. A path that
 matched several times gets a `RepeatedCall` entry in its function, with all data that machine code
-needs to do the same. This requires that no row is large or computed by NumPy, that nothing is
-drawn, and that results have separate arrays. The machine code runs before `Function.__call__` (see
-`core.native`) and calls it whenever the entry does not apply.
+needs to do the same. This requires that no row is large or computed by NumPy, that kernels draw all
+random numbers, that no guard may depend on them, and that results have separate arrays. The machine
+code runs before `Function.__call__` (see `core.native`) and calls it whenever the entry does not
+apply.
 """
 
 from __future__ import annotations
@@ -15,22 +16,27 @@ import time
 import types
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...kernels.passes import call_words
 from .. import settings
 from ..compile import cache as disk
+from ..compile.array_kernels import random_kernel
 from ..compile.kernel_sources import kernel_source
-from ..cpu import sweeper
+from ..cpu import rng, sweeper
 from ..cpu.buffers import POOL
+from ..cpu.rng import DrawKernel
 from ..cpython.api import entry_of, make_vectorcall_setter
 from ..cpython.layout import function_entry_offset, slot_offset
-from ..native.process import process_table
 from ..cpython.types import code_field_offsets
 from ..log import variable as variables
 from ..native.fast_path import install_fast_path, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild
+from ..native.process import process_table
+from ..ops.random import STATE, Draw, State
 from ..plan.plan import Plan
 from ..values.memory import Array, address_of, view
-from ..values.spec import SPECS
+from ..values.spec import SPECS, Spec
 from ..values.tensor import SCALAR_STORAGE
 from .guard_tree import only_value
 from .observe import guards
@@ -39,6 +45,7 @@ from .observe.guards import is_unchanged, make_table
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
     from .guard_tree import TracedPath
+    from .recording import Recording
 
 # Modules of kernels whose text is part of the cache key of the machine code.
 _SOURCES = (*guards.SOURCES, "passes.call_words", "passes.repeated_call")
@@ -154,7 +161,11 @@ def _make_repeated_call(
     default_words: list[Any],
 ) -> RepeatedCall | None:
     recording = path.recording
-    if recording.has_draws or recording._input_arrays:
+    if recording.element_reads or recording._input_arrays:
+        return None
+    if recording.draws and recording.guards:
+        # When a guard fails, Python must continue with the same numbers, but another thread may
+        # draw them first: paths would no longer have the right probability.
         return None
     prepared = recording.prepare()
     if settings.moved or prepared.device != "cpu" or not prepared.is_simple:
@@ -171,13 +182,30 @@ def _make_repeated_call(
     if program.deferred or program.feed is not None:
         return None
     sweep = program.direct()
-    if sweep is None or len(sweep.buffers) > MAX_VALUES:
+    draws = _draw_kernels(recording)
+    if sweep is None or draws is None or len(sweep.buffers) + len(draws) > MAX_VALUES:
         return None
-    specs = dict(sweep.buffers)
+    buffers = [*sweep.buffers, *((row, x.spec) for row, x, _ in draws if not x.spec.single)]
+    specs = dict(buffers)
     for row, spec in zip(prepared.buffer_rows, recording._output_specs, strict=True):
         if row >= 0 and (row not in specs or specs[row].shape != spec.shape):
             return None  # for example a constant, or an array with another shape
-    return RepeatedCall(function, calls, path, needs_distinct, default_words, program, sweep)
+    return RepeatedCall(
+        function, calls, path, needs_distinct, default_words, program, sweep, buffers, draws
+    )
+
+
+def _draw_kernels(recording: Recording) -> list[tuple[int, Draw, DrawKernel]] | None:
+    """Return the rows of draws, in order, with their kernels; None if Python must draw."""
+    draws = []
+    for place, (row, k, draw) in enumerate(recording.draws):
+        kernel = rng.kernel_of(draw.name, draw.spec, draw.parameters)
+        if kernel is None or k != place:
+            return None
+        draws.append((row, draw, kernel))
+    work = sum(kernel.work for _, _, kernel in draws)
+    is_complete = len(draws) == recording.draw_count
+    return draws if is_complete and work <= rng.MIN_THREAD_UNITS else None
 
 
 class RepeatedCall(KeepAlive):
@@ -196,6 +224,8 @@ class RepeatedCall(KeepAlive):
         default_words: list[Any],
         program: Any,
         sweep: Any,
+        buffers: list[tuple[int, Spec]],
+        draws: list[tuple[int, Draw, DrawKernel]],
     ) -> None:
         recording, prepared, tree = path.recording, path.recording.prepare(), calls.tree
         assert tree is not None
@@ -210,7 +240,7 @@ class RepeatedCall(KeepAlive):
         self._comparison_table = self._make_comparison_table(calls, path, plan, default_words)
         name_table = tree.guards.table()
         outputs = recording.outputs
-        numbers = {row: k for k, (row, _) in enumerate(sweep.buffers)}
+        numbers = {row: k for k, (row, _) in enumerate(buffers)}
         results = [
             (program.place[row], numbers.get(place, -1), spec)
             for row, place, spec in zip(
@@ -221,7 +251,7 @@ class RepeatedCall(KeepAlive):
         remaining = iter(results)
         output_places = [next(remaining) if out.row >= 0 else (0, -1, None) for out in outputs]
         constants = [0 if out.row >= 0 else id(out.constant) for out in outputs]
-        buffer_kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in sweep.buffers]
+        buffer_kinds = [(tuple(spec.shape), spec.dtype.numpy_dtype) for _, spec in buffers]
         lock = variables._update_lock
         words = {
             "ARGUMENTS": len(arguments),
@@ -262,6 +292,13 @@ class RepeatedCall(KeepAlive):
             "NEW_SPECS": self._ids([spec for _, _, spec in assigned_places]),
             "ACQUIRE": self._id(lock.acquire),
             "RELEASE": self._id(lock.release),
+            "DRAWS": len(draws),
+            "DRAW_TABLE": self._table(self._draw_table(draws)),
+            "DRAWN": random_kernel("drawn", ()) if draws else 0,
+            "DRAW_NUMBER": id(STATE) + slot_offset(State, "draws"),
+            "UNSEEDED": address_of(STATE.unseeded),
+            "DRAW_ACQUIRE": self._id(STATE.lock.acquire),
+            "DRAW_RELEASE": self._id(STATE.lock.release),
             "CONSTANTS": self._table(constants),
             "REBUILD": id(path.rebuild),
             "COUNTS": address_of(path.counts),
@@ -274,6 +311,15 @@ class RepeatedCall(KeepAlive):
         ]
         self._words = view(word_array(call_words, call_words.CALL_WORDS, words))
         self.entry: tuple[Any, ...] = self._words, self._owned
+
+    def _draw_table(self, draws: list[tuple[int, Draw, DrawKernel]]) -> list[int]:
+        """Return the words of a table of draws; see `call_words`."""
+        words: list[int] = []
+        for row, draw, kernel in draws:
+            parameters = np.array([*draw.entropy(0), *kernel.words], np.int64)
+            self._owned.append(parameters)
+            words += [row, draw.spec.single, address_of(parameters), kernel.units, draw.is_counted]
+        return words
 
     def _make_comparison_table(
         self, calls: Dispatcher, path: TracedPath, plan: Plan | None, default_words: list[Any]
@@ -288,6 +334,8 @@ class RepeatedCall(KeepAlive):
             (tree.root, "latest", path),
             (tree.guards, "_comparison", tree.guards._comparison),
         ]
+        if path.recording.draws:
+            slots += [(STATE, "seed", STATE.seed), (STATE, "lock", STATE.lock)]
         if plan is not None:
             slots.append((plan, "fused", None))
         words = [(holder, _slot_offset(holder, name), value) for holder, name, value in slots]

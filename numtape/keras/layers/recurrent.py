@@ -61,8 +61,13 @@ ARGUMENTS = {
 _recurrent = document("ValueError: If ``cell`` is not a cell.", **ARGUMENTS)
 
 
+# Up to so many features per example each step projects its inputs: the gradients of the slices of
+# one projection of all steps take longer than the sum of the kernel's gradients over the steps.
+MAX_FEATURES_PER_EXAMPLE = 16
+
+
 def _is_fused(cell: Any) -> bool:
-    """Whether a cell projects all time steps at once, which a subclass's own `call` does not."""
+    """Whether a cell prepares its kernels for all steps, which a subclass's own `call` does not."""
     return isinstance(cell, Cell) and getattr(cell.call, "__func__", None) is Cell.call
 
 
@@ -106,11 +111,18 @@ def _run_cell(
             return call_cell(cell, x, states, training)
 
         return run_steps(one_step, inputs, states, masks, zero_output)
-    sequence = stack(inputs) if sequence is None else sequence
-    batch, features = int(sequence.shape[1]), int(sequence.shape[2])
-    project, step = cell._nt_project_and_step(batch, features, training)
-    parts = [unstack_rows(part) for part in project(sequence)]
-    return run_steps(step, [*zip(*parts, strict=True)], states, masks, zero_output)
+    shape = inputs[0].shape if sequence is None else sequence.shape[1:]
+    steps = len(inputs) if sequence is None else int(sequence.shape[0])
+    batch, features = int(shape[0]), int(shape[1])
+    project, step = cell._nt_project_and_step(batch, features, training, steps)
+    if features <= MAX_FEATURES_PER_EXAMPLE * batch:
+        inputs = inputs if sequence is None else unstack_rows(sequence)
+        projections = [project(x) for x in inputs]
+    else:
+        sequence = stack(inputs) if sequence is None else sequence
+        parts = [unstack_rows(part) for part in project(sequence)]
+        projections = [list(part) for part in zip(*parts, strict=True)]
+    return run_steps(step, projections, states, masks, zero_output)
 
 
 @_recurrent

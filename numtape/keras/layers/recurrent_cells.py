@@ -11,7 +11,7 @@ from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast, select
 from ...core.ops.joining import concat
 from ...core.ops.matrix_products import matmul
-from ...core.ops.movement import reshape, transpose
+from ...core.ops.movement import broadcast_to, reshape, transpose
 from ...core.ops.slicing import split, strided_slice, unstack
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
@@ -210,20 +210,32 @@ class Cell(ConfiguredLayer):
         draw = self.seed_generator.uniform
         return [general_dropout(full, rate, draw) for _ in range(count)]
 
-    def _nt_product(self, x: Tensor, kernel: Tensor | Variable, masks: list[Tensor]) -> Tensor:
-        """Return ``x @ kernel`` with dropout, for any number of axes."""
-        if len(masks) > 1:
-            parts = zip(masks, split(kernel, len(masks), 1), strict=True)
-            return concat([self._nt_product(x * mask, k, []) for mask, k in parts], -1)
-        if masks:
-            x = x * masks[0]
-        if x.ndim == 2:
-            return matmul(x, kernel)
-        result = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
-        return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
+    def _nt_products(
+        self, kernel: Tensor | Variable, masks: list[Tensor], is_split: bool
+    ) -> Callable[[Tensor], list[Tensor]]:
+        """Return a function that multiplies by the kernel with dropout, for any number of axes.
+
+        With ``is_split`` it returns a product for each gate, else one product.
+        """
+        kernels = split(kernel, self._nt_gates, 1) if is_split else [kernel]
+
+        def product(x: Tensor, kernel: Tensor | Variable) -> Tensor:
+            if x.ndim == 2:
+                return matmul(x, kernel)
+            result = matmul(reshape(x, (-1, int(x.shape[-1]))), kernel)
+            return reshape(result, (*x.shape[:-1], int(kernel.shape[1])))
+
+        def products(x: Tensor) -> list[Tensor]:
+            if len(masks) > 1:
+                inputs = [x * mask for mask in masks]
+            else:
+                inputs = [x * masks[0] if masks else x] * len(kernels)
+            return [product(x, kernel) for x, kernel in zip(inputs, kernels, strict=True)]
+
+        return products
 
     def _nt_project_and_step(
-        self, batch: int, features: int, training: bool | None
+        self, batch: int, features: int, training: bool | None, steps: int = 1
     ) -> tuple[Project, Step]:
         """Return a function that projects inputs, and one that computes a time step with them.
 
@@ -231,22 +243,47 @@ class Cell(ConfiguredLayer):
           batch: The number of examples.
           features: The size of the inputs.
           training: Whether to apply dropout.
+          steps: The number of time steps.
         """
         kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
         masks = self._nt_dropout_masks(batch, features, self.dropout, training)
         states = self._nt_dropout_masks(batch, self.units, self.recurrent_dropout, training)
+        # The gates are columns of the kernels, or of each step's products: slice the smaller ones.
+        # The gradients of slices are as large as the sliced tensor.
+        is_split = self._nt_gates > 1 and (
+            self.implementation == 1 or batch * steps > features + self.units
+        )
+        products = self._nt_products(kernel, masks, is_split)
+        biases = [] if bias is None else self._nt_biases(bias, batch, is_split)
 
         def project(x: Tensor) -> list[Tensor]:
-            result = self._nt_product(x, kernel, masks)
-            return self._nt_split_gates(result, bias)
+            if not biases:
+                return products(x)
+            return [y + b for y, b in zip(products(x), biases, strict=True)]
 
-        return project, self._nt_step(original(self.recurrent_kernel), bias, states)
+        return project, self._nt_step(
+            original(self.recurrent_kernel), bias, states, batch, is_split
+        )
 
-    def _nt_split_gates(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
-        return [value if bias is None else value + bias]
+    def _nt_biases(self, bias: Tensor | Variable, batch: int, is_split: bool) -> list[Tensor]:
+        """Return the bias of each product, with a row for each example.
+
+        Its gradient is summed over the examples once, not in each step.
+        """
+        parts = split(bias, self._nt_gates) if is_split else [bias]
+        return [broadcast_to(part, (batch, int(part.shape[0]))) for part in parts]
+
+    def _nt_gate_parts(self, parts: list[Tensor]) -> list[Tensor]:
+        """Split a tensor by gates, unless there is one for each gate."""
+        return parts if len(parts) > 1 else split(parts[0], self._nt_gates, -1)
 
     def _nt_step(
-        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+        self,
+        kernel: Tensor | Variable,
+        bias: Tensor | Variable | None,
+        masks: list[Tensor],
+        batch: int,
+        is_split: bool,
     ) -> Step:
         raise NotImplementedError
 
@@ -316,10 +353,17 @@ class SimpleRNNCell(Cell):
         )
 
     def _nt_step(
-        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+        self,
+        kernel: Tensor | Variable,
+        bias: Tensor | Variable | None,
+        masks: list[Tensor],
+        batch: int,
+        is_split: bool,
     ) -> Step:
+        products = self._nt_products(kernel, masks, is_split)
+
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-            h = self._nt_activation()(x[0] + self._nt_product(states[0], kernel, masks))
+            h = self._nt_activation()(x[0] + products(states[0])[0])
             return h, [h]
 
         return step
@@ -398,13 +442,20 @@ class LSTMCell(Cell):
         )
 
     def _nt_step(
-        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+        self,
+        kernel: Tensor | Variable,
+        bias: Tensor | Variable | None,
+        masks: list[Tensor],
+        batch: int,
+        is_split: bool,
     ) -> Step:
         gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
+        products = self._nt_products(kernel, masks, is_split)
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h, c = states
-            i, f, candidate, o = split(x[0] + self._nt_product(h, kernel, masks), 4, 1)
+            sums = [a + b for a, b in zip(x, products(h), strict=True)]
+            i, f, candidate, o = self._nt_gate_parts(sums)
             c = gate(f) * c + gate(i) * activate(candidate)
             h = gate(o) * activate(c)
             return h, [h, c]
@@ -469,34 +520,44 @@ class GRUCell(Cell):
         columns = 3 * self.units
         return self._nt_weight("bias", (2, columns) if self.reset_after else (columns,))
 
-    def _nt_split_gates(self, value: Tensor, bias: Tensor | Variable | None) -> list[Tensor]:
-        if bias is not None:
-            value = value + (bias[0] if self.reset_after else bias)
-        return split(value, [2 * self.units, self.units], -1)
+    def _nt_biases(self, bias: Tensor | Variable, batch: int, is_split: bool) -> list[Tensor]:
+        return super()._nt_biases(bias[0] if self.reset_after else bias, batch, is_split)
 
     def _nt_step(
-        self, kernel: Tensor | Variable, bias: Tensor | Variable | None, masks: list[Tensor]
+        self,
+        kernel: Tensor | Variable,
+        bias: Tensor | Variable | None,
+        masks: list[Tensor],
+        batch: int,
+        is_split: bool,
     ) -> Step:
         gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
-        units = self.units
-        gates, candidate = masks[:2], masks[2:]
-        inner_bias = bias[1] if bias is not None and self.reset_after else None
-        if not self.reset_after:
-            gates_kernel, candidate_kernel = split(kernel, [2 * units, units], 1)
+        inner_biases = []
+        if bias is not None and self.reset_after:
+            inner_biases = super()._nt_biases(bias[1], batch, is_split)
+        if self.reset_after:
+            products = self._nt_products(kernel, masks, is_split)
+        else:
+            kernels = split(kernel, 3, 1)
+
+        def gate_product(x: Tensor, k: int) -> Tensor:
+            return matmul(x * masks[k] if masks else x, kernels[k])
 
         def step(x: list[Tensor], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             h = states[0]
+            z_input, r_input, candidate_input = self._nt_gate_parts(x)
             if self.reset_after:
-                inner = self._nt_product(h, kernel, masks)
-                if inner_bias is not None:
-                    inner = inner + inner_bias
-                both, rest = split(inner, [2 * units, units], 1)
-                z, r = split(gate(x[0] + both), 2, 1)
-                rest = r * rest
+                inner = products(h)
+                if inner_biases:
+                    inner = [y + b for y, b in zip(inner, inner_biases, strict=True)]
+                z, r, candidate = self._nt_gate_parts(inner)
+                z, r = gate(z_input + z), gate(r_input + r)
+                candidate = r * candidate
             else:
-                z, r = split(gate(x[0] + self._nt_product(h, gates_kernel, gates)), 2, 1)
-                rest = self._nt_product(r * h, candidate_kernel, candidate)
-            h = z * h + (1.0 - z) * activate(x[1] + rest)
+                z = gate(z_input + gate_product(h, 0))
+                r = gate(r_input + gate_product(h, 1))
+                candidate = gate_product(r * h, 2)
+            h = z * h + (1.0 - z) * activate(candidate_input + candidate)
             return h, [h]
 
         return step

@@ -421,11 +421,12 @@ class Trainer(Layer):
     def _nt_run_step(self, kind: str, batch: Batch) -> Any:
         """Run a step on a batch and return its result."""
         x, y, weight = batch
-        if type(x) is Tensor and type(y) is Tensor and weight is None:
-            step = self._nt_functions.get(kind)  # the most common case
+        if type(x) is Tensor and weight is None and (y is None or type(y) is Tensor):
+            key = kind if y is not None else (kind, None)  # the most common cases
+            step = self._nt_functions.get(key)
             if step is None:
-                step = self._nt_functions[kind] = self._nt_step(kind, batch)
-            return step(x, y)
+                step = self._nt_functions[key] = self._nt_step(kind, batch)
+            return step(x) if y is None else step(x, y)
         step = self._nt_step(kind, batch)
         return step(*(leaf for leaf in flatten(batch) if leaf is not None))
 
@@ -756,7 +757,13 @@ class Trainer(Layer):
             first_step = count
             callback_list.on_predict_batch_begin(first_step)
             results = [self._nt_run_step("predict", (batch[0], None, None)) for batch in group]
-            outputs.append(map_structure(_join, *(map_structure(_as_array, t) for t in results)))
+            if len(results) == 1:
+                (result,) = results
+                is_plain = type(result) is Tensor  # the most common case
+                outputs.append(result.numpy() if is_plain else map_structure(_as_array, result))
+            else:
+                arrays = (map_structure(_as_array, result) for result in results)
+                outputs.append(map_structure(_join, *arrays))
             count += len(group)
             callback_list.on_predict_batch_end(first_step + size - 1, {"outputs": outputs[-1]})
             if progress.due(count):

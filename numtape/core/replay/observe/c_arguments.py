@@ -67,6 +67,7 @@ C_FUNCTION_TYPES = (
 )
 _NON_PYTHON_TYPES = (*C_FUNCTION_TYPES, type(MISSING), type(None))
 LOCK_TYPES = (type(_thread.allocate_lock()), _thread.RLock)
+_PLAIN_OPERANDS = frozenset((Tensor, float, int, bool))  # their operators read nothing else
 DISPATCHER_TYPE = type(np.mean)  # NumPy functions that dispatch on the types of their arguments
 
 
@@ -282,6 +283,8 @@ def examine_all(
     """
     arrays: dict[int, Any] = {}
     for x in args:
+        if type(x) in _PLAIN_OPERANDS:
+            continue
         for key, array in examine(follower, frame, x, user, deep).items():
             arrays[-key if key in arrays else key] = array
     return arrays
@@ -356,6 +359,8 @@ def pass_to_numtape(
             is_unshared = follower.is_unshared(next_instruction)
             stack = [follower.peek(next_instruction, 0)]
             result = stack[0]
+            if type(result) is Tensor:
+                return
             if type(result) is types.GeneratorType:
                 follower.effects.note_result(result, frame)
             while stack:
@@ -522,6 +527,8 @@ def note_operator(
     follower: Follower, frame: types.FrameType, operands: tuple[Any, ...], in_place: bool
 ) -> None:
     """Note the operands of an operator."""
+    if type(operands[0]) in _PLAIN_OPERANDS and type(operands[-1]) in _PLAIN_OPERANDS:
+        return
     if any(type(x) is Tensor or is_a(x, Variable) for x in operands):
         pass_to_numtape(follower, frame, "an operator", operands, {})
         return

@@ -115,6 +115,17 @@ class Follower:
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Handle an event, as described for `sys.settrace`."""
         observer = self.observer
+        if event == "opcode" and self.on_result is None and self.other_tracer is None:
+            # Most instructions have no effects.
+            instruction, effects = self.instructions.get(frame.f_lasti), self.effects
+            if (
+                instruction is not None
+                and observer.handlers.get(instruction.name, instruction) is None
+                and observer.muted_follower is None
+                and effects.library_printing is None
+                and effects.printing_follower is None
+            ):
+                return self
         if observer.is_following:
             try:
                 self._follow(frame, event, arg)

@@ -7,7 +7,6 @@ dicts) are kept alive.
 
 from __future__ import annotations
 
-import importlib
 import struct
 import types
 import weakref
@@ -21,6 +20,7 @@ from ....kernels.cpython.words import CELL, TYPE
 from ....kernels.passes import guard_rows
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
+from ...compile.passes import compilers
 from ...cpython.api import FAST, address_of_call, builtin
 from ...cpython.types import VERSION_OFFSET, class_version, code_field_offsets
 from ...values.memory import Array, address_of
@@ -76,19 +76,39 @@ def _api() -> Array:
     return np.array([*map(address_of_call, _API), id(float), id(types.MethodType)], np.int64)
 
 
+# The pass as a C function that Python calls with two ints: see METH_FASTCALL.
+_ENTRY = """
+declare i64 @PyLong_AsSsize_t(i64)
+declare i64 @PyLong_FromSsize_t(i64)
+define i64 @numtape_unchanged(i64 %own, i64 %arguments, i64 %count) {
+  %first = inttoptr i64 %arguments to ptr
+  %second = getelementptr i64, ptr %first, i64 1
+  %x = load i64, ptr %first
+  %y = load i64, ptr %second
+  %table = call i64 @PyLong_AsSsize_t(i64 %x)
+  %begin = call i64 @PyLong_AsSsize_t(i64 %y)
+  %row = call i64 @numtape_first_changed(i64 %table, i64 %begin)
+  %result = call i64 @PyLong_FromSsize_t(i64 %row)
+  ret i64 %result
+}
+"""
+
+
+def _build() -> disk.Built:
+    from ...compile.expressions import INT
+    from ...compile.llvm import compile_text
+    from ...compile.translate import EntryPoint, translate
+
+    symbol, name = "numtape_first_changed", "first_changed"
+    text, loops = translate([EntryPoint(symbol, "passes.guards", name, (INT, INT), block=False)])
+    return compile_text(text + _ENTRY, ["numtape_unchanged"], loops, quick=True)
+
+
 @cache
 def compiled_pass() -> Callable[[int, int], int]:
     """Return the compiled pass."""
-    symbol = "numtape_unchanged"
-
-    def build() -> disk.Built:
-        from ...compile.numba_compiler import CompiledFunction, compile_unit
-
-        kernel = importlib.import_module("numtape.kernels.passes.guards").first_changed_entry
-        built: disk.Built = compile_unit("unchanged", [CompiledFunction(symbol, kernel, [""] * 3)])
-        return built
-
-    address = disk.load("passes-unchanged", kernel_source(*SOURCES), build)[symbol]
+    source = kernel_source(*SOURCES) + compilers() + _ENTRY
+    address = disk.load("passes-unchanged", source, _build)["numtape_unchanged"]
     # Calling a builtin function takes a tenth of the time of a call with ctypes.
     return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]
 

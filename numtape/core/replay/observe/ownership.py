@@ -117,6 +117,7 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 HEAP_TYPE_FLAG = 1 << 9  # the flag of classes that Python code creates
 
 
+@weak_cache
 def is_trusted(code: types.CodeType) -> bool:
     """Return whether code is numtape's, which reads only its arguments."""
     file = code.co_filename
