@@ -120,7 +120,7 @@ class Follower:
             instruction, effects = self.instructions.get(frame.f_lasti), self.effects
             if (
                 instruction is not None
-                and observer.handlers.get(instruction.name, instruction) is None
+                and observer.handlers.get(instruction.kind, instruction) is None
                 and observer.muted_follower is None
                 and effects.library_printing is None
                 and effects.printing_follower is None
