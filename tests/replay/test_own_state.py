@@ -215,7 +215,6 @@ STATE = {
             [
                 "error.__traceback__",
                 "frame.tb_next",
-                "function.__code__",
                 "chained.__suppress_context__",
             ],
             MEASURE,
