@@ -119,8 +119,9 @@ def load_broadcast(
 ) -> None:
     """Load elements ``start : start + n`` of an array broadcast to another shape.
 
-    The last axes that the source has (contiguous) or has not (one element) are a run, and the next
-    axes of the other kind a run of such runs, which is written at once. The shapes start at
+    An axis is repeated if the source has one element along it, or no such axis. The last axes that
+    are all repeated, or all not, form a run; the axes before them, of the other kind, repeat or
+    continue it, and form a chunk, whose place in the source is computed once. The shapes start at
     ``dims_start`` and ``source_start`` in ``dims``.
     """
     axis, inner, is_inner_repeated = _merge_axes(

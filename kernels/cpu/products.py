@@ -35,14 +35,7 @@ from .arrays import (
     copy_scalars,
     scalars_memory,
 )
-from .panels import (
-    BLOCK_BYTES,
-    BYTES,
-    IR,
-    TILE_ROWS,
-    tile_multiplier,
-    vector_copier,
-)
+from .panels import BLOCK_BYTES, BYTES, IR, TILE_ROWS, tile_multiplier, vector_copier
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
@@ -61,7 +54,7 @@ def prefetch(typingctx: TypingContext, address: Type) -> Any:
         function = builder.module.globals.get(name) or ir.Function(
             builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), name
         )
-        # A read, of data that is used more than once, into the caches that are not the smallest.
+        # The arguments: a read; data that is used more than once; a cache of data.
         builder.call(function, [builder.inttoptr(args[0], byte), word(0), word(2), word(1)])
         return context.get_dummy_value()
 

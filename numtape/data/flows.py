@@ -31,9 +31,9 @@ def slices(arrays: Any, items: Flow) -> Iterator[Any]:
 
 
 def slice_tensors(arrays: Any, items: Flow) -> Iterator[Any]:
-    """Yield what `slices` does, as nests of tensors that share memory with the arrays.
+    """Yield what `slices` does, as nests of tensors.
 
-    No code may write to the arrays.
+    They are copies: other libraries may write to a tensor's memory (PyTorch does, through DLPack).
     """
     arrays = map_leaves(np.ascontiguousarray, arrays)
     specs = map_leaves(lambda x: intern(x.shape[1:], dtypes.of_array(x)), arrays)
@@ -41,13 +41,13 @@ def slice_tensors(arrays: Any, items: Flow) -> Iterator[Any]:
         pairs = [*zip(arrays, specs, strict=True)]
         for item in items:
             if type(item) is int:
-                yield tuple([of_array(x[item], spec) for x, spec in pairs])
+                yield tuple([of_array(x[item].copy(), spec) for x, spec in pairs])
             else:
                 yield elements.as_tensors(item)
     else:
         for item in items:
             if type(item) is int:
-                yield map_leaves(lambda x, spec, k=item: of_array(x[k], spec), arrays, specs)
+                yield map_leaves(lambda x, spec, k=item: of_array(x[k].copy(), spec), arrays, specs)
             else:
                 yield elements.as_tensors(item)
 

@@ -379,3 +379,26 @@ def test_batches_of_mapped_elements_have_gradients(tf):
     assert float(total) == 90.0
     if tf.__name__ == "numtape":
         assert float(tape.gradient(total, w)) == 30.0
+
+
+def test_elements_that_a_function_returns_cannot_change_the_dataset(tf):
+    """Mapped elements share memory with the source; PyTorch writes to what DLPack gives it."""
+    torch = pytest.importorskip("torch")
+    zeros = np.zeros((2, 3), np.float32)
+    for source, function in ((zeros, lambda x: x), ((zeros, zeros), lambda x, y: y)):
+        dataset = tf.data.Dataset.from_tensor_slices(source).map(function)
+        for x in dataset:
+            torch.as_tensor(x).add_(1.0)
+            torch.from_dlpack(x).fill_(7.0)
+        assert not any(x.numpy().any() for x in dataset)
+
+
+def test_mapped_elements_do_not_share_memory_with_the_source(tf):
+    arrays = np.zeros((2, 3), np.float32), np.zeros(2)
+    elements = []
+    dataset = tf.data.Dataset.from_tensor_slices(arrays)
+    list(dataset.map(lambda x, y: elements.append((x, y)) or (x, y)))
+    assert len(elements) == 2
+    for element in elements:
+        for x, source in zip(element, dataset._arrays, strict=True):
+            assert not np.shares_memory(x.numpy(), source)

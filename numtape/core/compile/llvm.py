@@ -49,8 +49,8 @@ def compile_text(text: str, symbols: list[str], loops: str = "", quick: bool = F
       symbols: The names of those of them that others may call.
       loops: Functions of loops over elements that the text declares.
       quick: Whether to optimize only what costs little; ``loops`` are optimized fully in any case.
-        This takes a quarter of the time. Code that consists of branches rather than loops runs as
-        fast: a hundredth slower.
+        This takes a quarter of the time. Code that consists of branches rather than loops runs a
+        hundredth slower.
 
     Returns:
       The object code, the symbols, and undefined symbols.

@@ -22,8 +22,8 @@ from ..ops.slicing import SLICE_INTO_ZEROS, SMALL_INTO_ZEROS
 from ..values.memory import Array
 from ..values.spec import SPECS, Spec
 
-# A row's summands are stored until it is computed, so their elements are limited to this multiple
-# of the sum's. More summands take several rows.
+# The summands of a row stay in memory until it is computed. They have at most this multiple of the
+# sum's elements; more summands take several rows.
 _MAX_SUMMANDS = 4
 
 _SLICES, _PRODUCTS = 1, 2

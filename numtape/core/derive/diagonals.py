@@ -30,8 +30,8 @@ class Diagonal(NamedTuple):
     """A value in all lanes, which is zero in lane k except at index ``first + k`` of an axis.
 
     Attributes:
-      value: The nonzero elements of all lanes, and of those before and after them: a tensor of the
-        shape that the value has in one lane.
+      value: A tensor of the shape that the value has in one lane: at index k of the axis it has the
+        nonzero elements of lane k. Chunks of lanes share it, so it has those of other chunks, too.
       axis: The axis.
       seeds: The lanes of the seed, a matrix with a row for each lane.
       first: The index of the first lane.
@@ -142,6 +142,9 @@ def _elementwise(
     axes = {xs[k].axis + out.rank - xs[k].value.ndim for k in at}
     if len(axes) > 1:
         return None
+    (axis,) = axes
+    if any(xs[k].value.shape[xs[k].axis] != out.shape[axis] for k in at):
+        return None  # broadcast along the axis: lanes are no longer zero elsewhere
     if op.name == "SelectV2":
         is_linear = all(k in at or _is_zero(xs[k]) for k in (1, 2)) and 0 not in at
     elif op.name in _ADDITIVE:
@@ -153,7 +156,7 @@ def _elementwise(
     if op is BROADCAST:
         attributes = {"shape": tuple(out.shape)}
     x: Diagonal = xs[at[0]]
-    return x.moved(record(op, _replaced(xs, at), **attributes), axes.pop())
+    return x.moved(record(op, _replaced(xs, at), **attributes), axis)
 
 
 def _is_zero(x: Tensor) -> bool:
@@ -199,8 +202,6 @@ def _transpose(
 def _matmul(
     op: Op, attributes: Attributes, xs: Sequence[Any], at: list[int], out: Spec
 ) -> Diagonal | Tensor | None:
-    if len(at) != 1:
-        return None
     (j,) = at
     x: Diagonal = xs[j]
     other = xs[1 - j]
@@ -233,7 +234,9 @@ def _matmul_sum(
             return None
         total = xs[0].expand()
     for k in range(int(attributes["has_base"]), len(xs), 2):
-        product = _matmul(MATMUL, flags, xs[k : k + 2], [j for j in (0, 1) if k + j in at], out)
+        factors = [j for j in (0, 1) if k + j in at]
+        # A product without lanes belongs to all of them, and none with lanes in both is linear.
+        product = _matmul(MATMUL, flags, xs[k : k + 2], factors, out) if len(factors) == 1 else None
         if product is None:
             return None
         lanes = product.expand() if isinstance(product, Diagonal) else product

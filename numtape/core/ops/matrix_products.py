@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import DtypeError
-from ...kernels.constants import (
-    PANEL_MIN_ROWS,
-    SMALL_MATMUL_SIZE,
-)
+from ...kernels.constants import PANEL_MIN_ROWS, SMALL_MATMUL_SIZE
 from ..cpu import blas
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
