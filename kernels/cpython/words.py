@@ -44,8 +44,14 @@ from __future__ import annotations
     NORMALIZE_ERROR,
     SET_TRACEBACK,
     GET_BUFFER,
+    FIND_ENTRY,
+    GET_ITEM,
+    IS_TRUE,
+    LENGTH_OF,
+    DICT_SIZE,
+    SEQUENCE_CONTAINS,
     API_COUNT,
-) = range(37)
+) = range(43)
 
 # Objects, numbers and memory.
 (
@@ -77,6 +83,7 @@ from __future__ import annotations
     SCRATCH,
     ERROR,
     FLOAT_TYPE,
+    METHOD_TYPE,
     TUPLE,
     BUILTIN,
     PLUS_ONE,
@@ -102,7 +109,7 @@ from __future__ import annotations
     ARRAY_OF,
     FAILED_EXPORTS,
     OBJECT_END,
-) = range(API_COUNT, API_COUNT + 53)
+) = range(API_COUNT, API_COUNT + 54)
 
 # Byte offsets in objects. Those from AT_VARIABLES to AT_BUFFERS are of the containers of a log that
 # `repeated_evaluation` replaces: they must be consecutive, lists before dictionaries.

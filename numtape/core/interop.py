@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import DeviceError, InvalidArgumentError
 from . import settings
+from .cpython.api import capsule_contents
 from .ops.elementwise import cast
 from .values import dtypes
 from .values.dtypes import DType
@@ -75,26 +76,19 @@ class _Versioned(ctypes.Structure):
     )
 
 
-def _capsule_function(name: str, result: type) -> Any:
-    """A function of Python's C interface that takes a capsule and a name."""
-    function = ctypes.PYFUNCTYPE(result)((name, ctypes.pythonapi))
-    # Converted here: if ctypes converts at the recursion limit, it raises another error.
-    return lambda capsule, name: function(ctypes.py_object(capsule), ctypes.c_char_p(name))
-
-
-_is_valid = _capsule_function("PyCapsule_IsValid", ctypes.c_int)
-_pointer = _capsule_function("PyCapsule_GetPointer", ctypes.c_void_p)
 _NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 
 
 def _capsule_fields(capsule: object) -> _Fields | None:
     """A capsule's contents, readable and writable; None if it is not a capsule, or was consumed."""
-    if _is_valid(capsule, _NAME):
-        return _Fields.from_address(_pointer(capsule, _NAME))
-    if _is_valid(capsule, _VERSIONED_NAME):
-        value: _Fields = _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).fields
-        return value
-    return None
+    try:
+        name, address = capsule_contents(capsule)
+    except ValueError:
+        return None
+    if name == _VERSIONED_NAME:
+        versioned: _Fields = _Versioned.from_address(address).fields
+        return versioned
+    return _Fields.from_address(address) if name == _NAME else None
 
 
 class _ArrayInterface:
@@ -196,7 +190,7 @@ def _gpu_capsule(
     interface = _interface(value, _has_flags(max_version) and not copy)
     capsule = _capsule(interface, value, max_version)
     if copy and _has_flags(max_version):
-        _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME)).flags |= COPIED
+        _Versioned.from_address(capsule_contents(capsule)[1]).flags |= COPIED
     return capsule
 
 

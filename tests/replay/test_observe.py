@@ -18,7 +18,6 @@ import pytest
 import state_programs
 from checks import SEED, same
 from function_helpers import one_warning, recordings
-from numtape.kernels.passes import guard_rows
 from processes import run
 from state_cases import numtape_only
 
@@ -335,7 +334,6 @@ def test_offsets_are_those_of_the_pass():
 
     kernel = importlib.import_module("numtape.kernels.cpython.words")
     assert sorted(each_kind()) == sorted(reads.READERS)
-    assert len(guards._api()) == guard_rows.METHOD_TYPE + 1
     one = Holder()
     cell = (lambda: one).__closure__[0]
     assert frames.word_at(id(cell) + kernel.CELL) == id(one)

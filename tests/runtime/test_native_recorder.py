@@ -376,7 +376,8 @@ for found in (live_tensors, defined["live_tensors"]):
 
 # Dead ones repeat, the masked one does not; nothing that they had is left on them.
 kept = log.tensors
-places = {id(tensor) for tensor in kept if sys.getrefcount(tensor) == 3}
+(alone,) = {sys.getrefcount(x) for x in [object()]}  # of an object that only a list has
+places = {id(tensor) for tensor in kept if sys.getrefcount(tensor) == alone}
 spec, counts = x._spec, sys.getrefcount(marker)
 before = sys.getrefcount(spec), sys.getrefcount(log)
 more = len(places)
@@ -386,7 +387,7 @@ print(before[0] - sys.getrefcount(spec) >= more, before[1] - sys.getrefcount(log
 assert not any(id(thing) in places for thing in gc.get_objects())
 new = [tf.sin(x) for _ in range(5)]
 print(sum(id(tensor) in places for tensor in new), all(map(gc.is_tracked, new)))
-print({sys.getrefcount(tensor) for tensor in new}, {hasattr(t, "_keras_mask") for t in new})
+print({sys.getrefcount(tensor) - alone for tensor in new}, {hasattr(t, "_keras_mask") for t in new})
 print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(new[0])() is new[0])
 
 # There are never many that wait.
@@ -400,7 +401,7 @@ print(0 < count <= MAX_SPARE == 1024, not gc.is_tracked(ctypes.cast(first, ctype
 
 @usable
 def test_tensors_that_nobody_has_come_again():
-    said = ["True True", "[] 2 True"] * 2 + ["True True True", "True True", "5 True", "{4} {False}"]
+    said = ["True True", "[] 2 True"] * 2 + ["True True True", "True True", "5 True", "{1} {False}"]
     assert run(HELD, **NATIVE).split("\n") == [*said, "True True", "True True"]
 
 
@@ -540,6 +541,7 @@ def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, sa
 
 THREADS = """
 import gc, signal, sys, threading
+import numpy as np
 import numtape as tf
 from numtape.core.native import patch
 
@@ -604,7 +606,8 @@ gc.set_threshold(700)
 assert patch.describe() == "machine code", patch.describe()
 patch.use(False)
 for k, found in results.items():
-    if found != list(program(k)):
+    # Evaluations in finalizers end the log's rows, which changes the order of sums in gradients.
+    if not np.allclose(found, list(program(k)), rtol=1e-5):
         wrong.append(k)
 print(wrong, set(fired) == {8.0})
 """

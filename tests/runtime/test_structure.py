@@ -255,3 +255,60 @@ def test_print_is_for_the_commands_alone():
 
 
 # NUMTAPE_DEVICE.
+
+
+# Names for what depends on CPython's version, its instructions, or the memory of its objects.
+CPYTHON_NAMES = {
+    "dis",
+    "version_info",
+    "hexversion",
+    "pythonapi",
+    "py_object",
+    "opcode",
+    "opmap",
+    "opname",
+    "get_instructions",
+    "stack_effect",
+    "co_exceptiontable",
+    "__basicsize__",
+    "__weakrefoffset__",
+}
+# Reading an object's memory, such as ``id(x) + 24``.
+ADDRESS_ARITHMETIC = re.compile(r"\bid\([^()]*\) *[+-] *\w|from_address\( *id\(")
+KNOWS_CPYTHON = ("numtape/core/cpython/", "kernels/cpython/")
+
+
+def test_only_two_packages_know_the_internals_of_cpython():
+    for path in sorted({*SOURCES, *KERNELS.rglob("*.py")}):
+        if place(path).startswith(KNOWS_CPYTHON):
+            continue
+        names = {name for node in nodes(path) for name in names_in(node)}
+        assert not names & CPYTHON_NAMES, place(path)
+        assert not ADDRESS_ARITHMETIC.search(path.read_text("utf-8")), place(path)
+
+
+def names_in(node):
+    """The names to which a node of a syntax tree refers."""
+    if isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.alias):
+        yield node.name.rpartition(".")[2]
+    elif isinstance(node, ast.ImportFrom):
+        yield node.module
+
+
+def test_machine_code_reads_every_word_of_the_process():
+    (table,) = (path for path in (KERNELS / "cpython").glob("*.py") if path.name == "words.py")
+    words = {name for node in nodes(table) for name in names_in(node) if name.isupper()}
+    passes = [*(KERNELS / "cpython").glob("*.py"), *(KERNELS / "passes").glob("*.py")]
+    read = {
+        name
+        for path in passes
+        if path != table
+        for node in nodes(path)
+        if isinstance(node, ast.Name)
+        for name in names_in(node)
+    }
+    assert words - read == {"API_COUNT", "OBJECT_END", "PROCESS_WORDS"}

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from ...kernels.constants import LAPACK_LETTERS, SMALL_SYSTEM_ROWS
+from ..cpython.api import address_of_call, capsule_contents
 from ..log.op import Native
 from ..settings import after_fork_in_child
 from ..values.dtypes import float32, float64
@@ -50,14 +51,9 @@ def _address(name: str) -> int:
         return 0
     module_name = "cython_lapack" if name[1:] in _LAPACK else "cython_blas"
     capsule = _module(module_name).__pyx_capi__[name]
-    # New function objects, because those of `ctypes.pythonapi` are shared.
-    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p)(("PyCapsule_GetName", ctypes.pythonapi))
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-    signature = name_of(ctypes.py_object(capsule))
-    if b"int *" not in signature:  # a build with integers of another width
-        return 0
-    address: int = pointer_of(ctypes.py_object(capsule), ctypes.c_char_p(signature))
-    return address
+    signature, function_address = capsule_contents(capsule)
+    has_int = signature is not None and b"int *" in signature
+    return function_address if has_int else 0  # 0: a build with integers of another width
 
 
 def threads() -> tuple[int, int, int]:
@@ -181,9 +177,4 @@ def side_by_side(kernel: str, matrices: Spec, sizes: tuple[int, ...], cost: int)
 @cache
 def memory() -> tuple[int, int]:
     """The addresses of functions that allocate and free memory."""
-    addresses = (
-        ctypes.cast(function, ctypes.c_void_p).value
-        for function in (ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree)
-    )
-    allocation, release = (function_address or 0 for function_address in addresses)
-    return allocation, release
+    return address_of_call("PyMem_RawMalloc"), address_of_call("PyMem_RawFree")

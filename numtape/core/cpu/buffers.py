@@ -15,7 +15,6 @@ at the same time.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import mmap
 import os
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..cpython.api import keep_forever
 from ..settings import after_fork_in_child
 from ..values.memory import LARGE_BYTES, Array, BorrowedMemory, address_of, aligned_buffer
 from ..values.spec import Spec
@@ -220,7 +220,7 @@ class Pool:
 
 POOL = Pool()
 # It is never freed: an abandoned thread may use its memory until the process exits.
-ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(POOL)
+keep_forever(POOL)
 
 
 def _renew_lock() -> None:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.cpython.words import SIZE
 from ...kernels.passes import evaluation_words
 from .. import settings
 from ..compile.passes import addresses
 from ..cpython.api import builtin
-from ..cpython.layout import slot_offset
+from ..cpython.layout import length_address, slot_address
 from ..log import evaluate, liveness
 from ..log.log import SLACK, SWEEP_BYTES, SWEEP_ROWS, VALUE, Log
 from ..native import buffer_protocol
@@ -258,13 +257,13 @@ class RepeatedEvaluation(KeepAlive):
           Pairs of an address and the word there; and triples of addresses: a dictionary, a key
           and its value, 0 for a missing key.
         """
-        running, size = sweeper.running, SIZE
+        running = sweeper.running
         words = [
-            id(generation) + slot_offset(type(generation), "number"),
+            slot_address(generation, "number"),
             self._id(generation.number),
-            id(plan) + slot_offset(Plan, "fused"),
+            slot_address(plan, "fused"),
             self._id(plan.fused),
-            id(running) + size,
+            length_address(running),
             0,
         ]
         self._id(running)

@@ -50,6 +50,12 @@ API = {
     "NORMALIZE_ERROR": "PyErr_NormalizeException",
     "SET_TRACEBACK": "PyException_SetTraceback",
     "GET_BUFFER": "PyObject_GetBuffer",
+    "FIND_ENTRY": "PyDict_GetItem",
+    "GET_ITEM": "PyObject_GetItem",
+    "IS_TRUE": "PyObject_IsTrue",
+    "LENGTH_OF": "PyObject_Size",
+    "DICT_SIZE": "PyDict_Size",
+    "SEQUENCE_CONTAINS": "PySequence_Contains",
 }
 
 
@@ -94,6 +100,22 @@ def address_of_call(name: str) -> int:
     if not address:
         raise UnsupportedLayout(f"there is no {name}")
     return address
+
+
+# New function objects, because those of `ctypes.pythonapi` are shared.
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p)(("PyCapsule_GetName", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_size_t)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def capsule_contents(capsule: object) -> tuple[bytes | None, int]:
+    """Return the name and the address of what a capsule holds.
+
+    Raises:
+      ValueError: If it is not a capsule.
+    """
+    # Converted here: if ctypes converts at the recursion limit, it raises another error.
+    name = _capsule_name(ctypes.py_object(capsule))
+    return name, _capsule_pointer(ctypes.py_object(capsule), ctypes.c_char_p(name))
 
 
 def thread_dict() -> dict[Any, Any]:

@@ -13,7 +13,7 @@ import types
 from functools import cache
 from typing import Any
 
-from . import version
+from . import layout, version
 from .api import NULL, object_at, reference_count, word_at
 from .version import VERSION, WORD
 
@@ -74,8 +74,8 @@ def slot_count(code: types.CodeType) -> int:
 
 @cache
 def unsupported_reason() -> str:
-    """Return why frames cannot be read in this Python; "" if they can."""
-    reason = version.unsupported_reason()
+    """Return why replay cannot read frames and compare objects; "" if it can."""
+    reason = version.unsupported_reason() or layout.failure()
     if not reason and not _is_layout_expected():
         reason = "the frames of this Python do not have the expected layout"
     return reason and f"what it reads cannot be observed: {reason}"

@@ -11,6 +11,7 @@ import math
 import sys
 import sysconfig
 import types
+import weakref
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -48,12 +49,44 @@ def offset_of_word(owner: object, size: int, word: int, name: str) -> int:
     return offsets[0]
 
 
+_slot_offsets: dict[tuple[type, str], int] = {}  # of numtape's own classes
+
+
 def slot_offset(cls: type, name: str) -> int:
     """Return the byte offset of a slot in objects of one of numtape's classes."""
-    holder: Any = object.__new__(cls)
-    marker = object()
-    setattr(holder, name, marker)
-    return offset_of_word(holder, cls.__basicsize__, id(marker), f"{cls.__name__}.{name}")
+    if (cls, name) not in _slot_offsets:
+        holder: Any = object.__new__(cls)
+        marker = object()
+        setattr(holder, name, marker)
+        label = f"{cls.__name__}.{name}"
+        _slot_offsets[cls, name] = offset_of_word(holder, cls.__basicsize__, id(marker), label)
+    return _slot_offsets[cls, name]
+
+
+def slot_address(owner: Any, name: str) -> int:
+    """Return the address of a slot of an object."""
+    return id(owner) + slot_offset(type(owner), name)
+
+
+def weak_reference_offset(cls: type) -> int:
+    """Return the offset of weak references in objects; it may be negative, before the object.
+
+    Raises:
+      UnsupportedLayout: If they are not where the class says.
+    """
+    target: Any = object.__new__(cls)
+    other: Any = object.__new__(cls)
+    offset: int = cls.__weakrefoffset__
+    reference = weakref.ref(target)
+    if word_at(id(target) + offset) != id(reference) or word_at(id(other) + offset):
+        raise UnsupportedLayout("weak references are not where they are known to be")
+    return offset
+
+
+def length_address(items: list[Any]) -> int:
+    """Return the address of a list's length."""
+    address: int = id(items) + SIZE
+    return address
 
 
 def function_entry_offset() -> int:
@@ -205,6 +238,15 @@ def measure() -> dict[str, int]:
     if reason:
         raise UnsupportedLayout(reason)
     return {word: value for probe in PROBES.values() for word, value in probe().items()}
+
+
+def failure() -> str:
+    """Return the message of `measure`'s error; "" if it succeeds."""
+    try:
+        measure()
+    except UnsupportedLayout as error:
+        return str(error)
+    return ""
 
 
 def report() -> dict[str, str]:

@@ -16,7 +16,7 @@ from ...kernels.passes import gradient_words
 from .. import settings
 from ..cpu import repeated_evaluation
 from ..cpython.api import builtin
-from ..cpython.layout import slot_offset
+from ..cpython.layout import slot_address
 from ..log.log import LEAF_CODE, SLACK, VALUE, Log
 from ..log.variable import Variable
 from ..native.fast_path import install_fast_path, translated_pass, word_array
@@ -188,7 +188,7 @@ class RepeatedGradient(KeepAlive):
             sources.append(self._id(result._spec))
         watched = tape.variable_flags[1]
         self._numbers = {
-            "GENERATION": id(generation) + slot_offset(type(generation), "number"),
+            "GENERATION": slot_address(generation, "number"),
             "EXPECTED_GENERATION": self._id(generation.number),
             "COLUMNS": id(columns),
             "EXTRA": id(extra),

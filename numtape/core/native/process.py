@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import types
-import weakref
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from ...kernels.cpython import words
 from ..cpython import layout
-from ..cpython.api import API, UnsupportedLayout, address_of_call, keep_forever, untrack, word_at
+from ..cpython.api import API, address_of_call, keep_forever, untrack
 from ..log.columns import Columns
 from ..log.log import LEAF_CODE, READ_CODE, READ_ROW_CODE, Log, local
 from ..log.variable import Variable
@@ -34,6 +33,7 @@ _OBJECTS = {
     "TUPLE": tuple,
     "INT": int,
     "FLOAT_TYPE": float,
+    "METHOD_TYPE": types.MethodType,
     "BUILTIN": types.BuiltinFunctionType,
     "ARRAY": np.ndarray,
     "NONE": None,
@@ -154,7 +154,7 @@ class ProcessTable:
             **offsets,
             **_NUMBERS,
             "AT_NAMES": names_offset,
-            "AT_WEAK": _weak_offset(),
+            "AT_WEAK": layout.weak_reference_offset(Tensor),
         }
         self.set_words(
             {
@@ -180,15 +180,6 @@ class ProcessTable:
         """Set the addresses of objects by name."""
         self._objects.append(objects)
         self.set_words({name: id(value) for name, value in objects.items()})
-
-
-def _weak_offset() -> int:
-    """Return the offset of weak references in tensors; it may be negative, before the object."""
-    tensor, other, offset = Tensor(), Tensor(), Tensor.__weakrefoffset__
-    reference = weakref.ref(tensor)
-    if word_at(id(tensor) + offset) != id(reference) or word_at(id(other) + offset):
-        raise UnsupportedLayout("weak references are not where they are known to be")
-    return offset
 
 
 @cache

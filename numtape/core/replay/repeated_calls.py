@@ -27,13 +27,13 @@ from ..cpu import rng, sweeper
 from ..cpu.buffers import POOL
 from ..cpu.rng import DrawKernel
 from ..cpython.api import entry_of, make_vectorcall_setter
-from ..cpython.layout import function_entry_offset, slot_offset
+from ..cpython.layout import function_entry_offset, slot_address, slot_offset
 from ..cpython.types import code_field_offsets
 from ..log import variable as variables
 from ..native.fast_path import install_fast_path, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild
 from ..native.process import process_table
-from ..ops.random import STATE, Draw, State
+from ..ops.random import STATE, Draw
 from ..plan.plan import Plan
 from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
@@ -101,17 +101,6 @@ def describe_executor(cls: type) -> str:
     """Describe what carries out replayed calls of this class, and why machine code does not."""
     executor = _stub_or_reason(cls, now=True)
     return f"Python: {executor}" if isinstance(executor, str) else "machine code"
-
-
-_slot_offsets: dict[tuple[type, str], int] = {}
-
-
-def _slot_offset(owner: Any, name: str) -> int:
-    """Return the offset of an object's slot."""
-    key = type(owner), name
-    if key not in _slot_offsets:
-        _slot_offsets[key] = slot_offset(*key)
-    return _slot_offsets[key]
 
 
 def make_entry(
@@ -295,7 +284,7 @@ class RepeatedCall(KeepAlive):
             "DRAWS": len(draws),
             "DRAW_TABLE": self._table(self._draw_table(draws)),
             "DRAWN": random_kernel("drawn", ()) if draws else 0,
-            "DRAW_NUMBER": id(STATE) + slot_offset(State, "draws"),
+            "DRAW_NUMBER": slot_address(STATE, "draws"),
             "UNSEEDED": address_of(STATE.unseeded),
             "DRAW_ACQUIRE": self._id(STATE.lock.acquire),
             "DRAW_RELEASE": self._id(STATE.lock.release),
@@ -327,7 +316,7 @@ class RepeatedCall(KeepAlive):
         """Build the table of state that must be unchanged, besides what the program reads."""
         tree = calls.tree
         assert tree is not None
-        slots = [
+        slots: list[tuple[Any, str, Any]] = [
             (calls, "tree", tree),
             (calls, "is_slow", False),
             (calls.limit, "reason", ""),
@@ -338,7 +327,7 @@ class RepeatedCall(KeepAlive):
             slots += [(STATE, "seed", STATE.seed), (STATE, "lock", STATE.lock)]
         if plan is not None:
             slots.append((plan, "fused", None))
-        words = [(holder, _slot_offset(holder, name), value) for holder, name, value in slots]
+        words = [(holder, slot_offset(type(holder), name), value) for holder, name, value in slots]
         words += default_words
         setting_values = vars(settings)
         entries = [

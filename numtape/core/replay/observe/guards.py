@@ -8,7 +8,6 @@ dicts) are kept alive.
 from __future__ import annotations
 
 import struct
-import types
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -21,8 +20,9 @@ from ....kernels.passes import guard_rows
 from ...compile import cache as disk
 from ...compile.kernel_sources import kernel_source
 from ...compile.passes import compilers
-from ...cpython.api import FAST, address_of_call, builtin
+from ...cpython.api import FAST, builtin
 from ...cpython.types import VERSION_OFFSET, class_version, code_field_offsets
+from ...native.process import process_table
 from ...values.memory import Array, address_of
 from . import reads
 from .access_sets import key_identity
@@ -56,25 +56,6 @@ SOURCES = (
     "passes.guard_rows",
     "passes.guards",
 )
-_API = (
-    "PyDict_GetItem",
-    "PyObject_GetAttr",
-    "PyObject_GetItem",
-    "PyObject_IsTrue",
-    "PyObject_Size",
-    "Py_DecRef",
-    "PyErr_Clear",
-    "PyDict_Next",
-    "PyDict_Size",
-    "PySequence_Contains",
-)
-
-
-@cache
-def _api() -> Array:
-    """Return the addresses of the C functions and types that the pass uses."""
-    return np.array([*map(address_of_call, _API), id(float), id(types.MethodType)], np.int64)
-
 
 # The pass as a C function that Python calls with two ints: see METH_FASTCALL.
 _ENTRY = """
@@ -135,7 +116,7 @@ class StateGuard(NamedTuple):
 
 def _encode_table(rows: Sequence[tuple[int, ...]], dead_references: list[Any]) -> Array:
     """Encode the rows of one pass. No row holds once ``dead_references`` is not empty."""
-    head = [len(rows), address_of(_api()), id(dead_references), 0, 0, 0]
+    head = [len(rows), address_of(process_table().words), id(dead_references), 0, 0, 0]
     return np.array(head + [x for row in rows for x in row], np.int64)
 
 
