@@ -474,14 +474,19 @@ def _replay(process: int, address: int, inputs: int) -> int:
         if first_changed(call[OWN], 0) == call[OWN_COUNT]:
             is_idle = _is_thread_idle(process, call[TRAINING])
     # The order of the locks is always the same.
-    locked = is_idle > 0 and call[ASSIGNED] > 0 and _try_lock(process, call[ACQUIRE])
-    may_run = is_idle > 0 and (call[ASSIGNED] > 0) == locked
-    is_drawing = may_run and call[DRAWS] > 0 and _try_lock(process, call[DRAW_ACQUIRE])
+    may_run, locked, is_drawing = is_idle > 0, False, False
+    if may_run and call[ASSIGNED] > 0:
+        locked = _try_lock(process, call[ACQUIRE])
+        may_run = locked
+    if may_run and call[DRAWS] > 0:
+        is_drawing = _try_lock(process, call[DRAW_ACQUIRE])
+        may_run = is_drawing
     done, number = False, 0
-    if may_run and (call[DRAWS] > 0) == is_drawing:
+    if may_run:
         next_number = _sweep(process, address, inputs, new_objects)
         number = call1(p[FROM_INT], next_number) if next_number >= 0 else 0
-        done = number != 0 and _fill_values(process, address, result, new_objects)
+        if number != 0:
+            done = _fill_values(process, address, result, new_objects)
     answer = result if done else DECLINED
     if done:
         counts[HITS] += 1

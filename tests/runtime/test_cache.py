@@ -365,9 +365,8 @@ def test_keys_of_fast_paths_hold_the_whole_source(monkeypatch):
     from numtape.core.replay import repeated_calls
     from numtape.core.replay.observe import guards
 
-    for sources in (repeated_calls._SOURCES, guards.SOURCES):
-        needed = {*kernel_sources.transitive_imports(sources[-1])}
-        assert {"constants", "jit", "passes.guard_rows"} <= needed <= {*sources}
+    needed = {*kernel_sources.transitive_imports("passes.guards")}
+    assert {"constants", "jit", "passes.guard_rows"} <= needed <= {*guards.SOURCES}
 
     keys = []
 
@@ -378,11 +377,12 @@ def test_keys_of_fast_paths_hold_the_whole_source(monkeypatch):
     monkeypatch.setattr(fast_path.disk, "load", load)
     for name, listed in (
         ("repeated_evaluation", repeated_evaluation.PASSES),
-        ("repeated_gradient", repeated_gradients._PASSES),
+        ("repeated_gradient", repeated_gradients.PASSES),
+        ("repeated_call", repeated_calls.PASSES),
     ):
         fast_path.translated_pass(name, *listed)
         needed = {*kernel_sources.transitive_imports(f"passes.{name}")}
-        assert {"constants", "jit", "passes.tables"} <= needed
+        assert {"constants", "jit", "cpython.words"} <= needed
         # `jit` imports the others for Numba, without which the pass is translated.
         for module in needed - {"compiler", "target"}:
             path = numtape.kernels_folder().joinpath(*module.split(".")).with_suffix(".py")

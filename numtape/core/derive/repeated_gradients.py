@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..values.memory import Array
 
 # Passes that the machine code uses.
-_PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
+PASSES = *repeated_evaluation.PASSES, "repeated_evaluation", "gradient_words"
 TURNS = 8  # reuses of cached adjoint rows by Python before machine code takes over
 MAX_FAST_PATHS = 4  # gradients of one log
 MAX_SOURCES = 1 << 14  # of one gradient: more than the log holds between two evaluations
@@ -55,7 +55,7 @@ class _MachineCode:
         if reason:
             raise RuntimeError(reason)
         table = process_table()
-        pass_address = translated_pass("repeated_gradient", *_PASSES)
+        pass_address = translated_pass("repeated_gradient", *PASSES)
         address = install_fast_path("repeated_gradient", pass_address, table.words)
         gradient_fast_path = builtin("repeated_gradient", address)
 

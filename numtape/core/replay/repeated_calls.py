@@ -10,7 +10,6 @@ apply.
 
 from __future__ import annotations
 
-import importlib
 import sys
 import time
 import types
@@ -20,9 +19,7 @@ import numpy as np
 
 from ...kernels.passes import call_words
 from .. import settings
-from ..compile import cache as disk
 from ..compile.array_kernels import random_kernel
-from ..compile.kernel_sources import kernel_source
 from ..cpu import rng, sweeper
 from ..cpu.buffers import POOL
 from ..cpu.rng import DrawKernel
@@ -30,7 +27,7 @@ from ..cpython.api import entry_of, make_vectorcall_setter
 from ..cpython.layout import function_entry_offset, slot_address, slot_offset
 from ..cpython.types import code_field_offsets
 from ..log import variable as variables
-from ..native.fast_path import install_fast_path, word_array
+from ..native.fast_path import install_fast_path, translated_pass, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild
 from ..native.process import process_table
 from ..ops.random import STATE, Draw
@@ -39,7 +36,6 @@ from ..values.memory import Array, address_of, view
 from ..values.spec import SPECS, Spec
 from ..values.tensor import SCALAR_STORAGE
 from .guard_tree import only_value
-from .observe import guards
 from .observe.guards import is_unchanged, make_table
 
 if TYPE_CHECKING:
@@ -47,8 +43,7 @@ if TYPE_CHECKING:
     from .guard_tree import TracedPath
     from .recording import Recording
 
-# Modules of kernels whose text is part of the cache key of the machine code.
-_SOURCES = (*guards.SOURCES, "passes.call_words", "passes.repeated_call")
+PASSES = "call_words", "guard_rows", "guards"  # on which the pass depends
 NO_LIMIT = 1 << 62
 # Maximum number of arguments, of variables and of buffers. Each takes about 0.3 µs, during which
 # signals are not handled, so Python carries out calls that would take longer than 0.02 s.
@@ -71,22 +66,10 @@ class _CallStub:
             }
         )
         table.set_words({"AT_CALL": slot_offset(function, "_repeated_call")})
-        source = kernel_source(*_SOURCES)
-        entry_point = disk.load("passes-repeated-call", source, _compile_stub)[
-            "numtape_repeated_call"
-        ]
+        pass_address = translated_pass("repeated_call", *PASSES)
         call: Any = function.__call__
-        address = install_fast_path("repeated_call", entry_point, table.words, entry_of(call))
+        address = install_fast_path("repeated_call", pass_address, table.words, entry_of(call))
         make_vectorcall_setter(function_entry_offset())(call, address)
-
-
-def _compile_stub() -> disk.Built:
-    from ..compile.numba_compiler import CompiledFunction, compile_unit
-
-    kernel = importlib.import_module("numtape.kernels.passes.repeated_call").repeated_call
-    function = CompiledFunction("numtape_repeated_call", kernel, [""] * 4)
-    built: disk.Built = compile_unit("repeated call", [function])
-    return built
 
 
 _stub_build = LazyBuild("Replayed calls are carried out by Python", _CallStub)
