@@ -19,6 +19,7 @@ def info() -> None:
     from .core import settings
     from .core.compile import cache
     from .core.compile.processor import processor
+    from .core.cpython.report import report
     from .errors import DeviceError
 
     folder = settings.cache_dir() or "no home folder"
@@ -41,6 +42,7 @@ def info() -> None:
         cpu = processor().name + (" of NUMTAPE_CPU" if settings.cpu() else "")
     except (ValueError, RuntimeError) as error:
         cpu = f"none: {error}"
+    probes = report()
     rows = [
         ("numtape", __version__),
         ("Python", f"{platform.python_version()} on {platform.platform()}"),
@@ -56,23 +58,12 @@ def info() -> None:
         ("evaluations", _evaluations()),
         ("gradients", _gradients()),
         ("replays", _replays()),
-        *_probes(),
+        ("CPython", f"{len(probes)} probes of its internals:"),
+        *((f"  {name}", text) for name, text in probes.items()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {limit_text}){status}"),
     ]
     for name, value in rows:
         print(f"{name:<11} {value}")
-
-
-def _probes() -> list[tuple[str, str]]:
-    """Describe what is known about the running CPython, and what is off otherwise."""
-    from .core.cpython import frames, layout
-
-    lines = [
-        (f"  {name}", text if text == layout.EXPECTED else f"{text}: no machine code for Python")
-        for name, text in layout.report().items()
-    ]
-    reason = frames.unsupported_reason()
-    return [*lines, ("  frames", f"{reason}: no replays" if reason else layout.EXPECTED)]
 
 
 def _recorders() -> str:

@@ -7,7 +7,8 @@ import pytest
 from numtape.kernels.cpython import words
 from processes import output, run, start
 
-from numtape.core.cpython import api, layout
+from numtape.__main__ import info
+from numtape.core.cpython import api, layout, types as cpython_types
 
 NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}
@@ -537,6 +538,28 @@ def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, sa
         if variables["NUMTAPE_RECORD"] == "native" and layout.unsupported_reason():
             expected = expected.partition(":")[2] or layout.unsupported_reason()
         assert expected in line
+
+
+def test_info_has_a_line_for_each_probe_that_says_what_is_off(monkeypatch, capsys):
+    def fail():
+        raise layout.UnsupportedLayout("a list's size is not where it is known to be")
+
+    probes = [*layout.PROBES, "frames", "classes", "buffers"]
+    failures = [] if layout.unsupported_reason() else ["lists", "buffers"]
+    for name in ("", *failures):
+        with monkeypatch.context() as patch:
+            if name == "lists":
+                patch.setitem(layout.PROBES, "lists", fail)
+            elif name:
+                patch.setattr(cpython_types, "check_buffer_slot", fail)
+            info()
+        lines = capsys.readouterr().out.splitlines()
+        (first,) = (k for k, line in enumerate(lines) if line.startswith("CPython"))
+        texts = dict(line.split(maxsplit=1) for line in lines[first + 1 : first + 1 + len(probes)])
+        assert [*texts] == probes
+        if name:
+            assert texts.pop(name).startswith("a list's size is not where it is known to be: ")
+        assert layout.unsupported_reason() or {*texts.values()} == {"as expected"}
 
 
 THREADS = """

@@ -25,7 +25,6 @@ from .api import UnsupportedLayout, entry_of, thread_dict, word_at
 from .version import WORD
 
 ONE_DIGIT_MAX = 2**30 - 1
-EXPECTED = "as expected"  # the result of a probe that succeeds
 
 
 def unsupported_reason() -> str:
@@ -247,16 +246,3 @@ def failure() -> str:
     except UnsupportedLayout as error:
         return str(error)
     return ""
-
-
-def report() -> dict[str, str]:
-    """Return by probe `EXPECTED`, or why it failed."""
-    results, reason = {}, unsupported_reason()
-    for name, probe in PROBES.items():
-        try:
-            if not reason:
-                probe()
-            results[name] = reason or EXPECTED
-        except UnsupportedLayout as error:
-            results[name] = str(error)
-    return results
