@@ -358,35 +358,37 @@ def test_keys_of_kernels_hold_the_whole_source():
     assert {*kernel_sources.transitive_imports("loops.stack")} <= {*compiled_sweeps._SOURCES}
 
 
-def test_keys_of_fast_paths_hold_the_whole_source(monkeypatch):
+def test_keys_of_passes_for_python_hold_the_whole_source(monkeypatch):
+    from numtape.core.compile.passes import compilers
     from numtape.core.cpu import repeated_evaluation
     from numtape.core.derive import repeated_gradients
-    from numtape.core.native import fast_path
+    from numtape.core.native import fast_path, recorder
     from numtape.core.replay import repeated_calls
     from numtape.core.replay.observe import guards
 
-    needed = {*kernel_sources.transitive_imports("passes.guards")}
-    assert {"constants", "jit", "passes.guard_rows"} <= needed <= {*guards.SOURCES}
-
     keys = []
 
-    def load(name, source, compile):
-        keys.append(source)
-        return {f"numtape_{name.removeprefix('passes-').replace('-', '_')}": 0}
+    def load(unit, key, build):
+        keys.append(key)
+        return {"numtape_any": 0}
 
     monkeypatch.setattr(fast_path.disk, "load", load)
-    for name, listed in (
-        ("repeated_evaluation", repeated_evaluation.PASSES),
-        ("repeated_gradient", repeated_gradients.PASSES),
-        ("repeated_call", repeated_calls.PASSES),
-    ):
-        fast_path.translated_pass(name, *listed)
-        needed = {*kernel_sources.transitive_imports(f"passes.{name}")}
-        assert {"constants", "jit", "cpython.words"} <= needed
+    for module, listed in {
+        "passes.repeated_evaluation": repeated_evaluation.PASSES,
+        "passes.repeated_gradient": repeated_gradients.PASSES,
+        "passes.repeated_call": repeated_calls.PASSES,
+        "passes.guards": guards.PASSES,
+        "cpython.recording": recorder.PASSES,
+        "cpython.buffers": (),
+    }.items():
+        fast_path.load_passes("any", module, {"any": 1}, listed)
+        needed = {*kernel_sources.transitive_imports(module)}
+        assert {"constants", "jit", "cpython.words", module} <= needed
+        assert compilers() in keys[-1]
         # `jit` imports the others for Numba, without which the pass is translated.
-        for module in needed - {"compiler", "target"}:
-            path = numtape.kernels_folder().joinpath(*module.split(".")).with_suffix(".py")
-            assert path.read_text("utf-8") in keys[-1], module
+        for name in needed - {"compiler", "target"}:
+            path = numtape.kernels_folder().joinpath(*name.split(".")).with_suffix(".py")
+            assert path.read_text("utf-8") in keys[-1], name
 
 
 def test_keys_of_loops_of_floats_hold_what_compiles_them(monkeypatch):

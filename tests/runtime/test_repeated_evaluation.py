@@ -13,12 +13,10 @@ from numtape.kernels.passes import evaluation_words
 
 import numtape as tf
 from numtape.core import settings
-from numtape.core.compile import passes
 from numtape.core.cpu import executor as cpu, repeated_evaluation
 from numtape.core.cpython import layout
 from numtape.core.log import evaluate
 from numtape.core.log.log import Log, local
-from numtape.core.native import fast_path
 from numtape.core.native.process import process_table
 from numtape.core.values.intern_table import generation
 
@@ -277,7 +275,3 @@ def test_nothing_is_left_behind():
         assert by_machine(log) > 10 * MANY
         # None and similar objects have other references, too.
         assert all(abs(a - b) < MANY for a, b in zip(counts(), before, strict=True))
-
-
-def test_what_translates_the_pass_is_part_of_its_key_in_the_cache():
-    assert passes.compilers() in fast_path.pass_source("repeated_evaluation")

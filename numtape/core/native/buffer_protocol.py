@@ -14,7 +14,6 @@ from typing import Any
 
 from .. import settings
 from ..compile import cache as disk
-from ..compile.kernel_sources import kernel_source
 from ..cpython.api import UnsupportedLayout
 from ..cpython.layout import unsupported_reason
 from ..cpython.types import buffer_slot, check_buffer_slot
@@ -22,25 +21,24 @@ from ..cpython.version import HAS_BUFFER_METHOD
 from ..values.export import FAILED_EXPORTS, array_of
 from ..values.memory import address_of
 from ..values.tensor import Tensor
-from .fast_path import pass_source
+from .fast_path import load_passes
 from .lazy_build import LazyBuild
 from .process import process_table
 
-SYMBOL = "numtape_get_buffer"
 # The function of the slot: the pass, with the process's words as its first argument.
-_SLOT = f"""
+_SLOT = """
 @"buffers.process" = internal global i64 0
-define i64 @"get_buffer_setup"(i64 %process) nounwind {{
+define i64 @"set_up"(i64 %process) nounwind {
   store i64 %process, ptr @"buffers.process"
   ret i64 0
-}}
-define i32 @"get_buffer"(i64 %value, i64 %view, i32 %flags) nounwind {{
+}
+define i32 @"fill"(i64 %value, i64 %view, i32 %flags) nounwind {
   %process = load i64, ptr @"buffers.process"
   %wide = zext i32 %flags to i64
-  %result = call i64 @"{SYMBOL}"(i64 %process, i64 %value, i64 %view, i64 %wide)
+  %result = call i64 @"numtape_get_buffer"(i64 %process, i64 %value, i64 %view, i64 %wide)
   %status = trunc i64 %result to i32
   ret i32 %status
-}}
+}
 """
 
 
@@ -49,21 +47,12 @@ def _load_code() -> int:
     table = process_table()
     table.set_objects({"ARRAY_OF": array_of, "FAILED_EXPORTS": FAILED_EXPORTS})
 
-    def build() -> disk.Built:
-        # Imported only when compiling, as in `fast_path.translated_pass`.
-        from ..compile.expressions import INT
-        from ..compile.llvm import compile_text
-        from ..compile.translate import EntryPoint, translate
-
-        entry = EntryPoint(SYMBOL, "cpython.buffers", "get_buffer", (INT,) * 4, block=False)
-        text, _ = translate([entry], table.constants)
-        return compile_text(text + _SLOT, ["get_buffer", "get_buffer_setup"], quick=True)
-
-    source = pass_source() + kernel_source("cpython.buffers") + _SLOT + repr(table.constants)
-    addresses = disk.load("buffers", source, build)
-    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(addresses["get_buffer_setup"])
+    addresses = load_passes(
+        "buffers", "cpython.buffers", {"get_buffer": 4}, text=_SLOT, entries=("fill", "set_up")
+    )
+    setup = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(addresses["set_up"])
     setup(address_of(table.words))
-    return addresses["get_buffer"]
+    return addresses["fill"]
 
 
 def _export(value: Tensor, flags: int, /) -> memoryview[Any]:

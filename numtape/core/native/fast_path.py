@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 import numpy as np
@@ -72,37 +72,61 @@ def word_array(indices: ModuleType, count: int, values: Mapping[str, int]) -> Ar
     return words
 
 
-def pass_source(*names: str) -> str:
-    """Return the sources of passes and of their compiler, as the key in the cache."""
-    passes = (f"passes.{name}" for name in names)
-    return kernel_source("constants", "jit", "cpython.words", *passes) + compilers()
+def load_passes(
+    unit: str,
+    module: str,
+    parameter_counts: Mapping[str, int],
+    dependencies: Sequence[str] = (),
+    text: str = "",
+    entries: Sequence[str] = (),
+) -> dict[str, int]:
+    """Load the machine code of passes, or translate and compile them.
 
+    Args:
+      unit: The name of the machine code in the cache.
+      module: The module of kernels that defines the passes.
+      parameter_counts: The number of each pass's parameters, by its name. All are int64.
+      dependencies: The other modules of ``kernels.passes`` that it imports.
+      text: LLVM text of functions that call the passes.
+      entries: Those functions that are called from outside.
 
-def translated_pass(name: str, *dependencies: str) -> int:
-    """Return the address of a pass, translated for LLVM; ``dependencies`` are passes that it calls.
+    Returns:
+      The addresses of these functions and of the passes, by name. In LLVM text, the name of a pass
+      has the prefix ``numtape_``.
 
     Raises:
-      UnsupportedLayout: If it cannot be translated.
+      UnsupportedLayout: If a pass cannot be translated, or Python's objects cannot be read.
     """
-    symbol = f"numtape_{name}"
+    constants = process_table().constants
+    symbols = {name: f"numtape_{name}" for name in parameter_counts} | {x: x for x in entries}
 
-    def build() -> disk.Built:
+    def build() -> Built:
         # Imported only when compiling: if the pass is in the cache, the imports would take longer
         # than the rest.
         from ..compile.expressions import INT, Unknown
         from ..compile.llvm import compile_text
         from ..compile.translate import EntryPoint, translate
 
+        points = [
+            EntryPoint(symbols[name], module, name, (INT,) * count, block=False)
+            for name, count in parameter_counts.items()
+        ]
         try:
-            entry = EntryPoint(symbol, f"passes.{name}", name, (INT,) * 4, block=False)
-            text, loops = translate([entry], constants)
-            return compile_text(text, [symbol], loops)
+            passes, loops = translate(points, constants)
         except Unknown as reason:
             raise UnsupportedLayout(str(reason)) from None
+        return compile_text(passes + text, [*symbols.values()], loops)
 
-    constants = process_table().constants
-    source = pass_source(*dependencies, name) + repr(constants)
-    return disk.load(f"passes-{name.replace('_', '-')}", source, build)[symbol]
+    modules = ("constants", "jit", "cpython.words", *(f"passes.{x}" for x in dependencies), module)
+    source = kernel_source(*modules) + compilers() + text + repr(constants)
+    addresses = disk.load(f"passes-{unit}", source, build)
+    return {name: addresses[symbol] for name, symbol in symbols.items()}
+
+
+def translated_pass(name: str, *dependencies: str) -> int:
+    """Return the address of a pass that has four parameters, in a module of its name."""
+    unit = name.replace("_", "-")
+    return load_passes(unit, f"passes.{name}", {name: 4}, dependencies)[name]
 
 
 def install_fast_path(name: str, address: int, words: Array, carry_out: int = 0) -> int:

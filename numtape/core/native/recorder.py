@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..compile import cache as disk
-from ..compile.kernel_sources import kernel_source
 from ..cpython.version import CALLS_USE_VECTORCALL
 from ..log import record
 from ..values.memory import Array, address_of
-from .fast_path import build_text, pass_source, set_up_stub, stub_text
+from .fast_path import build_text, load_passes, set_up_stub, stub_text
 from .process import process_table
 
 # The functions whose inner functions machine code replaces, and, up to Python 3.11, the makers of
@@ -22,6 +21,7 @@ from .process import process_table
 RECORDERS = record.unary, record.binary, record.ternary
 OPERATORS = record.make_reflected, record.record_if_inexact, record.record_reflected_if_inexact
 STUB_MAKERS = {maker.__name__: f"_make_{maker.__name__}_stub" for maker in RECORDERS}
+PASSES = ("rows",)  # on which the passes for recording depend
 METHOD_OBJECT = -1  # a step from a built-in method to its object
 
 
@@ -104,7 +104,9 @@ def load_recorders(carry_out: int) -> tuple[dict[str, int], Array]:
     """
     all_entries = entries()
     words = np.array([entry.words() for entry in all_entries], np.int64)
-    passes = _load_passes()
+    parameter_counts = {f"record_{maker.__name__}": 5 for maker in RECORDERS}
+    parameter_counts |= {"live_tensors": 4, "release": 4}
+    passes = load_passes("recording", "cpython.recording", parameter_counts, PASSES)
     text = "".join(stub_text(x.symbol, True, x.is_method) for x in all_entries)
     symbols = [entry.symbol for entry in all_entries]
     addresses = disk.load("recorders", text, lambda: build_text(text, *symbols))
@@ -117,27 +119,3 @@ def load_recorders(carry_out: int) -> tuple[dict[str, int], Array]:
             carry_out,
         )
     return {**addresses, **passes}, words
-
-
-def _load_passes() -> dict[str, int]:
-    """Load the passes that record and release tensors."""
-    arities = {f"record_{maker.__name__}": 5 for maker in RECORDERS}
-    arities |= {"live_tensors": 4, "release": 4}
-
-    def build() -> disk.Built:
-        # Imported only when compiling, as in `translated_pass`.
-        from ..compile.expressions import INT
-        from ..compile.llvm import compile_text
-        from ..compile.translate import EntryPoint, translate
-
-        points = [
-            EntryPoint(f"numtape_{name}", "cpython.recording", name, (INT,) * count, block=False)
-            for name, count in arities.items()
-        ]
-        text, _ = translate(points, constants)
-        return compile_text(text, [point.symbol for point in points])
-
-    constants = process_table().constants
-    source = pass_source("rows") + kernel_source("cpython.recording") + repr(constants)
-    addresses = disk.load("passes-recording", source, build)
-    return {name: addresses[f"numtape_{name}"] for name in arities}

@@ -17,11 +17,9 @@ import numpy as np
 
 from ....kernels.cpython.words import CELL, TYPE
 from ....kernels.passes import guard_rows
-from ...compile import cache as disk
-from ...compile.kernel_sources import kernel_source
-from ...compile.passes import compilers
 from ...cpython.api import FAST, builtin
 from ...cpython.types import VERSION_OFFSET, class_version, code_field_offsets
+from ...native.fast_path import load_passes
 from ...native.process import process_table
 from ...values.memory import Array, address_of
 from . import reads
@@ -46,22 +44,12 @@ _TESTS = {
     reads.ANSWER: guard_rows.ANSWER,
 }
 
-# Modules of kernels whose text is part of the cache key of the machine code.
-SOURCES = (
-    "compiler",
-    "constants",
-    "jit",
-    "target",
-    "cpython.words",
-    "passes.guard_rows",
-    "passes.guards",
-)
-
+PASSES = ("guard_rows",)  # on which the pass depends
 # The pass as a C function that Python calls with two ints: see METH_FASTCALL.
 _ENTRY = """
 declare i64 @PyLong_AsSsize_t(i64)
 declare i64 @PyLong_FromSsize_t(i64)
-define i64 @numtape_unchanged(i64 %own, i64 %arguments, i64 %count) {
+define i64 @unchanged(i64 %own, i64 %arguments, i64 %count) {
   %first = inttoptr i64 %arguments to ptr
   %second = getelementptr i64, ptr %first, i64 1
   %x = load i64, ptr %first
@@ -75,23 +63,19 @@ define i64 @numtape_unchanged(i64 %own, i64 %arguments, i64 %count) {
 """
 
 
-def _build() -> disk.Built:
-    from ...compile.expressions import INT
-    from ...compile.llvm import compile_text
-    from ...compile.translate import EntryPoint, translate
-
-    symbol, name = "numtape_first_changed", "first_changed"
-    text, loops = translate([EntryPoint(symbol, "passes.guards", name, (INT, INT), block=False)])
-    return compile_text(text + _ENTRY, ["numtape_unchanged"], loops, quick=True)
-
-
 @cache
 def compiled_pass() -> Callable[[int, int], int]:
     """Return the compiled pass."""
-    source = kernel_source(*SOURCES) + compilers() + _ENTRY
-    address = disk.load("passes-unchanged", source, _build)["numtape_unchanged"]
+    passes = load_passes(
+        "unchanged",
+        "passes.guards",
+        {"first_changed": 2},
+        PASSES,
+        text=_ENTRY,
+        entries=["unchanged"],
+    )
     # Calling a builtin function takes a tenth of the time of a call with ctypes.
-    return builtin("unchanged", address, FAST)  # type: ignore[no-any-return]
+    return builtin("unchanged", passes["unchanged"], FAST)  # type: ignore[no-any-return]
 
 
 class StateGuard(NamedTuple):
