@@ -48,10 +48,9 @@ _TESTS = {
 
 # Modules of kernels whose text is part of the cache key of the machine code.
 SOURCES = (
-    "compiler",
     "constants",
     "jit",
-    "target",
+    "numba_internals",
     "cpython.words",
     "passes.guard_rows",
     "passes.guards",
