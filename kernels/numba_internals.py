@@ -243,7 +243,12 @@ def _is_known() -> bool:
 
 def _check() -> None:
     """Raise ImportError if the running Numba differs."""
-    if reasons := [*differences()]:
+    reasons: list[str] = []
+    try:
+        reasons.extend(differences())
+    except Exception as error:  # the comparison itself uses the private API
+        reasons.append(f"{type(error).__name__}: {error}")
+    if reasons:
         raise _not_supported(reasons)
 
 

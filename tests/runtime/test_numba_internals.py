@@ -181,6 +181,10 @@ CHANGES = {
     "numba.core.codegen.CodeLibrary.enable_object_caching = lambda self, path: None": (
         "the parameters of JITCodeLibrary.enable_object_caching are 'self path', not 'self'"
     ),
+    "numba.core.compiler.DefaultPassBuilder.define_nopython_pipeline = lambda state: None": (
+        "the parameters of DefaultPassBuilder.define_nopython_pipeline are 'state', not "
+        "'state name'; AttributeError: 'NoneType' object has no attribute 'passes'"
+    ),
     "del numba.core.compiler._LowerResult": (
         r"cannot import name '_LowerResult' from 'numba.core.compiler' (.*)"
     ),
