@@ -11,10 +11,9 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from llvmlite import ir
-from numba.core.base import BaseContext
-from numba.core.types import Type
-from numba.core.typing.context import BaseContext as TypingContext
-from numba.core.typing.templates import Signature
+from numba.types import Type
+
+from .numba_internals import BaseContext, Signature, TypingContext
 
 __all__ = [
     "Array",

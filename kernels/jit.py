@@ -9,9 +9,8 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
-from .compiler import KernelCompiler, LoopCompiler
 from .constants import PAUSES
-from .target import NAME, made_with
+from .numba_internals import NAME, KernelCompiler, LoopCompiler, set_jit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +36,7 @@ def jit(function: Callable[..., Any]) -> Any:
     return numba.njit(**_OPTIONS)(function)
 
 
-made_with(jit)
+set_jit(jit)
 
 
 def jit_loops(function: Callable[..., Any]) -> Any:
@@ -89,6 +88,12 @@ POINTERS = {
 }
 # A bool is one byte that holds 0 or 1, loaded and stored as uint8, as in NumPy.
 POINTERS["bool"] = POINTERS["uint8"]
+
+
+def declared(builder: Builder, name: str, result: ir.Type, parameters: list[ir.Type]) -> Any:
+    """The function of this name in the module that is built, declared at its first use."""
+    kind = ir.FunctionType(result, parameters)
+    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
 def _call(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
@@ -257,8 +262,7 @@ def pause(typingctx: TypingContext) -> Any:
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         name, words = PAUSES.get(_PROCESSOR, ("", ()))
         if name:
-            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(32)] * len(words))
-            function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+            function = declared(builder, name, ir.VoidType(), [ir.IntType(32)] * len(words))
             builder.call(function, [ir.IntType(32)(word) for word in words])
         return context.get_dummy_value()
 

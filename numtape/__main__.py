@@ -40,7 +40,7 @@ def info() -> None:
         limit_text, status = f"cannot be used: {error}", ""
     try:
         cpu = processor().name + (" of NUMTAPE_CPU" if settings.cpu() else "")
-    except (ValueError, RuntimeError) as error:
+    except (ValueError, RuntimeError, ImportError) as error:
         cpu = f"none: {error}"
     probes = report()
     rows = [

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..jit import INT64, POINTERS, exchange, exchange_if, jit, pause
@@ -28,7 +27,7 @@ def call(typingctx: TypingContext, function: Type, arguments: Type) -> Any:
 
     def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
         function, packed = args
-        values = cgutils.unpack_tuple(builder, packed)
+        values = [builder.extract_value(packed, k) for k in range(len(packed.type.elements))]
         kind = ir.FunctionType(INT64, [INT64] * len(values))
         return builder.call(builder.inttoptr(function, kind.as_pointer()), values)
 

@@ -21,7 +21,7 @@ from ..constants import (
     CONV_TAPS as TAPS,
 )
 from ..jit import INT64, POINTERS, inline, jit, stack
-from ..target import KernelDispatcher
+from ..numba_internals import assembly
 
 if TYPE_CHECKING:
     from ..annotations import Array, Builder, Context, Signature, Type, TypingContext, Values
@@ -42,8 +42,8 @@ def _vector_size() -> int:
           store <16 x float> %y, ptr %p
           ret void
         }""")
-    assembly = KernelDispatcher.targetdescr.target_context.codegen()._tm.emit_assembly(module)
-    return 64 if "zmm" in assembly else 32 if "ymm" in assembly else 16
+    text = assembly(module)
+    return 64 if "zmm" in text else 32 if "ymm" in text else 16
 
 
 BYTES = _vector_size()

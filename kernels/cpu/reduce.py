@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..constants import PANEL, VECTOR
 from ..jit import INT64, POINTERS, jit, stack
+from ..numba_internals import cgutils
 from ..passes.layout import LINE_ROWS, RUN
 
 if TYPE_CHECKING:

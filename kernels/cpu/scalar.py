@@ -6,13 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..functions import vector
-from ..jit import inline
+from ..jit import declared, inline
 
 if TYPE_CHECKING:
     from ..annotations import Builder, Context, Signature, Type, TypingContext, Values
@@ -46,12 +44,8 @@ def _saturating(name: str) -> Any:
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             integer, real = context.get_value_type(kind), args[0].type
             sign, bits = "s" if kind.signed else "u", "f32" if x is types.float32 else "f64"
-            function = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(integer, [real]),
-                f"llvm.fpto{sign}i.sat.i{kind.bitwidth}.{bits}",
-            )
-            return builder.call(function, args)
+            name = f"llvm.fpto{sign}i.sat.i{kind.bitwidth}.{bits}"
+            return builder.call(declared(builder, name, integer, [real]), args)
 
         return kind(x), codegen
 

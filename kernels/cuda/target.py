@@ -99,7 +99,6 @@ if SIMULATED:
 
 else:
     from llvmlite import ir
-    from numba.core import cgutils
     from numba.cuda import libdevice
     from numba.cuda.extending import intrinsic
 
@@ -186,7 +185,8 @@ else:
             name = f"llvm.nvvm.atomic.load.add.f{bits}.p0f{bits}"
             add = ir.FunctionType(real, [real.as_pointer(), real])
             at = builder.gep(args[0], [args[1]])
-            builder.call(cgutils.get_or_insert_function(builder.module, add, name), [at, args[2]])
+            function = builder.module.globals.get(name) or ir.Function(builder.module, add, name)
+            builder.call(function, [at, args[2]])
             return context.get_dummy_value()
 
         return types.void(pointer, i, kind), codegen

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numba
-from numba import types
-from numba.core.errors import TypingError
+from numba import errors, types
 from numba.extending import intrinsic
 
-from ..compiler import LoopCompiler
 from ..jit import INT64, POINTERS
+from ..numba_internals import LoopCompiler
 from .functions import NAMED
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def _value_of(name: str) -> Any:
     def value_of(typingctx: TypingContext, value: Type) -> Any:
         value_type = types.unliteral(value)
         if value_type not in exact_types:
-            raise TypingError(f"a value of type {value_type} where {name} was expected")
+            raise errors.TypingError(f"a value of type {value_type} where {name} was expected")
 
         def codegen(context: Context, builder: Builder, signature: Signature, args: Values) -> Any:
             return context.cast(builder, args[0], value_type, kind)

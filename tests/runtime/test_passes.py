@@ -11,15 +11,16 @@ import warnings
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from log_queries import fresh_log
-from numtape.kernels import jit
+from numtape.kernels import jit, numba_internals
 from numtape.kernels.functions import value
 from numtape.kernels.passes import rows
 from processes import run
 
 import numtape
 from numtape.core import settings
-from numtape.core.compile import lane_kernels, numba_compiler, passes
+from numtape.core.compile import lane_kernels, passes
 from numtape.core.cpu import sweeper as cpu
 from numtape.core.derive import adjoint_cache, templates
 from numtape.core.log import log
@@ -327,19 +328,19 @@ def test_width_of_vectors(monkeypatch, body, wide):
     """LLVM attributes of a function also apply to the entry into which it is inlined."""
     made = []
 
-    class Function(numba_compiler.ir.Function):
+    class Function(ir.Function):
         def __init__(self, *args):
             super().__init__(*args)
             made.append(self)
 
     float32 = dtypes.float32
     source = lane_kernels.lane_source(body, "width", (float32,), float32)
-    ours = types.SimpleNamespace(**{**vars(numba_compiler.ir), "Function": Function})
-    monkeypatch.setattr(numba_compiler, "ir", ours)
+    ours = types.SimpleNamespace(**{**vars(ir), "Function": Function})
+    monkeypatch.setattr(numba_internals, "ir", ours)
     lane_kernels._compile("width", source)
     assert [value.WIDTH in entry.attributes for entry in made] == [wide]
     assert [entry.attributes.alignstack == 64 for entry in made] == [wide]
     fused = importlib.import_module("numtape.kernels.cpu.fused")
-    module = numba_compiler.ir.Module("written")
+    module = ir.Module("written")
     fused.write_kernel(module, "width", fused.LoopStep(body, (0,), ("float32",), "float32"))
     assert str(module).count(value.WIDTH) == 2 * wide

@@ -48,6 +48,7 @@ def test_kernels_import_only_numba_numpy_math_and_siblings():
         "dataclasses",
         "functools",
         "importlib",
+        "inspect",
         "math",
         "sys",
         "threading",

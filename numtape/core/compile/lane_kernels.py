@@ -20,10 +20,9 @@ from .tables import LANES
 
 # The kernel modules that define the names in bodies.
 VECTOR_SOURCES = (
-    "compiler",
     "constants",
     "jit",
-    "target",
+    "numba_internals",
     "cpu.scalar",
     "functions.vector",
     "functions.value",

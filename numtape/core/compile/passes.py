@@ -94,10 +94,9 @@ def _fields_of(symbol: str) -> dict[str, list[tuple[str, int]]]:
 def addresses(unit: str) -> dict[str, int]:
     """The addresses of a unit's passes, by symbol."""
     shared_modules = (
-        "compiler",
         "constants",
         "jit",
-        "target",
+        "numba_internals",
         "passes.tables",
         "passes.rows",
         "passes.layout",

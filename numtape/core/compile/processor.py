@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -42,6 +43,7 @@ def processor() -> Processor:
       ValueError: If ``NUMTAPE_CPU`` names no processor or feature, or a feature that this machine
         lacks.
       RuntimeError: If Numba has compiled code for another processor before.
+      ImportError: If Numba is imported, and numtape does not support its version.
     """
     text = settings.cpu()
     if text is None:
@@ -110,19 +112,17 @@ def known_names() -> tuple[str, ...]:
 
 def _tell_numba(chosen: Processor) -> None:
     """Have Numba compile for the processor: kernels, and also functions of the program."""
-    config: Any = sys.modules.get("numba.core.config")
-    registry: Any = sys.modules.get("numba.core.registry")
-    if config is not None and (config.CPU_NAME, config.CPU_FEATURES) != chosen:
-        if registry is not None and "_toplevel_target_context" in vars(registry.cpu_target):
+    if "numba" in sys.modules:
+        numba_internals = importlib.import_module("numtape.kernels.numba_internals")
+        if not numba_internals.set_processor(*chosen):
             raise RuntimeError(
                 f"{settings.CPU} comes too late: Numba has compiled code for another processor. "
                 f"Import numtape before that."
             )
-        config.CPU_NAME, config.CPU_FEATURES = chosen
     settings.set_numba_cpu(*chosen)
 
 
 # Checked before compiled code can be called. Errors are raised when code is needed.
 if settings.cpu() is not None:
-    with suppress(ValueError, RuntimeError):
+    with suppress(ValueError, RuntimeError, ImportError):
         processor()

@@ -26,7 +26,7 @@ class Sweeps(NamedTuple):
 _compiled: dict[str, Sweeps] = {}  # code is never unloaded, so it is loaded once
 
 # The kernel modules that a sweep is compiled with.
-_SOURCES = ("compiler", "constants", "jit", "target", "loops.functions", "loops.stack")
+_SOURCES = ("constants", "jit", "numba_internals", "loops.functions", "loops.stack")
 
 
 def compile_sweeps(program: LoopProgram, fastmath: bool) -> Sweeps:
@@ -48,7 +48,7 @@ def compile_sweeps(program: LoopProgram, fastmath: bool) -> Sweeps:
 
 
 def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
-    from numba.core.errors import NumbaError
+    from numba import errors
 
     from ...compile.numba_compiler import CompiledFunction, compile_unit
 
@@ -81,7 +81,7 @@ def _compile(symbol: str, program: LoopProgram, fastmath: bool) -> disk.Built:
         )
     try:
         built: disk.Built = compile_unit(symbol, functions)
-    except NumbaError as error:
+    except errors.NumbaError as error:
         line, message = program.line, str(getattr(error, "msg", error)).strip().splitlines()
         text_line = getattr(getattr(error, "loc", None), "line", None)
         if text_line:  # a line of the text; the `# line` mark before it gives the source line

@@ -331,11 +331,11 @@ class Sweeping:
 
     def _raise_with_values(self, raised: Raised, arguments: tuple[Any, ...]) -> None:
         """Raise an exception with computed arguments by running the function in Numba."""
-        from numba.core.errors import NumbaError
+        from numba import errors
 
         try:
             self._numba_function(*[x.copy() if type(x) is np.ndarray else x for x in arguments])
-        except NumbaError as error:
+        except errors.NumbaError as error:
             raise KernelError(
                 f"code that Numba rejects, where it raises {raised.kind.__name__}",
                 raised.file,

@@ -103,7 +103,7 @@ def gradient(kernel: Kernel, argnums: int | tuple[int, ...], with_value: bool) -
         raise NotImplementedError
 
     def infer_type(*args: Any) -> Any:
-        from numba.core.errors import TypingError
+        from numba import errors
 
         try:
             kinds = tuple(map(_kind, args))
@@ -115,7 +115,7 @@ def gradient(kernel: Kernel, argnums: int | tuple[int, ...], with_value: bool) -
                         read_only(j), gradient_.program.file, gradient_.program.line, "Pass a copy."
                     )
         except (KernelError, ValueError) as error:
-            raise TypingError(str(error)) from error
+            raise errors.TypingError(str(error)) from error
         scope = {
             "np": np,
             "sweeps": gradient_.sweeps,

@@ -24,9 +24,8 @@ from ..frontend.lowering import normal
 from .invoke import Kinds, kinds_of
 
 if TYPE_CHECKING:
-    from numba.core.dispatcher import Dispatcher
-
     from ....kernel.kernel import Kernel
+    from ....kernels.numba_internals import Dispatcher
 
 # Python functions that only read their arguments.
 _READING_FUNCTIONS = frozenset(
@@ -158,11 +157,13 @@ class InterruptibleCalls:
 
     def _compile(self, call: Dispatcher, args: tuple[Any, ...]) -> None:
         """Compile in this thread, where an interrupt can stop it."""
-        from numba.core.errors import NumbaError
+        from numba import errors
+
+        from ....kernels.numba_internals import argument_types
 
         try:
-            call.compile(tuple([call.typeof_pyval(x) for x in args]))
-        except NumbaError as error:  # for others, the call raises a more detailed error
+            call.compile(argument_types(call, args))
+        except errors.NumbaError as error:  # for others, the call raises a more detailed error
             if "runaway recursion" in str(error):
                 code = self._kernel.python_function.__code__
                 raise KernelError(

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numba
-    from numba.core.dispatcher import Dispatcher
+
+    from ....kernels.numba_internals import Dispatcher
 
 _DTYPE_OF_TYPE = {float: "float64", int: "int64", bool: "bool"}
 INITIAL_STACK_SIZE = 1 << 20  # the initial stack size of a sweep that runs in Python, in bytes
@@ -300,11 +301,13 @@ def _number(x: Array, keeps_ints: bool) -> Any:
 
 def _return_type(dispatcher: Dispatcher, arguments: list[Any]) -> Any:
     """Return the Numba type of a function's result."""
-    from numba.core.errors import NumbaError
+    from numba import errors
 
-    signature = tuple([dispatcher.typeof_pyval(x) for x in arguments])
-    with suppress(NumbaError):
+    from ....kernels.numba_internals import argument_types, return_type
+
+    signature = argument_types(dispatcher, arguments)
+    with suppress(errors.NumbaError):
         dispatcher.compile(signature)
-    if signature not in dispatcher.overloads:
+    if return_type(dispatcher, signature) is None:
         dispatcher(*arguments)  # the call raises a more detailed error
-    return dispatcher.overloads[signature].signature.return_type
+    return return_type(dispatcher, signature)
