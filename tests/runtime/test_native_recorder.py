@@ -436,6 +436,7 @@ def test_info_says_how_ops_are_recorded_and_calls_replayed(change, variables, sa
 
 THREADS = """
 import gc, signal, sys, threading
+import numpy as np
 import numtape as tf
 from numtape.core.native import patch
 
@@ -500,7 +501,12 @@ gc.set_threshold(700)
 assert patch.describe() == "machine code", patch.describe()
 patch.use(False)
 for k, found in results.items():
-    if found != list(program(k)):
+    values, gradients = np.array(found).T
+    expected_values, expected_gradients = np.array(list(program(k))).T
+    # When a finalizer evaluates between two ops, the variable is read again, and the gradients of
+    # its reads are summed in another order.
+    is_close = np.allclose(gradients, expected_gradients, 1e-6)
+    if values.tolist() != expected_values.tolist() or not is_close:
         wrong.append(k)
 print(wrong, set(fired) == {8.0})
 """
