@@ -252,7 +252,7 @@ def _is_state_expected(process: int, entry: int, log: int) -> bool:
 def _needs_value(process: int, tensor: int, log: int) -> bool:
     """Whether a tensor has references besides the log's list, and no value yet."""
     p = _at(process)
-    if _at(tensor + p[AT_REFERENCES])[0] <= 1 and _at(tensor + p[AT_WEAK])[0] == 0:
+    if _u32(tensor + p[AT_REFERENCES])[0] <= 1 and _at(tensor + p[AT_WEAK])[0] == 0:
         return False
     return _at(tensor + p[AT_HOME])[0] == log
 

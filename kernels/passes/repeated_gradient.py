@@ -296,26 +296,27 @@ def _make_tape_state(process: int, entry: int, log: int) -> int:
     items = _at(_at(tape_state + LIST_ITEMS)[0])
     _fill_with_none(process, _at(tape_state + LIST_ITEMS)[0], 3)
     for k in range(3):
-        item = call1(p[MAKE_LIST], 0) if k < 2 else call1(p[MAKE_TUPLE], 2)
+        if k < 2:
+            item = call1(p[MAKE_LIST], 0)
+        else:
+            variables = _at(log + p[AT_VARIABLES])[0]
+            call1(p[INCREF], variables)
+            item = call3(p[GET_SLICE], variables, 0, e[VARIABLE_COUNT])
+            call1(p[DECREF], variables)
         if item == 0:
             call1(p[DECREF], tape_state)
             return 0
-        if k == 2:
-            _fill_with_none(process, item + p[AT_ITEM], 2)
         items[k] = item
         call1(p[DECREF], p[NONE])
-    variables = _at(log + p[AT_VARIABLES])[0]
-    call1(p[INCREF], variables)
-    copy = call3(p[GET_SLICE], variables, 0, e[VARIABLE_COUNT])
-    call1(p[DECREF], variables)
-    if copy == 0:
+    pair = call1(p[MAKE_TUPLE], 2)
+    if pair == 0:
         call1(p[DECREF], tape_state)
         return 0
-    pair = _at(items[2] + p[AT_ITEM])
+    # Filled once: a collection untracks tuples of objects that it need not visit.
     call1(p[INCREF], e[WATCHED])
-    pair[0], pair[1] = copy, e[WATCHED]
-    call1(p[DECREF], p[NONE])
-    call1(p[DECREF], p[NONE])
+    pair_items = _at(pair + p[AT_ITEM])
+    pair_items[0], pair_items[1] = items[2], e[WATCHED]
+    items[2] = pair
     return tape_state
 
 

@@ -430,6 +430,24 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
             assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
 
 
+def test_the_garbage_collector_keeps_track_of_new_tuples():
+    x, before = tf.Variable(0.5), gc.get_threshold()
+    with fresh_log() as log:
+        for k in range(MANY):
+            sine(x, k)
+        hits = by_machine(log)
+        lists = [[] for _ in range(1000)]  # new ones are not reused, so they run collections
+        gc.set_threshold(1)
+        try:
+            with tf.GradientTape() as tape:
+                y = tf.sin(x * 2.0)
+            tape.gradient(y, x)
+        finally:
+            gc.set_threshold(*before)
+        assert by_machine(log) == hits + 1 and len(lists) == 1000
+        assert gc.is_tracked(tape._tape.variable_flags) and gc.is_tracked(x._read)
+
+
 def test_nothing_is_left_behind():
     w, x = tf.Variable([[0.5]]), tf.Variable(0.5)
 

@@ -232,119 +232,6 @@ def test_the_usual_operands_run_nothing_of_python():
     assert run(MACHINE, **NATIVE) == ""
 
 
-# Everything that records, 130 rows per round; counts must stay the same after more rounds.
-COUNTS = """
-import gc, sys
-import numpy as np
-import numtape as tf
-from numtape.core.log.log import local
-from numtape.core.native import patch
-
-float(tf.constant(1.0) + 1.0)
-assert patch.describe().startswith(sys.argv[1]), patch.describe()
-rounds = int(sys.argv[2])
-v, w, c = tf.Variable(0.5), tf.Variable([1.0, 2.0, 3.0]), tf.constant(0.25)
-x, i, text = tf.constant([0.5, 1.5, 2.5]), tf.constant([1, 2, 3]), "text"
-two, three, zero = 2.5, 3, float("-0")
-replayed = tf.function(lambda x: tf.sin(x) * w + v)
-wrong = lambda: x + x[1:], lambda: tf.sin(text), lambda: tf.add(x, y=None), lambda: x[7]
-
-def elementwise():
-    y = tf.sin(v) * c
-    y = y * two + three * y
-    y = (two - y) / v
-    y = tf.maximum(tf.add(y, c) ** two, zero)
-    y = abs(-y) + tf.add(x=y, y=two, name="sum") - v * w[1]
-    return tf.minimum(tf.exp(y * -0.0), 1e9) + 1 / y
-
-def arrays():
-    z = w * x + two
-    b = (z > x) & (z >= two) | ~(i < three) | (i == 2)
-    z = tf.where(b, z, -x) + tf.cast(b, tf.float32) + tf.cast(i % 2 // three, tf.float32)
-    z = z[1:] + x[:-1] * z[0] - z[::2]
-    whole = tf.concat([z, tf.stack([c, v]), tf.cast(tf.cast(x, "float64"), "float32")], 0)
-    return b, z, tf.reduce_sum(tf.reshape(whole, (7, 1)), [0, 1]), tf.complex(z, 2.0 * z)
-
-def assigns():
-    v.assign(v * 0.5 + 0.25)
-    v.assign_add(c * 1.5)
-    v.assign_sub(0.25)
-    w[1].assign(two)
-    w.assign(tf.clip_by_value(w * x, 0.5, 2.0))
-
-def gradients():
-    with tf.GradientTape(persistent=True) as outer:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y, scaled = tf.reduce_sum(tf.tanh(w * x) * v) + v ** two, w * v
-        found = tape.gradient(y, [v, w, x])
-    return found, outer.gradient(found[0], v), outer.jacobian(scaled, v)
-
-def looks(y, b, z, total, pairs):
-    if y > zero and bool(b[0]) and total:
-        float(y), int(i[0]), z.numpy().tolist(), np.asarray(z), str(z), repr(y)
-    return pairs.numpy(), replayed(x).numpy(), w.numpy(), list(i)
-
-def work(rounds):
-    for _ in range(rounds):
-        looks(elementwise(), *arrays())
-        assigns()
-        (of_v, of_w, _), second, jacobian = gradients()
-        float(of_v), of_w.numpy(), float(second), jacobian.numpy()
-        for call in wrong:
-            try:
-                call()
-            except (tf.errors.OpError, ValueError, TypeError, IndexError):
-                continue
-            raise AssertionError(call)
-
-def settled(rounds):
-    work(rounds)
-    local.log.collect()
-    gc.collect()
-
-def counted(k):
-    counts[k] = [sys.getrefcount(thing) for thing in things.values()]
-
-held = [-x for _ in range(3000)]  # as many wait afterwards as ever do
-del held
-settled(30), settled(30)
-things = {id(thing): thing for thing in gc.get_objects()}
-things |= {id(thing): thing for one in gc.get_objects() for thing in gc.get_referents(one)}
-counts = np.empty((2, len(things)), np.int64)
-settled(30)
-counted(0)
-blocks = sys.getallocatedblocks()
-settled(rounds)
-more = sys.getallocatedblocks() - blocks
-counted(1)
-grown = np.flatnonzero(np.abs(counts[1] - counts[0]) > rounds // 2)
-print([(counts[:, k].tolist(), repr([*things.values()][k])[:80]) for k in grown], more)
-print(len(things) > 100_000 and more < 200 + rounds // 2)
-"""
-
-RECORDERS = pytest.mark.parametrize(
-    ("variables", "said"),
-    [
-        pytest.param(NATIVE, "machine code", marks=usable, id="native"),
-        pytest.param(PYTHON, "Python", id="python"),
-    ],
-)
-
-
-@RECORDERS
-def test_counts_of_references_stay(variables, said):
-    found = run(COUNTS, said, 40, **variables)
-    assert found.startswith("[] ") and found.endswith("True"), found
-
-
-@pytest.mark.slow
-@RECORDERS
-def test_a_million_rows_leak_nothing(variables, said):
-    found = run(COUNTS, said, 8000, timeout=900, **variables)
-    assert found.startswith("[] ") and found.endswith("True"), found
-
-
 HELD = """
 import ctypes, gc, sys, weakref
 import numtape as tf
@@ -377,8 +264,8 @@ for found in (live_tensors, defined["live_tensors"]):
 
 # Dead ones repeat, the masked one does not; nothing that they had is left on them.
 kept = log.tensors
-(alone,) = {sys.getrefcount(x) for x in [object()]}  # of an object that only a list has
-places = {id(tensor) for tensor in kept if sys.getrefcount(tensor) == alone}
+counts = [sys.getrefcount(tensor) for tensor in kept]
+places = {id(tensor) for tensor, count in zip(kept, counts) if count == min(counts)}
 spec, counts = x._spec, sys.getrefcount(marker)
 before = sys.getrefcount(spec), sys.getrefcount(log)
 more = len(places)
@@ -388,7 +275,10 @@ print(before[0] - sys.getrefcount(spec) >= more, before[1] - sys.getrefcount(log
 assert not any(id(thing) in places for thing in gc.get_objects())
 new = [tf.sin(x) for _ in range(5)]
 print(sum(id(tensor) in places for tensor in new), all(map(gc.is_tracked, new)))
-print({sys.getrefcount(tensor) - alone for tensor in new}, {hasattr(t, "_keras_mask") for t in new})
+probes = [object() for _ in range(5)]
+twice = probes[:]
+expected = {sys.getrefcount(probe) for probe in probes}
+print({sys.getrefcount(t) for t in new} == expected, {hasattr(t, "_keras_mask") for t in new})
 print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(new[0])() is new[0])
 
 # There are never many that wait.
@@ -402,7 +292,12 @@ print(0 < count <= MAX_SPARE == 1024, not gc.is_tracked(ctypes.cast(first, ctype
 
 @usable
 def test_tensors_that_nobody_has_come_again():
-    said = ["True True", "[] 2 True"] * 2 + ["True True True", "True True", "5 True", "{1} {False}"]
+    said = ["True True", "[] 2 True"] * 2 + [
+        "True True True",
+        "True True",
+        "5 True",
+        "True {False}",
+    ]
     assert run(HELD, **NATIVE).split("\n") == [*said, "True True", "True True"]
 
 
@@ -471,7 +366,8 @@ def test_tensors_that_nobody_has_are_used_again_while_ops_are_recorded():
 
 BROKEN = """
 import numtape as tf
-from numtape.core.cpython import api, layout
+from numtape.__main__ import info
+from numtape.core.cpython import api, layout, types as cpython_types
 from numtape.core.native import patch, process
 exec(__import__("sys").argv[1])
 layout.measure.cache_clear()
@@ -488,7 +384,7 @@ print(float(tf.sin(x) * x + 2.0), patch.describe())
             "layout.version.VERSION = (3, 99)",
             "Python 3.99 is not a supported version: 3.11 to 3.15",
         ),
-        ("import sys; sys.gettotalrefcount = len", "this is a debug build of Python"),
+        ("import sysconfig; sysconfig.get_config_vars()['Py_TRACE_REFS'] = 1", "Py_TRACE_REFS"),
         ("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "free-threaded"),
         ("api.API['CALL'] = 'PyNo_Such'", "there is no PyNo_Such"),
         ("layout.word_at = lambda address: 0", "is not where it is known to be"),
@@ -629,8 +525,12 @@ gc.set_threshold(700)
 assert patch.describe() == "machine code", patch.describe()
 patch.use(False)
 for k, found in results.items():
-    # Evaluations in finalizers end the log's rows, which changes the order of sums in gradients.
-    if not np.allclose(found, list(program(k)), rtol=1e-5):
+    values, gradients = np.array(found).T
+    expected_values, expected_gradients = np.array(list(program(k))).T
+    # When a finalizer evaluates between two ops, the variable is read again, and the gradients of
+    # its reads are summed in another order.
+    is_close = np.allclose(gradients, expected_gradients, 1e-6)
+    if values.tolist() != expected_values.tolist() or not is_close:
         wrong.append(k)
 print(wrong, set(fired) == {8.0})
 """

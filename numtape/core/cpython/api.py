@@ -139,6 +139,9 @@ def entry_of(function: object) -> int:
 def make_vectorcall_setter(offset: int) -> Callable[[Any, int], None]:
     """Return a function that sets the address of the C function that runs a Python function.
 
+    Python 3.11 has no function for this, so its field of the function is written. There, Tensor's
+    operators take twice as long without it: 166 ns instead of 87 ns for each op that is recorded.
+
     Args:
       offset: The byte offset of this address in functions.
     """

@@ -29,8 +29,9 @@ ONE_DIGIT_MAX = 2**30 - 1
 
 def unsupported_reason() -> str:
     """Return why machine code cannot read the objects of this Python; "" if no reason is known."""
-    if hasattr(sys, "gettotalrefcount") or sysconfig.get_config_var("Py_TRACE_REFS"):
-        return "this is a debug build of Python"
+    # In other debug builds only `sys.gettotalrefcount` is wrong: machine code does not add to it.
+    if sysconfig.get_config_var("Py_TRACE_REFS"):
+        return "this is a build of Python with Py_TRACE_REFS"
     if sys.byteorder != "little":
         return "this processor is not little-endian"
     return version.unsupported_reason()
