@@ -65,14 +65,18 @@ def info() -> None:
 
 def _probes() -> list[tuple[str, str]]:
     """Describe what is known about the running CPython, and what is off otherwise."""
-    from .core.cpython import frames, layout
+    from .core.cpython import frames, layout, version
 
     lines = [
         (f"  {name}", text if text == layout.EXPECTED else f"{text}: no machine code for Python")
         for name, text in layout.report().items()
     ]
-    reason = frames.unsupported_reason()
-    return [*lines, ("  frames", f"{reason}: no replays" if reason else layout.EXPECTED)]
+    for name, reason, what_is_off in (
+        ("frames", frames.unsupported_reason(), "no replays"),
+        ("handlers", version.unknown_reason(), "tracebacks show numtape's functions"),
+    ):
+        lines.append((f"  {name}", f"{reason}: {what_is_off}" if reason else layout.EXPECTED))
+    return lines
 
 
 def _recorders() -> str:
