@@ -5,14 +5,9 @@ The names are TensorFlow's: ``import numtape as tf`` runs TensorFlow's autodiff 
 
 from __future__ import annotations
 
-import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
-
-if not getattr(_sys, "_is_gil_enabled", lambda: True)():
-    # Tables and logs are right because a few bytecodes in a row are one step.
-    raise ImportError("numtape needs Python's global lock: run with PYTHON_GIL=1 or -X gil=1.")
 
 # In a checkout kernels/ is this package's sibling, not its child.
 _here = _Path(__file__).resolve().parent

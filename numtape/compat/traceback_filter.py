@@ -22,6 +22,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ..core.cpython.handlers import append_handler
+from ..core.cpython.version import unknown_reason
 from ..core.values import memory
 
 # Libraries that numtape calls. Their frames are removed, too, if numtape called them.
@@ -31,7 +32,7 @@ _state = [True]
 
 def is_enabled() -> bool:
     """Whether numtape's frames are removed from tracebacks."""
-    return _state[0]
+    return _state[0] and not unknown_reason()  # see `append_handler`
 
 
 def enable(on: bool) -> None:

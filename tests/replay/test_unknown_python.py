@@ -5,6 +5,7 @@ Such a function receives the caller's own objects, and has its effects once for 
 
 import itertools
 import random
+import re
 import subprocess
 import sys
 import time
@@ -50,7 +51,8 @@ def test_functions_in_an_unknown_python_version():
         text=True,
     )
     assert child.returncode == 0, child.stdout[-5000:] + child.stderr[-2000:]
-    assert " passed" in child.stdout
+    passed, skipped = (re.search(rf"(\d+) {x}", child.stdout)[1] for x in ("passed", "skipped"))
+    assert int(passed) > 50 * int(skipped)
 
 
 @pytest.mark.records

@@ -406,20 +406,6 @@ def test_a_table_that_is_full_says_so(monkeypatch, tf):
         table.intern(1)
 
 
-WITHOUT_A_LOCK = """
-import sys
-sys._is_gil_enabled = lambda: False
-try:
-    import numtape
-except ImportError as error:
-    print(error)
-"""
-
-
-def test_without_a_gil_it_cannot_be_imported():
-    assert "PYTHON_GIL=1" in run(WITHOUT_A_LOCK)
-
-
 def test_constants_of_rules_are_met_anew(tf):
     """Rows of constants that a thread stored for rules that were dropped meanwhile."""
     for k in range(4):

@@ -12,16 +12,19 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType
 
+from .version import unknown_reason
+
 
 def append_handler(function: FunctionType, callback: Callable[[], None]) -> None:
     """Make a function call ``callback()`` and raise again when an exception leaves it.
 
-    Nothing is done if it has this handler, or more than 255 constants.
+    Nothing is done if it has this handler, or more than 255 constants, or in an unknown version of
+    Python.
     """
     code = function.__code__
     consts = code.co_consts
     # A constant's number must fit into one byte.
-    if len(consts) > 255 or (consts and consts[-1] is callback):
+    if not _HANDLER or len(consts) > 255 or (consts and consts[-1] is callback):
         return
     handler_start = len(code.co_code)
     handler = bytearray(_HANDLER)
@@ -119,7 +122,7 @@ def _handler(code: CodeType) -> tuple[bytes, int, Entry]:
     )
 
 
-_HANDLER, _CONSTANT, _INNER = _handler(_template())
+_HANDLER, _CONSTANT, _INNER = (b"", 0, (0, 0, 0, 0)) if unknown_reason() else _handler(_template())
 _STACK = _template().co_stacksize
 _UNITS = len(_HANDLER) // 2
 # The line table: the handler's instructions have no lines.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import frames, layout, types
+from . import frames, layout, types, version
 from .api import UnsupportedLayout
 
 EXPECTED = "as expected"
@@ -18,6 +18,9 @@ def report() -> dict[str, str]:
         for name, probe in layout.PROBES.items()
     }
     results["frames"] = _result(frames.unsupported_reason(), "functions are not replayed")
+    results["handlers"] = _result(
+        version.unknown_reason(), "tracebacks show numtape's own functions"
+    )
     results["classes"] = _result(
         reason or ("" if types.has_class_versions() else "classes have no versions"),
         "guards compare the attributes of classes in Python",

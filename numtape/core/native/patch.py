@@ -48,8 +48,8 @@ class RecorderCode:
     """The machine code of a process."""
 
     def __init__(self) -> None:
+        table = process_table()  # first: it checks that the layout of objects is known
         self._entry = entry_of(_maker_name)
-        table = process_table()
         self.addresses, self._words = load_recorders(self._entry)
         keep_forever(self)  # before anything refers to it
         self._methods = {
