@@ -5,6 +5,7 @@ The names are TensorFlow's: ``import numtape as tf`` runs TensorFlow's autodiff 
 
 from __future__ import annotations
 
+import _thread
 import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
@@ -13,6 +14,10 @@ from pathlib import Path as _Path
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     # Tables and logs are right because a few bytecodes in a row are one step.
     raise ImportError("numtape needs Python's global lock: run with PYTHON_GIL=1 or -X gil=1.")
+
+if not getattr(_thread, "_is_main_interpreter", lambda: True)():
+    # NumPy cannot be imported there either. Machine code refers to the objects of one interpreter.
+    raise ImportError("numtape cannot be imported in a subinterpreter: use processes or threads.")
 
 # In a checkout kernels/ is this package's sibling, not its child.
 _here = _Path(__file__).resolve().parent

@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from ...cpython.api import NULL
-from ...cpython.bytecode import has_handler, names_loaded, try_instructions_of
+from ...cpython.bytecode import early_iteration, has_handler, names_loaded, try_instructions_of
 from ...cpython.frames import (
     function_of,
     slot_count,
@@ -252,6 +252,9 @@ class Observer:
         if is_trusted(code):
             return None
         caller_frame = frame.f_back
+        if caller_frame is not None and caller_frame.f_code.co_flags & _GENERATOR_FLAGS:
+            if early_iteration(caller_frame.f_code) == caller_frame.f_lasti:
+                caller_frame = caller_frame.f_back  # where the generator is created
         # Called by numtape itself, or by a part of it that is followed.
         is_below_numtape = caller_frame is not None and (
             type(caller_frame.f_trace) is not Follower
