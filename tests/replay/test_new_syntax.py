@@ -1,6 +1,8 @@
 """Syntax, builtins and instructions of newer Pythons in recorded functions."""
 
+import builtins
 import dis
+import functools
 import importlib.util
 import sys
 import types
@@ -185,6 +187,76 @@ def test_borrowed_references_are_not_owned():
     assert seen == [([[2.5], [0.5], [1.5]], [True, False, False])]
 
 
+# --- Python 3.14 ---------------------------------------------------------------------------------
+
+# Annotations that exist only for type checkers.
+ANNOTATED = """
+import functools
+import numtape as tf
+from numtape import keras
+
+@tf.function
+def f(x: Missing, *, k: Missing.part = 2.0) -> Missing[1]:
+    return x * k
+
+@tf.custom_gradient
+def g(x: Missing) -> Missing:
+    def gradient(upstream: Missing, variables: Missing = None) -> Missing:
+        return upstream * 5.0
+    return x * 2.0, gradient
+
+class Scale(tf.Module):
+    v: Missing
+
+    def __init__(self, v: Missing) -> Missing:
+        self.v = tf.Variable(v)
+
+    @tf.function
+    def __call__(self, x: Missing) -> Missing:
+        return x * self.v
+
+class Layer(keras.layers.Layer):
+    def __init__(self, units: Missing, **options: Missing) -> Missing:
+        super().__init__(**options)
+        self.units = units
+
+    def call(self, x: Missing, training: Missing = False) -> Missing:
+        return x * self.units
+
+def doubled(x: Missing) -> Missing:
+    return x * 2.0
+"""
+
+
+@since(3, 14)
+def test_annotations_are_not_evaluated(tf):
+    space = defined(ANNOTATED)
+    x = tf.Variable(3.0)
+    for _ in range(3):
+        same(space["f"](x), 6.0)
+        same(space["f"](x, k=3.0), 9.0)
+        same(space["Scale"](2.0)(x), 6.0)
+    with tf.GradientTape() as tape:
+        y = space["g"](x)
+    same(tape.gradient(y, x), 5.0)
+    layer = space["Layer"](4.0)
+    called = tf.function(lambda x: layer(x))
+    for k in range(3):
+        same(called(k * tf.ones((1, 2))), 4.0 * k * np.ones((1, 2)))
+    assert recordings(called) == 1
+    assert layer.get_config()["units"] == 4.0
+    found = tf.data.Dataset.from_tensor_slices([1.0, 2.0]).map(space["doubled"])
+    assert [float(y) for y in found] == [2.0, 4.0]
+
+
+@since(3, 14)
+def test_a_partial_function_with_placeholders_is_recorded(tf):
+    f = tf.function(functools.partial(lambda a, b: a - b, functools.Placeholder, 2.0))
+    for x in (5.0, 6.0, 7.0):
+        same(f(tf.constant(x)), x - 2.0)
+    assert recordings(f) == 1
+
+
 # --- Python 3.15 ---------------------------------------------------------------------------------
 
 
@@ -230,6 +302,29 @@ def test_a_lazy_import_that_fails(tf):
     same(f(tf.constant(1.5)), 4.5)
 
 
+LAZY = """
+import sys
+import numpy as np
+import numtape as tf
+from numtape import keras
+assert sys.get_lazy_imports() == "all"
+x = tf.Variable(2.0)
+with tf.GradientTape() as tape:
+    y = x * x
+assert tape.gradient(y, x) == 4.0
+model = keras.Sequential([keras.layers.Dense(3, activation="relu"), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(np.ones((8, 2), "f"), np.ones((8, 1), "f"), verbose=0)
+lazy import json.tool as tool
+print(type(globals()["tool"]).__name__)
+"""
+
+
+@since(3, 15)
+def test_all_other_imports_may_be_lazy():
+    assert run(LAZY, PYTHON_LAZY_IMPORTS="all") == "lazy_import"
+
+
 @since(3, 15)
 def test_a_frozendict_as_an_argument(tf):
     """Its tensors are inputs, and its other values are compared, as for a dict."""
@@ -238,7 +333,7 @@ def test_a_frozendict_as_an_argument(tf):
     def f(x, options):
         return {"y": x * options["k"] * options["t"][0], "options": options}
 
-    frozendict = type(f).__call__.__globals__["__builtins__"]["frozendict"]
+    frozendict = builtins.frozendict
     for k, t in ((2.0, 1.5), (2.0, 2.5), (2.0, 3.5), (3.0, 1.5), (3.0, 2.5)):
         options = frozendict(k=k, t=[tf.constant(t)])
         found = f(tf.constant(2.0), options)

@@ -190,6 +190,22 @@ _WAYS = {
         "s@()",
         ["k@ = P", "l@.append(P)", "C@.__iter__ = lambda self: iter(l@)"],
     ),
+    "enums of numbers and strings": (
+        (3, 11),
+        "class I@(enum.IntEnum):\n    A = 1\n    B = 2\nclass S@(enum.StrEnum):\n    A = 'a'\n"
+        "    B = 'b'\ni@, s@, k@ = I@.A, S@.A, P\ndef r@():\n"
+        "    r = P if i@ == I@.A else P\n    r += P if s@ == 'a' else P\n"
+        "    return (r + i@ * k@) * len(s@ + f'{i@}{s@}')",
+        "r@()",
+        ["i@ = I@.B", "s@ = S@.B", "k@ = P", "s@ = 'abc'", "I@.__eq__ = lambda *_: True"],
+    ),
+    "number with attributes": (
+        (3, 11),
+        "class F@(float):\n    j = P\n    def __mul__(self, x):\n        return self.j * x\n"
+        "o@ = F@(P)",
+        "((o@ + 1.0) * (o@ * 2.0))",
+        ["o@ = F@(P)", "o@.j = P", "F@.j = P", "F@.__add__ = lambda self, x: P"],
+    ),
     # Python 3.12
     "nested f-string": (
         (3, 12),

@@ -157,7 +157,7 @@ def examine(
                 follower.reads.note_class(x, frame)
         elif (
             is_python_class(cls)
-            and holds_only_attributes(c_base_of(cls))
+            and (holds_only_attributes(c_base_of(cls)) or c_base_of(cls) in _VALUE_BASES)
             and _has_observable_methods(cls)
         ):
             follower.reads.note_class(x, frame)
@@ -250,6 +250,10 @@ _MIXIN_MODULES = {
     "contextlib",
     "builtins",
 }
+
+
+# C classes whose objects do not change, except for attributes that a subclass gives them.
+_VALUE_BASES = (int, float, complex, str, bytes)
 
 
 def _has_observable_methods(cls: type) -> bool:

@@ -268,7 +268,11 @@ class Observer:
                     caller_frame.f_trace = caller_frame.f_trace.other_tracer
                 caller_frame = caller_frame.f_back
             return None
-        if is_below_numtape and (is_library_file(code.co_filename) or is_generated_code(frame)):
+        if is_below_numtape and (
+            is_library_file(code.co_filename)
+            or is_generated_code(frame)
+            or code.co_name == "__annotate__"  # numtape reads signatures, but no annotations
+        ):
             if code.co_filename.startswith("<frozen importlib"):
                 self.import_frame = frame
                 return self._follow_import  # it may run the program, but not the function
