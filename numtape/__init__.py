@@ -5,9 +5,21 @@ The names are TensorFlow's: ``import numtape as tf`` runs TensorFlow's autodiff 
 
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
+
+if hasattr(_sys, "set_lazy_imports_filter"):
+    # With -X lazy_imports=all, Python would delay the imports of numtape's modules, some of which
+    # change others. The filter says whether an import may be delayed.
+    _filter = _sys.get_lazy_imports_filter()  # type: ignore[attr-defined]
+
+    def _may_be_lazy(importing: str, *what: object) -> _typing.Any:
+        is_own = importing.partition(".")[0] == __name__
+        return not is_own and (_filter is None or _filter(importing, *what))
+
+    _sys.set_lazy_imports_filter(_may_be_lazy)
 
 # In a checkout kernels/ is this package's sibling, not its child.
 _here = _Path(__file__).resolve().parent

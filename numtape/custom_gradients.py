@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from .core.log.as_tensor import as_tensor
 from .core.log.log import Log, local
 from .core.log.variable import Variable, creation_order, original
 from .core.ops.movement import identity
+from .core.values.arguments import inspect_signature
 from .core.values.tensor import Tensor
 from .function.pickling import reduce_function, stand_in
 from .tape import GradientTape, UnconnectedGradients
@@ -146,8 +146,8 @@ def _without_duplicates(variables: list[Variable]) -> list[Variable]:
 
 
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
-    spec = inspect.getfullargspec(grad_fn)
-    return "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
+    parameters = inspect_signature(grad_fn, follow_wrapped=False).parameters
+    return "variables" in parameters or any(x.kind is x.VAR_KEYWORD for x in parameters.values())
 
 
 def _gradients(

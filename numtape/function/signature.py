@@ -12,6 +12,7 @@ from typing import Any
 from ..core.log.as_tensor import to_tensor
 from ..core.log.variable import Variable
 from ..core.replay.arguments import PassedObject, is_immutable
+from ..core.values.arguments import inspect_signature
 from ..core.values.tensor import Tensor
 from ..tensor_spec import TensorSpec
 from .concrete_function import ConcreteFunction
@@ -125,7 +126,7 @@ class Parameters:
         state: Any = self.defaults(), code, self._by_name()
         try:
             # A call runs the wrapper, if there is one, not the function that it wraps.
-            signature = inspect.signature(self._of, follow_wrapped=False)
+            signature = inspect_signature(self._of, follow_wrapped=False)
             if self._method:
                 self_parameter, *other_parameters = signature.parameters.values()
                 other_parameters = (

@@ -19,7 +19,7 @@ from ..core.log.log import local
 from ..core.log.variable import Alias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.elementwise import cast
-from ..core.values.arguments import MethodSignature, signature_of
+from ..core.values.arguments import MethodSignature, inspect_signature, signature_of
 from ..core.values.dtypes import DType
 from ..core.values.hints import hint, hint_missing_attributes
 from ..core.values.tensor import Tensor
@@ -139,7 +139,7 @@ class _Signature:
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
-        result = inspect.signature(owner.__init__)  # type: ignore[misc]
+        result = inspect_signature(owner.__init__)  # type: ignore[misc]
         return result.replace(parameters=list(result.parameters.values())[1:])
 
 
@@ -323,14 +323,14 @@ class Layer(Module):
             self._nt_input_shape_arg = tuple(shape)
         if kwargs:
             cls = type(self)
-            meant = hint(next(iter(kwargs)), inspect.signature(cls).parameters)
+            meant = hint(next(iter(kwargs)), inspect_signature(cls).parameters)
             raise ValueError(
                 f"Unrecognized keyword arguments passed to {cls.__name__}: {kwargs}{meant}"
             )
 
     def _nt_summary_arguments(self) -> dict[str, Any]:
         """The arguments to show in summaries: plain values that differ from the defaults."""
-        parameters = dict(inspect.signature(type(self).__init__).parameters)
+        parameters = dict(inspect_signature(type(self).__init__).parameters)
         args, kwargs = self._nt_made_with
         provided = {**dict(zip(list(parameters)[1:], args, strict=False)), **kwargs}
         result = {}
@@ -372,7 +372,7 @@ class Layer(Module):
         if type(self).get_config is not Layer.get_config:
             return base  # called by the method of a subclass, which adds its arguments
         args, kwargs = self._nt_made_with
-        accepted = inspect.signature(type(self).__init__).parameters
+        accepted = inspect_signature(type(self).__init__).parameters
         init_arguments = {**dict(zip(list(accepted)[1:], args, strict=False)), **kwargs}
         if not all(_is_plain(x) for x in init_arguments.values()):
             raise NotImplementedError(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from ..core.values.arguments import inspect_signature
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
 
@@ -206,7 +207,7 @@ def _accepted_names(cls: type) -> set[str]:
     names: set[str] = set()
     for base in cls.__mro__:
         if "__init__" in vars(base):
-            parameters = inspect.signature(vars(base)["__init__"]).parameters
+            parameters = inspect_signature(vars(base)["__init__"]).parameters
             names.update(parameters)
             if "kwargs" not in parameters:
                 break
@@ -399,7 +400,7 @@ class ClassRegistry:
         if from_config is None:
             return result()
         arguments = supported_arguments(result, arguments or {})
-        accepts = "custom_objects" in inspect.signature(from_config).parameters
+        accepts = "custom_objects" in inspect_signature(from_config).parameters
         options = {"custom_objects": custom_objects} if accepts else {}
         return from_config(arguments, **options)
 
@@ -420,7 +421,7 @@ def describe(
 
     def add(obj: Decorated) -> Decorated:
         text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
-        names = [name for name in inspect.signature(obj).parameters if name != "self"]
+        names = [name for name in inspect_signature(obj).parameters if name != "self"]
         lines = [text.rstrip(), "", "Args:"]
         missing_names = [name for name in names if name not in arguments]
         if missing_names:

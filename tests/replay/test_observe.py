@@ -13,6 +13,7 @@ import warnings
 import weakref
 from pathlib import Path
 
+import new_syntax_ways
 import numpy as np
 import pytest
 import state_programs
@@ -59,6 +60,7 @@ PLAIN = {
     "identity of tuples": "by `is`",
     "whether C raises": "calls posix.stat",
     "temporary and its weak reference": "a weak reference to a Thing",
+    **new_syntax_ways.PLAIN,
 }
 
 

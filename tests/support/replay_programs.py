@@ -195,7 +195,9 @@ def compare(source, steps, look="always", check=0):
       look: "always", or "last": only when all steps are done.
       check: Every how many calls functions check their replays themselves.
     """
-    code = compile(source, "<program>", "exec")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a `return` in `finally`
+        code = compile(source, "<program>", "exec")
     before, settings._check_replay = settings._check_replay, check
     kept = STATE.seed, STATE.draws
     try:

@@ -10,6 +10,7 @@ import re
 import textwrap
 import warnings
 
+import new_syntax_ways
 import numpy as np
 
 import numtape as tf
@@ -775,6 +776,8 @@ WAYS = {
     ),
 }
 
+WAYS |= new_syntax_ways.WAYS
+
 _HEAD = """
 import array, collections, contextlib, contextvars, ctypes, dataclasses, enum, functools
 import itertools, operator
@@ -784,6 +787,7 @@ import numtape as tf
 class Thing:
     pass
 """
+_HEAD += new_syntax_ways.HEAD
 
 
 class Program:
@@ -843,7 +847,9 @@ def compare(program):
     worlds = []
     for function in (lambda f: f, tf.function):
         space = {"__name__": "program", "function": function}
-        exec(compile(program.source, "<program>", "exec"), space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a `return` in `finally`
+            exec(compile(program.source, "<program>", "exec"), space)
         space["called"] = function(space["f"])
         worlds.append(space)
     draw = random.Random(1)

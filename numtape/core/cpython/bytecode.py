@@ -27,12 +27,15 @@ KINDS = {
         JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_FORWARD_IF_NONE
         POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE
         RETURN_VALUE RETURN_GENERATOR END_FOR END_SEND CLEANUP_THROW POP_EXCEPT PUSH_EXC_INFO
-        RERAISE WITH_EXCEPT_START LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS LOAD_LOCALS
-        SETUP_ANNOTATIONS BUILD_STRING BUILD_SLICE LIST_APPEND CALL_INTRINSIC_2 EXIT_INIT_CHECK""",
+        RERAISE PREP_RERAISE_STAR WITH_EXCEPT_START LOAD_ASSERTION_ERROR LOAD_BUILD_CLASS
+        LOAD_LOCALS SETUP_ANNOTATIONS BUILD_STRING BUILD_SLICE LIST_APPEND EXIT_INIT_CHECK""",
     # Names. The value is the name; for cells, the argument is the slot.
     "load global": "LOAD_GLOBAL",
     "load name": "LOAD_NAME",
-    "load free": "LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF",
+    "load free": "LOAD_DEREF LOAD_CLASSDEREF",
+    # In a dict, which is on top; otherwise the global or free variable.
+    "load from dict or global": "LOAD_FROM_DICT_OR_GLOBALS",
+    "load from dict or free": "LOAD_FROM_DICT_OR_DEREF",
     "store global": "STORE_GLOBAL",
     "store name": "STORE_NAME",
     "store free": "STORE_DEREF",
@@ -106,23 +109,37 @@ ITERATOR_POSITION = 1 if VERSION >= (3, 15) else 0
 IS_NULL_BELOW = VERSION < (3, 13)
 _HAS_KWARGS_PLACE = VERSION >= (3, 14)  # of unpacked calls; NULL without ``**kwargs``
 _IN_PLACE, _LOAD_ITEM = range(13, 26), 26  # operators of BINARY_OP, from CPython's opcode.h
-# Calls by CALL_INTRINSIC_1: of the interactive console, `import *` and asynchronous generators; +x.
-_UNKNOWN_INTRINSICS, _UNARY_POSITIVE = (1, 2, 4), 5
+# Functions of CALL_INTRINSIC_1 and CALL_INTRINSIC_2 by number, from CPython's pycore_intrinsics.h.
+# Others belong to the interactive console, `import *` and asynchronous generators.
+_INTRINSICS = {
+    "CALL_INTRINSIC_1": {
+        3: "local",  # StopIteration becomes RuntimeError
+        5: "operate unary",  # +x
+        6: "build",  # a tuple of a list
+        **dict.fromkeys((7, 8, 9, 11), "build"),  # type parameters and aliases
+        10: "local",  # Generic[...]
+    },
+    "CALL_INTRINSIC_2": {
+        1: "local",  # errors that `except*` leaves
+        **dict.fromkeys((2, 3), "build"),  # type parameters
+        **dict.fromkeys((4, 5), "local"),  # type parameters of a function, a default of one
+    },
+}
 
 
 def _kind_of(x: dis.Instruction) -> str:
     """Return what an instruction does, or its name if that is unknown."""
     argument = x.arg or 0
     if x.opname == "BINARY_OP":
-        if argument == _LOAD_ITEM:
-            return "load item"
+        if argument >= _LOAD_ITEM:
+            return "load item" if argument == _LOAD_ITEM else x.opname
         return "operate in place" if argument in _IN_PLACE else "operate"
     if x.opname == "LOAD_ATTR" and VERSION >= (3, 12) and argument & 1:
         return "load method"
     if x.opname == "FORMAT_VALUE" and argument & 4:
         return "format by specification"
-    if x.opname == "CALL_INTRINSIC_1" and argument not in _UNKNOWN_INTRINSICS:
-        return "operate unary" if argument == _UNARY_POSITIVE else "local"
+    if x.opname in _INTRINSICS:
+        return _INTRINSICS[x.opname].get(argument, x.opname)
     return _KIND_OF.get(x.opname, x.opname)
 
 
@@ -143,7 +160,8 @@ _TERMINATORS = {
     "JUMP_BACKWARD_NO_INTERRUPT",
     "INTERPRETER_EXIT",
 }
-_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+# The argument of END_ASYNC_FOR is the position of its loop.
+_JUMPS = {*dis.hasjrel, *dis.hasjabs} - {dis.opmap["END_ASYNC_FOR"]}
 
 
 class Instruction(NamedTuple):
@@ -223,6 +241,8 @@ _LOADS = {
     "load global",
     "load name",
     "load free",
+    "load from dict or global",
+    "load from dict or free",
     "import from",
 }
 
@@ -232,6 +252,21 @@ def names_loaded(instructions: dict[int, Instruction]) -> set[str]:
     return {
         instruction.value for instruction in instructions.values() if instruction.kind in _LOADS
     }
+
+
+@weak_cache
+def early_iteration(code: types.CodeType) -> int | None:
+    """Return the offset at which a call of a generator calls ``iter`` of its argument, or None.
+
+    From Python 3.15 on, generator expressions do this before they return the generator. Python does
+    not report these instructions.
+    """
+    for x in dis.get_instructions(code):
+        if x.opname == "GET_ITER":
+            return x.offset
+        if x.opname == "RETURN_GENERATOR":
+            break
+    return None
 
 
 def _stack_effect(x: dis.Instruction) -> int:

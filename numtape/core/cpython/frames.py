@@ -51,6 +51,11 @@ def slots_address(frame: types.FrameType) -> int:
     return word_at(id(frame) + _HEADER_OFFSET) + _SLOTS_OFFSET
 
 
+def stack_address(frame: types.FrameType) -> int:
+    """Return the address of a frame's stack."""
+    return slots_address(frame) + WORD * slot_count(frame.f_code)
+
+
 def function_of(frame: types.FrameType) -> Any:
     """Return the function that runs in a frame; for `exec`, the function made for the code."""
     return slot_object(word_at(id(frame) + _HEADER_OFFSET) + _FUNCTION_OFFSET)

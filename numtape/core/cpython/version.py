@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import sys
 import sysconfig
@@ -19,6 +20,11 @@ HAS_BUFFER_METHOD = VERSION >= (3, 12)
 def is_gil_enabled() -> bool:
     """Return whether the global interpreter lock is on; a free-threaded build may be without it."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
+def is_main_interpreter() -> bool:
+    """Return whether this is the main interpreter. Python 3.11 does not tell: True."""
+    return bool(getattr(_thread, "_is_main_interpreter", lambda: True)())
 
 
 def unknown_reason() -> str:

@@ -22,6 +22,7 @@ from ..log.variable import Alias, original
 from ..values.dtypes import DType
 from ..values.spec import TensorShape
 from ..values.tensor import Tensor
+from .observe.ownership import FROZEN_DICTS, MAPPINGS
 
 
 def _identity(x: Any) -> Any:
@@ -47,7 +48,8 @@ VALUE_KEYS: dict[type, Callable[[Any], Any]] = {
     DType: _identity,
     frozenset: lambda x: tuple(map(comparison_key, x)),  # in iteration order
 }
-_CONTAINER_TYPES = (list, tuple, dict, set, OrderedDict, defaultdict)
+_CONTAINER_TYPES = (list, tuple, set, *MAPPINGS, OrderedDict, defaultdict)
+_FIXED_TYPES = (tuple, *FROZEN_DICTS)  # containers that do not change
 _MAX_TUPLE_PARTS = 1 << 16  # longer tuples are compared by identity
 _MAX_DEPTH = 64  # more deeply nested containers are compared by identity
 
@@ -209,7 +211,7 @@ class Arguments(list[Tensor]):
     def _extract_container(self, x: Any, cls: type) -> ContainerTemplate:
         number = len(self.containers)
         self.containers.append(x)
-        if not issubclass(cls, tuple):  # it may contain itself
+        if not issubclass(cls, _FIXED_TYPES):  # it may contain itself
             self._slots_by_id[id(x)] = RepeatedContainer(number)
         keys: tuple[Any, ...] = ()
         factory = attributes = None
@@ -217,7 +219,7 @@ class Arguments(list[Tensor]):
             self.key.append((cls, tuple(map(comparison_key, x))))
             return ContainerTemplate(number, cls, list(x), keys, factory, attributes)
         items: Iterable[Any] = x
-        if issubclass(cls, dict):
+        if issubclass(cls, MAPPINGS):
             keys, items = tuple(x), list(x.values())
             factory = x.default_factory if cls is defaultdict else None
         self.key.append((cls, len(x), tuple(map(comparison_key, keys)), id(factory)))
@@ -269,6 +271,10 @@ class ArgumentCopies:
             if x.attributes is not None:
                 self._fill(x.attributes, vars(copy))
             return copy
+        if issubclass(x.kind, FROZEN_DICTS):
+            copy = x.kind(zip(x.keys, map(self.rebuild, x.contents), strict=True))
+            self.containers[x.number] = copy
+            return copy
         copy = defaultdict(x.factory) if x.kind is defaultdict else x.kind()
         self._fill(x, copy)
         return copy
@@ -284,11 +290,11 @@ class ArgumentCopies:
         self._original_contents[template.number] = _contents_of(copy)
 
     def created_objects(self) -> list[Any]:
-        """Return the new containers, except tuples, which have no state unless they have a dict."""
+        """Return the new containers, except those that do not change and have no dict."""
         return [
             x
             for x in self.containers.values()
-            if not isinstance(x, tuple) or hasattr(x, "__dict__")
+            if not isinstance(x, _FIXED_TYPES) or hasattr(x, "__dict__")
         ]
 
     def write_back(self, arguments: Arguments) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import math
 import operator
@@ -12,6 +13,21 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from .dtypes import repr_of
+
+try:  # Python 3.14 or newer: annotations are evaluated when they are asked for
+    _UNEVALUATED = {"annotation_format": importlib.import_module("annotationlib").Format.STRING}
+except ImportError:
+    _UNEVALUATED = {}
+
+
+def inspect_signature(
+    function: Callable[..., Any], follow_wrapped: bool = True
+) -> inspect.Signature:
+    """Return a function's signature without evaluating its annotations.
+
+    They may contain names that exist only for type checkers.
+    """
+    return inspect.signature(function, follow_wrapped=follow_wrapped, **_UNEVALUATED)
 
 
 def to_float(value: Any, name: str) -> float:
@@ -95,7 +111,7 @@ class MethodSignature:
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
-        parameters = list(inspect.signature(method).parameters.values())[1:]
+        parameters = list(inspect_signature(method).parameters.values())[1:]
         self.names = tuple(p.name for p in parameters if p.kind in _NAMED)
         self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         self.all = (*self.names, *(p.name for p in parameters if p.kind is p.KEYWORD_ONLY))

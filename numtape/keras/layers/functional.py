@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +9,7 @@ from ...core.log.as_tensor import as_tensor
 from ...core.ops.comparison import not_equal
 from ...core.ops.elementwise import cast, select
 from ...core.ops.reduction import reduce_any
+from ...core.values.arguments import inspect_signature
 from ...core.values.dtypes import float64, repr_of
 from ...core.values.tensor import Tensor
 from .. import regularizers
@@ -56,7 +56,7 @@ class Lambda(ConfiguredLayer):
             arguments=dict(arguments or {}),
         )
         self.supports_masking = mask is not None
-        parameters = inspect.signature(function).parameters
+        parameters = inspect_signature(function).parameters
         self._nt_passed = tuple(name for name in ("mask", "training") if name in parameters)
 
     def call(self, inputs: Any, mask: object = None, training: bool | None = None) -> Any:

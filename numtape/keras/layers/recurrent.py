@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from ...core.log.variable import Variable, assign_all
 from ...core.ops.creation import zeros
 from ...core.ops.elementwise import cast
 from ...core.ops.joining import stack
+from ...core.values.arguments import inspect_signature
 from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from ...nest import flatten, is_nested, map_structure
@@ -372,7 +372,7 @@ _LAYER_ARGUMENTS = ("name", "dtype", "trainable", "kwargs", "self")
 
 def _cell_arguments(cell: type[Cell]) -> list[str]:
     """Return the names of the arguments of a cell, except those of every layer."""
-    return [name for name in inspect.signature(cell).parameters if name not in _LAYER_ARGUMENTS]
+    return [name for name in inspect_signature(cell).parameters if name not in _LAYER_ARGUMENTS]
 
 
 class _BuiltInRNN(RNN):

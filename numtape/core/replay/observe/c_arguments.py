@@ -15,16 +15,21 @@ from typing import Any
 import numpy as np
 
 from ...cpython.bytecode import Instruction
+from ...cpython.frames import owns_only_reference, slot_object
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import ownership, reads
 from .c_function_table import PURE, PURE_NUMPY, VALUE_TYPES
 from .follower import Follower
 from .ownership import (
+    FROZEN_DICTS,
+    IMMUTABLE_CONTAINERS,
     ITERATORS,
+    MAPPINGS,
     VIEWS,
     c_base_of,
     class_attribute,
+    entries_of,
     instance_dict,
     is_constant,
     is_library_file,
@@ -34,7 +39,7 @@ from .ownership import (
 )
 from .reads import MISSING, is_a
 
-CONTAINER_TYPES = (list, tuple, dict, set, frozenset, deque, OrderedDict, *VIEWS)
+CONTAINER_TYPES = (list, tuple, set, frozenset, deque, OrderedDict, *MAPPINGS, *VIEWS)
 INDEXED_TYPES = (
     list,
     tuple,
@@ -68,6 +73,8 @@ C_FUNCTION_TYPES = (
 _NON_PYTHON_TYPES = (*C_FUNCTION_TYPES, type(MISSING), type(None))
 LOCK_TYPES = (type(_thread.allocate_lock()), _thread.RLock)
 _PLAIN_OPERANDS = frozenset((Tensor, float, int, bool))  # their operators read nothing else
+# Stands for a later argument of a partial function, from Python 3.14 on.
+PLACEHOLDER: Any = getattr(functools, "Placeholder", object())
 DISPATCHER_TYPE = type(np.mean)  # NumPy functions that dispatch on the types of their arguments
 
 
@@ -80,12 +87,13 @@ def qualified_name(function: Any) -> str:
 
 def parts_of(value: Any) -> Iterable[Any]:
     """Return the contents of a container, slice or partial function."""
-    if is_a(value, dict):
-        return [part for entry in dict.items(value) for part in entry]
+    if is_a(value, MAPPINGS):
+        return [part for entry in entries_of(value) for part in entry]
     if is_a(value, slice):
         return value.start, value.stop, value.step
     if is_a(value, functools.partial):
-        return value.func, *value.args, *value.keywords.values()
+        args = (x for x in value.args if x is not PLACEHOLDER)
+        return value.func, *args, *value.keywords.values()
     return list(value)
 
 
@@ -149,7 +157,7 @@ def examine(
                 follower.reads.note_class(x, frame)
         elif (
             is_python_class(cls)
-            and holds_only_attributes(c_base_of(cls))
+            and (holds_only_attributes(c_base_of(cls)) or c_base_of(cls) in _VALUE_BASES)
             and _has_observable_methods(cls)
         ):
             follower.reads.note_class(x, frame)
@@ -172,8 +180,8 @@ def has_python_lookup(key: Any) -> bool:
     while stack:
         x = stack.pop()
         cls = type(x)
-        if is_a(x, tuple | frozenset):
-            stack += x
+        if is_a(x, (tuple, frozenset, *FROZEN_DICTS)):
+            stack += parts_of(x)
         methods = [class_attribute(cls, name) for name in ("__index__", "__hash__", "__eq__")]
         if is_python_class(cls) and not all(is_a(x, _NON_PYTHON_TYPES) for x in methods):
             return True
@@ -185,8 +193,8 @@ def note_hashing(follower: Follower, frame: types.FrameType, keys: Iterable[Any]
     stack = list(keys)
     while stack:
         x = stack.pop()
-        if is_a(x, tuple | frozenset):
-            stack += x
+        if is_a(x, (tuple, frozenset, *FROZEN_DICTS)):
+            stack += parts_of(x)
         if is_python_class(type(x)) or is_a(x, type):
             follower.reads.note_class(x, frame)
 
@@ -242,6 +250,10 @@ _MIXIN_MODULES = {
     "contextlib",
     "builtins",
 }
+
+
+# C classes whose objects do not change, except for attributes that a subclass gives them.
+_VALUE_BASES = (int, float, complex, str, bytes)
 
 
 def _has_observable_methods(cls: type) -> bool:
@@ -416,6 +428,20 @@ def note_iteration(follower: Follower, frame: types.FrameType, value: Any) -> No
         follower.effects.refuse(f"it iterates over a {cls.__name__}", frame)
 
 
+def note_iterator(follower: Follower, frame: types.FrameType, value: Any, address: int) -> None:
+    """Note the iterator over an object that Python has made, in the slot at an address."""
+    is_unshared, iterator = owns_only_reference(address), slot_object(address)
+    if iterator is not value:
+        follower.reads.note_class(iterator, frame)
+    if is_unshared and iterator is not value:
+        if not follower.effects.is_own(iterator):
+            follower.effects.note_result(iterator, frame)
+    elif is_a(iterator, (*ITERATORS, types.GeneratorType)):
+        if not follower.effects.is_own(iterator):
+            kind = type(iterator).__name__
+            follower.effects.refuse(f"it continues a {kind} from outside", frame)
+
+
 def note_id(follower: Follower, frame: types.FrameType, args: tuple[Any, ...]) -> None:
     """Note ``id(value)`` and similar calls."""
     if args and id(args[0]) in follower.effects.originals:
@@ -441,9 +467,9 @@ def note_contains(follower: Follower, frame: types.FrameType, value: Any, holder
     if is_constant(holder) or is_a(holder, str | bytes | range):
         return
     cls = type(holder)
-    if is_a(holder, (dict, set, frozenset, *VIEWS)) and _is_c_method(cls, "__contains__"):
+    if is_a(holder, (set, frozenset, *MAPPINGS, *VIEWS)) and _is_c_method(cls, "__contains__"):
         if is_constant(value) and type(value) is not Tensor:
-            if not follower.effects.is_own(holder) and not is_a(holder, frozenset):
+            if not follower.effects.is_own(holder) and not is_a(holder, IMMUTABLE_CONTAINERS):
                 if id(holder) in follower.reads.views:
                     _note_view_contains(follower, frame, holder, value)
                     return
@@ -481,7 +507,7 @@ def note_truth(follower: Follower, frame: types.FrameType, value: Any) -> None:
     cls = type(value)
     if is_python_class(cls) or is_a(value, type):
         follower.reads.note_class(value, frame)
-    if is_constant(value) or is_a(value, (tuple, frozenset, *FUNCTION_TYPES)):
+    if is_constant(value) or is_a(value, (tuple, frozenset, *FROZEN_DICTS, *FUNCTION_TYPES)):
         return
     if is_a(value, np.ndarray):
         follower.reads.note_elements(value, frame)
@@ -504,7 +530,7 @@ def note_length(follower: Follower, frame: types.FrameType, value: Any) -> None:
         follower.reads.note_class(value, frame)
         if not _is_c_method(cls, "__len__"):
             return
-    if is_constant(value) or is_a(value, tuple | frozenset | str | bytes | range):
+    if is_constant(value) or is_a(value, (*IMMUTABLE_CONTAINERS, range)):
         return
     if id(value) in follower.reads.views:
         value = follower.reads.views[id(value)][1]

@@ -29,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from .ownership import FROZEN_DICTS
+
 
 def _attributes_of(owner: Any, names: str) -> list[Any]:
     return [getattr(owner, name) for name in names.split() if hasattr(owner, name)]
@@ -130,6 +132,7 @@ SHALLOW_TYPES = (
     collections.defaultdict,
     types.SimpleNamespace,
     types.MappingProxyType,
+    *FROZEN_DICTS,
     operator.attrgetter,
     operator.itemgetter,
     functools.partial,

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import KernelError
-from ...cpython.bytecode import Instruction
+from ...cpython.bytecode import Instruction, early_iteration
+from ...cpython.frames import stack_address
 from ...log.variable import Variable
 from ...values.tensor import Tensor
 from . import c_arguments, reads
@@ -32,6 +33,7 @@ from .c_arguments import (
     C_FUNCTION_TYPES,
     CONTAINER_TYPES,
     LOCK_TYPES,
+    PLACEHOLDER,
     await_object,
     await_result,
     examine,
@@ -74,11 +76,14 @@ from .c_function_table import (
 from .follower import Follower
 from .lookups import read_item
 from .ownership import (
+    FROZEN_DICTS,
     ITERATORS,
+    MAPPINGS,
     PACKAGE,
     VIEWS,
     c_base_of,
     class_attribute,
+    class_dict,
     has_finalizer,
     instance_dict,
     is_constant,
@@ -209,6 +214,7 @@ def _build_class(follower: Follower, frame: types.FrameType, args: tuple[Any, ..
             c_arguments.note_class_body(follower, cls, frame)
             if not is_python_class(type(cls)):
                 follower.effects.note_created(cls)
+                follower.effects.note_created(class_dict(cls))
 
     follower.on_result = finish
 
@@ -309,6 +315,10 @@ def call_unknown(
     follower.effects.note_effect(f"calls {qualified_name(function)}", frame)
 
 
+# Methods of tuples and frozendicts that do not use the items' methods.
+_READS_NO_ITEMS = set("__new__ __iter__ __len__ get items keys values copy".split())
+
+
 def call_method(
     follower: Follower,
     frame: types.FrameType,
@@ -337,6 +347,7 @@ def call_method(
         complex,
         tuple,
         frozenset,
+        *FROZEN_DICTS,
         range,
         slice,
         np.generic,
@@ -351,7 +362,7 @@ def call_method(
             follower.effects.refuse(
                 "it formats objects, whose attributes a format may reach", frame
             )
-        if is_a(receiver, tuple) and name not in ("__new__", "__iter__", "__len__"):
+        if is_a(receiver, (tuple, *FROZEN_DICTS)) and name not in _READS_NO_ITEMS:
             examine_elements(follower, frame, receiver, label)
         await_result(follower, examine_all(follower, frame, values, label), name != "__getitem__")
         return
@@ -525,7 +536,9 @@ def call(
             for name in ("func", "args"):
                 follower.reads.note_attribute(function, name, getattr(function, name), False, frame)
             follower.reads.note_entries(function.keywords, False, frame)
-        args = (*function.args, *args)
+        rest = iter(args)
+        first = (next(rest, x) if x is PLACEHOLDER else x for x in function.args)
+        args = (*first, *rest)
         call(follower, frame, function.func, args, {**function.keywords, **kwargs}, is_discarded)
     elif is_a(function, (operator.itemgetter, operator.attrgetter)):
         _call_getter(follower, frame, function, args)
@@ -594,12 +607,19 @@ def _call_python(
         args = (*args, *kwargs.values())
         _start_printing(follower, frame, args, f"calls {function.__qualname__}")
     elif code.co_flags & 0x20:
+        is_iterating = early_iteration(code) is not None
+        if is_iterating:
+            note_iteration(follower, frame, args[0])
 
         def finish(
             follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
         ) -> None:
             if next_instruction is not None:
-                follower.effects.note_result(follower.peek(next_instruction, 0), frame)
+                generator = follower.peek(next_instruction, 0)
+                follower.effects.note_result(generator, frame)
+                if is_iterating:
+                    address = stack_address(generator.gi_frame)
+                    c_arguments.note_iterator(follower, frame, args[0], address)
 
         follower.on_result = finish
 
@@ -656,7 +676,7 @@ def _call_class(
         arrays = {}
         for x in values:
             if is_a(x, CONTAINER_TYPES) or is_a(x, ITERATORS) or not callable(x):
-                if runs_c or cls in (dict, itertools.starmap):
+                if runs_c or cls in (itertools.starmap, *MAPPINGS):
                     arrays |= examine(follower, frame, x, cls.__name__)
                 elif not is_constant(x):
                     note_iteration(follower, frame, x)
@@ -664,9 +684,9 @@ def _call_class(
                 examine(follower, frame, x, cls.__name__)
         for x in arrays.values():
             follower.reads.note_elements(x, frame)
-        for x in args if issubclass(cls, dict) else ():
+        for x in args if issubclass(cls, MAPPINGS) else ():
             note_mapping(follower, frame, x)
-        if cls in (set, frozenset, dict):
+        if cls in (set, frozenset, *MAPPINGS):
             for x in args:
                 note_hashing(follower, frame, list(x) if is_a(x, CONTAINER_TYPES) else ())
 

@@ -104,9 +104,13 @@ class Follower:
         """Return the object ``k`` positions below the top of the stack."""
         return slot_object(self.stack_address + WORD * (instruction.depth - 1 - k))
 
+    def address(self, instruction: Instruction, k: int = 0) -> int:
+        """Return the address of the slot ``k`` positions below the top of the stack."""
+        return self.stack_address + WORD * (instruction.depth - 1 - k)
+
     def is_unshared(self, instruction: Instruction, k: int = 0) -> bool:
         """Return whether the stack holds the only reference to the object at a position."""
-        return owns_only_reference(self.stack_address + WORD * (instruction.depth - 1 - k))
+        return owns_only_reference(self.address(instruction, k))
 
     def slot(self, k: int) -> Any:
         """Return local variable or cell ``k``."""

@@ -22,7 +22,7 @@ from ...cpython.bytecode import (
 from . import c_arguments, c_functions, reads
 from .follower import Follower
 from .lookups import NAME_HANDLERS, Handler, format_key, read_item
-from .ownership import ITERATORS, VIEWS, class_attribute, is_constant, is_python_class
+from .ownership import FROZEN_DICTS, MAPPINGS, VIEWS, class_attribute, is_constant, is_python_class
 from .reads import MISSING, is_a
 
 # Items.
@@ -45,16 +45,8 @@ def _iterate(follower: Follower, frame: types.FrameType, instruction: Instructio
         follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
     ) -> None:
         if next_instruction is not None:
-            is_unshared = follower.is_unshared(next_instruction, ITERATOR_POSITION)
-            iterator = follower.peek(next_instruction, ITERATOR_POSITION)
-            if iterator is not value:
-                follower.reads.note_class(iterator, frame)
-            if is_unshared and iterator is not value:
-                follower.effects.note_created(iterator)
-            elif is_a(iterator, (*ITERATORS, types.GeneratorType)):
-                if not follower.effects.is_own(iterator):
-                    kind = type(iterator).__name__
-                    follower.effects.refuse(f"it continues a {kind} from outside", frame)
+            address = follower.address(next_instruction, ITERATOR_POSITION)
+            c_arguments.note_iterator(follower, frame, value, address)
 
     follower.on_result = finish
 
@@ -85,8 +77,10 @@ def _match_keys(follower: Follower, frame: types.FrameType, instruction: Instruc
     holder, keys = follower.peek(instruction, 1), follower.peek(instruction, 0)
     if is_constant(holder) or follower.effects.is_own(holder):
         return
-    if not is_a(holder, dict) or type(holder).get is not dict.get:
+    if not any(is_a(holder, cls) and type(holder).get is cls.get for cls in MAPPINGS):
         follower.effects.refuse(f"it matches a {type(holder).__name__}", frame)
+        return
+    if is_a(holder, FROZEN_DICTS):
         return
     for key in keys:
         label = f"{follower.reads.name_of(holder)}[{format_key(key)}]"

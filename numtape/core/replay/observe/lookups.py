@@ -18,6 +18,8 @@ from ...values.tensor import Tensor
 from . import c_arguments, reads
 from .follower import Follower
 from .ownership import (
+    IMMUTABLE_CONTAINERS,
+    LAZY_IMPORTS,
     PACKAGE,
     class_attribute,
     instance_dict,
@@ -37,12 +39,30 @@ def _load_global(follower: Follower, frame: types.FrameType, instruction: Instru
     if follower.code.co_filename.startswith(PACKAGE):
         return
     value = scope.get(name, MISSING)
+    if is_a(value, LAZY_IMPORTS):
+        _import_lazily(follower, scope, name)
+        return
     follower.reads.note_read(reads.ENTRY, scope, name, value, name, frame)
     if value is MISSING:
         builtin = frame.f_builtins
         follower.reads.note_read(
             reads.ENTRY, builtin, name, builtin.get(name, MISSING), name, frame
         )
+
+
+def _import_lazily(follower: Follower, scope: dict[str, Any], name: str) -> None:
+    """Note a name of a lazy import, which Python imports now, and replaces in the scope."""
+    follower.observer.muted_follower = follower  # the module's code runs only once
+
+    def finish(
+        follower: Follower, frame: types.FrameType, next_instruction: Instruction | None
+    ) -> None:
+        if next_instruction is None:
+            follower.effects.refuse(f"the import of {name} fails", frame)
+        else:
+            follower.reads.note_read(reads.ENTRY, scope, name, scope[name], name, frame)
+
+    follower.on_result = finish
 
 
 def _load_name(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -57,6 +77,20 @@ def _load_name(follower: Follower, frame: types.FrameType, instruction: Instruct
         if value is not MISSING:
             return
     _load_global(follower, frame, instruction)
+
+
+def _load_from_dict(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
+    """Note a name in the annotations or type parameters of a class, or a free variable there."""
+    scope, name = follower.peek(instruction, 0), instruction.value
+    if type(scope) is not dict:
+        follower.effects.refuse("its namespace is not a dict", frame)
+        return
+    value = scope.get(name, MISSING)
+    follower.reads.note_read(reads.ENTRY, scope, name, value, name, frame)
+    if value is MISSING:
+        is_global = instruction.kind == "load from dict or global"
+        load = _load_global if is_global else _load_free
+        load(follower, frame, instruction)
 
 
 def _load_free(follower: Follower, frame: types.FrameType, instruction: Instruction) -> None:
@@ -232,6 +266,7 @@ NAME_HANDLERS: dict[Handler, tuple[str, ...]] = {
     _load_global: ("load global",),
     _load_name: ("load name",),
     _load_free: ("load free",),
+    _load_from_dict: ("load from dict or global", "load from dict or free"),
     _import: ("import",),
     _import_from: ("import from",),
     _load_attribute: ("load attribute", "load method"),
@@ -252,7 +287,7 @@ def read_item(follower: Follower, frame: types.FrameType, holder: Any, key: Any)
         return
     if is_python_class(cls) or is_a(holder, type):
         follower.reads.note_class(holder, frame)
-    if is_numtape_class(cls) or is_a(holder, tuple | str | bytes | range):
+    if is_numtape_class(cls) or is_a(holder, (*IMMUTABLE_CONTAINERS, range)):
         c_arguments.examine_elements(follower, frame, key, "an index")
         return
     if is_a(key, Tensor | np.integer):

@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from ...cpython.api import NULL
-from ...cpython.bytecode import has_handler, names_loaded, try_instructions_of
+from ...cpython.bytecode import early_iteration, has_handler, names_loaded, try_instructions_of
 from ...cpython.frames import (
     function_of,
     slot_count,
@@ -252,6 +252,9 @@ class Observer:
         if is_trusted(code):
             return None
         caller_frame = frame.f_back
+        if caller_frame is not None and caller_frame.f_code.co_flags & _GENERATOR_FLAGS:
+            if early_iteration(caller_frame.f_code) == caller_frame.f_lasti:
+                caller_frame = caller_frame.f_back  # where the generator is created
         # Called by numtape itself, or by a part of it that is followed.
         is_below_numtape = caller_frame is not None and (
             type(caller_frame.f_trace) is not Follower
@@ -265,7 +268,11 @@ class Observer:
                     caller_frame.f_trace = caller_frame.f_trace.other_tracer
                 caller_frame = caller_frame.f_back
             return None
-        if is_below_numtape and (is_library_file(code.co_filename) or is_generated_code(frame)):
+        if is_below_numtape and (
+            is_library_file(code.co_filename)
+            or is_generated_code(frame)
+            or code.co_name == "__annotate__"  # numtape reads signatures, but no annotations
+        ):
             if code.co_filename.startswith("<frozen importlib"):
                 self.import_frame = frame
                 return self._follow_import  # it may run the program, but not the function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import importlib
 import importlib.util
 import operator
 import os
@@ -114,6 +115,27 @@ ITERATORS: tuple[type, ...] = (
     type(iter(OrderedDict())),
 )
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+def _newer_class(module: str, name: str) -> tuple[type, ...]:
+    """Return a class in a tuple, which is empty in older Pythons that do not have it."""
+    try:
+        return (getattr(importlib.import_module(module), name),)
+    except (ImportError, AttributeError):
+        return ()
+
+
+FROZEN_DICTS = _newer_class("builtins", "frozendict")
+LAZY_IMPORTS = _newer_class("types", "LazyImportType")
+MAPPINGS: tuple[Any, ...] = (dict, *FROZEN_DICTS)
+IMMUTABLE_CONTAINERS: tuple[type, ...] = (
+    tuple,
+    frozenset,
+    str,
+    bytes,
+    *FROZEN_DICTS,
+    *_newer_class("string.templatelib", "Template"),
+)
 HEAP_TYPE_FLAG = 1 << 9  # the flag of classes that Python code creates
 
 
@@ -327,6 +349,11 @@ def is_in_handler(codes: set[types.CodeType]) -> bool:
                     return caller is not None
         frame = frame.f_back
     return False
+
+
+def entries_of(mapping: Any) -> Any:
+    """Return the keys and values of a dict or frozendict, without code of a subclass."""
+    return next(cls for cls in MAPPINGS if is_a(mapping, cls)).items(mapping)
 
 
 def owns_memory(array: Any) -> bool:

@@ -18,10 +18,13 @@ from .effects import CallEffects
 from .ownership import (
     BOUND_TYPES,
     HEAP_TYPE_FLAG,
+    IMMUTABLE_CONTAINERS,
     ITERATORS,
+    MAPPINGS,
     VIEWS,
     class_attribute,
     class_dict,
+    entries_of,
     instance_dict,
     is_constant,
     is_data_descriptor,
@@ -191,6 +194,9 @@ class ReadSet:
             # Other Python code ran, for example a finalizer. It did not find the attribute.
             ran_python, value = False, attributes[name]
         if ran_python:
+            if is_a(class_value, types.GetSetDescriptorType):
+                # Python evaluates annotations and types at the first access, and stores the result.
+                self.effects.discard_reason = f"evaluates {label}"
             if is_a(owner, type):  # its metaclass finds it unless the class has one itself
                 self.note_class_attribute(owner, name, label, frame)
             self.note_class_attribute(cls, name, label, frame)
@@ -203,9 +209,8 @@ class ReadSet:
         if needs_class:
             self._note_in_classes(owner, name, label, frame)
         if type(value) is types.MethodType and value.__self__ is owner:
-            if type(value.__func__) is types.FunctionType:
-                self.note_read(reads.METHOD, owner, name, value.__func__, label, frame)
-                return
+            self.note_read(reads.METHOD, owner, name, value.__func__, label, frame)
+            return
         c_methods = (types.BuiltinMethodType, types.MethodWrapperType)
         is_bound_method = is_a(value, c_methods) and value.__self__ is owner
         # Accessing a `tf.function` as a method creates a new object each time.
@@ -333,7 +338,7 @@ class ReadSet:
         cls = type(value)
         if is_python_class(cls):
             self.note_class(value, frame)
-        if is_constant(value) or is_a(value, tuple | frozenset | str | bytes):
+        if is_constant(value) or is_a(value, IMMUTABLE_CONTAINERS):
             return True
         if id(value) in self.views:
             _, mapping = self.views[id(value)]
@@ -407,10 +412,10 @@ class ReadSet:
             x = stack.pop()
             if is_a(x, np.ndarray):
                 self.note_elements(x, frame)
-            elif is_a(x, (list, tuple, dict, *_COMPARED_IN_PYTHON)) and id(x) not in visited:
+            elif is_a(x, (list, tuple, *MAPPINGS, *_COMPARED_IN_PYTHON)) and id(x) not in visited:
                 visited.add(id(x))
                 if self.note_items(x, frame):
-                    stack += dict.values(x) if is_a(x, dict) else x
+                    stack += (part for _, part in entries_of(x)) if is_a(x, MAPPINGS) else x
 
     def note_returned(self, value: Any, frame: types.FrameType) -> None:
         """Note the call's result: numtape reads its containers and arrays."""
@@ -419,9 +424,9 @@ class ReadSet:
             x = stack.pop()
             if is_a(x, np.ndarray):
                 self.note_layout(x, frame)
-            elif type(x) in (list, dict, OrderedDict) or is_a(x, tuple):
+            elif type(x) in (list, OrderedDict, *MAPPINGS) or is_a(x, tuple):
                 self.note_items(x, frame)
-                stack += x.values() if is_a(x, dict) else x
+                stack += x.values() if is_a(x, MAPPINGS) else x
 
     def note_layout(self, value: Any, frame: Any) -> None:
         """Note shape and dtype of an array from outside, which can be changed in place."""

@@ -141,6 +141,8 @@ _IGNORED_NAMES = {
     "__dict__",
     "__weakref__",
     "__annotate__",
+    "__annotations_cache__",
+    "__annotate_func__",
 }
 
 READERS: dict[int, Callable[[Any, Any], Any]] = {
