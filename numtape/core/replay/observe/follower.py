@@ -102,7 +102,7 @@ class Follower:
 
     def peek(self, instruction: Instruction, k: int) -> Any:
         """Return the object ``k`` positions below the top of the stack."""
-        return slot_object(self.stack_address + WORD * (instruction.depth - 1 - k))
+        return slot_object(self.address(instruction, k))
 
     def address(self, instruction: Instruction, k: int = 0) -> int:
         """Return the address of the slot ``k`` positions below the top of the stack."""
