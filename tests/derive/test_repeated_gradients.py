@@ -405,7 +405,7 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
     if module is repeated_evaluation:
         words, held = evaluation_words, "evaluate_fast_paths"
     with fresh_log() as log:
-        slot, moved = module.slot_offset, []
+        slot, moved = module.slot_address, []
 
         def moves(*given):
             moved.append(log.extra)
@@ -413,7 +413,7 @@ def test_operands_that_move_while_addresses_are_taken_are_not_referred_to(module
             return slot(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(module, "slot_offset", moves)
+            patch.setattr(module, "slot_address", moves)
             for k in range(MANY):
                 assert sine(x, k) == pytest.approx(sine_exactly(0.5), rel=1e-6)
                 if moved:
