@@ -215,7 +215,7 @@ def attribute(path: str) -> Any:
 
 
 def differences() -> Iterator[str]:
-    """What the running Numba does not have as the tables above say."""
+    """Differences of the running Numba from the tables above."""
     for path, parameters in PARAMETERS.items():
         value = attribute(path)
         if value is None:

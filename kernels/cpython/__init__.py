@@ -1,1 +1,1 @@
-"""What compiled code knows about CPython."""
+"""Machine code that reads and writes the objects of CPython."""

@@ -11,7 +11,7 @@ well.
 Liveness: each row of a log has a tensor, and most tensors are referenced only by the log when
 values are computed. `live_tensors` counts references in one step, as `numtape.core.log.liveness`
 defines it. When the log is reset, `release` empties its list of tensors; tensors without other
-references drop their fields and become spare ones. Most tensors are reused earlier: a recorder
+references drop their fields and join a free list. Most tensors are reused earlier: a recorder
 takes an unreferenced tensor out of the log's list and gives it another row in the same place. So a
 program that drops its results has few tensors, however many rows it records, and the garbage
 collector, which counts allocated objects and visits existing ones, has nothing to do. Tensors that
@@ -83,6 +83,7 @@ from .words import (
     FLOAT32,
     FLOAT64,
     FLOAT_TYPE,
+    FREE_TENSORS,
     FROM_INT,
     GET_ATTRIBUTE,
     GET_ENTRY,
@@ -101,7 +102,7 @@ from .words import (
     MAKE,
     MAKE_LIST,
     MAKE_TUPLE,
-    MAX_SPARE,
+    MAX_FREE_TENSORS,
     MINUS_ONE,
     NO_DIGIT,
     NONE,
@@ -116,7 +117,6 @@ from .words import (
     SHARED_INT_COUNT,
     SHARED_INTS,
     SIZE,
-    SPARE,
     SPEC_BYTES,
     SPEC_DTYPE,
     SPEC_ITEM,
@@ -338,16 +338,16 @@ def _is_unreferenced(process: int, tensor: int) -> bool:
 
 @jit
 def release(process: int, arguments: int, count: int, names: int) -> int:
-    """``release(tensors)``: empty the list. Unreferenced tensors become spare ones."""
+    """``release(tensors)``: empty the list. Unreferenced tensors join the free list."""
     p = _at(process)
-    tensors, spare = _at(arguments)[0], _at(p[SPARE])
+    tensors, free = _at(arguments)[0], _at(p[FREE_TENSORS])
     for k in range(_at(tensors + SIZE)[0]):
         tensor = _at(_at(tensors + LIST_ITEMS)[0])[k]
-        if spare[0] == MAX_SPARE or not _is_unreferenced(process, tensor):
+        if free[0] == MAX_FREE_TENSORS or not _is_unreferenced(process, tensor):
             continue
         _add_reference(process, tensor)
-        spare[0] += 1
-        spare[spare[0]] = tensor
+        free[0] += 1
+        free[free[0]] = tensor
         call1(p[UNTRACK], tensor)
         home, row = _at(tensor + p[AT_HOME])[0], _at(tensor + p[AT_ROW])[0]
         spec = _at(tensor + p[AT_SPEC])[0]
@@ -389,13 +389,13 @@ def _unreferenced_tensor(process: int, log: int) -> int:
 
 @jit
 def _new_tensor(process: int) -> int:
-    """A spare tensor, or else a new one; 0 for a MemoryError."""
+    """A tensor of the free list, or else a new one; 0 for a MemoryError."""
     p = _at(process)
-    spare = _at(p[SPARE])
-    if spare[0] == 0:
+    free = _at(p[FREE_TENSORS])
+    if free[0] == 0:
         return call2(p[MAKE], p[TENSOR], 0)
-    tensor = spare[spare[0]]
-    spare[0] -= 1
+    tensor = free[free[0]]
+    free[0] -= 1
     call1(p[TRACK], tensor)
     return tensor
 

@@ -90,7 +90,7 @@ from __future__ import annotations
     MINUS_ONE,
     PAIR,
     TRIPLE,
-    SPARE,
+    FREE_TENSORS,
     POSITION,
     ONE_DIGIT,
     NO_DIGIT,
@@ -193,5 +193,5 @@ from __future__ import annotations
 # checks those of lists.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
-MAX_SPARE = 1024  # tensors that wait for reuse, of some hundred bytes each
+MAX_FREE_TENSORS = 1024  # in the free list, of some hundred bytes each
 SHARED_INT_COUNT = 4096  # ints from 0 on that rows share as their numbers

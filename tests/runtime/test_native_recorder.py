@@ -239,7 +239,7 @@ from numtape.core.log import liveness
 from numtape.core.log.log import Log, local
 from numtape.core.native import patch
 from numtape.core.native.process import process_table
-from numtape.kernels.cpython.words import MAX_SPARE
+from numtape.kernels.cpython.words import MAX_FREE_TENSORS
 
 defined = {name: vars(liveness)[name] for name in ("live_tensors", "release")}
 float(tf.constant(1.0) + 1.0)
@@ -285,8 +285,9 @@ print([float(tensor) for tensor in new] == [float(tf.sin(x))] * 5, weakref.ref(n
 many = [-x for _ in range(6000)]
 del many
 log.collect()
-count, first = process_table()._spare[:2].tolist()
-print(0 < count <= MAX_SPARE == 1024, not gc.is_tracked(ctypes.cast(first, ctypes.py_object).value))
+count, first = process_table()._free_tensors[:2].tolist()
+free = ctypes.cast(first, ctypes.py_object).value
+print(0 < count <= MAX_FREE_TENSORS == 1024, not gc.is_tracked(free))
 """
 
 

@@ -15,7 +15,7 @@ from ..values.weakrefs import weak_cache
 from .handlers import entries
 from .version import VERSION
 
-# What instructions do, with their names in `dis`. The stack is described from the top down.
+# The kinds of instructions, with their names in `dis`. The stack is described from the top down.
 KINDS = {
     # Local variables, the stack, jumps, exceptions: no state outside of the frame.
     "local": """
@@ -168,7 +168,7 @@ class Instruction(NamedTuple):
     """An instruction.
 
     Attributes:
-      kind: What it does: a key of `KINDS`, or its name in `dis` if that is unknown.
+      kind: Its kind, a key of `KINDS`; its name in `dis` if the kind is unknown.
       arg: The argument, a number, or None.
       value: The meaning of the argument: a name, a constant, or the target of a jump.
       depth: The number of objects on the stack before it.

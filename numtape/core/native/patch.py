@@ -101,29 +101,29 @@ class _State:
 
     def __init__(self) -> None:
         self.lazy_build = LazyBuild("Ops are recorded by Python", RecorderCode)
-        self.wanted = self.used = False
+        self.is_requested = self.is_installed = False
 
 
 _state = _State()
 
 
-def use(is_wanted: bool = True) -> None:
+def use(is_requested: bool = True) -> None:
     """Record ops by machine code where possible, or by Python."""
-    _state.wanted = is_wanted
+    _state.is_requested = is_requested
     try:
         token = _turn.pop()
     except IndexError:  # another thread, or an interrupted call, is building it
         return
     try:
-        code = _state.lazy_build.get() if is_wanted else _state.lazy_build.value
+        code = _state.lazy_build.get() if is_requested else _state.lazy_build.value
         if isinstance(code, RecorderCode):
-            record.offer_to_native = _offer if is_wanted else record.PATCHABLE.add
-            install_or_remove = code.put if is_wanted else code.take
+            record.offer_to_native = _offer if is_requested else record.PATCHABLE.add
+            install_or_remove = code.put if is_requested else code.take
             for function in record.PATCHABLE:
                 install_or_remove(function)
             for name, python_version in _PYTHON_VERSIONS.items():
-                setattr(liveness, name, code.functions[name] if is_wanted else python_version)
-            _state.used = is_wanted
+                setattr(liveness, name, code.functions[name] if is_requested else python_version)
+            _state.is_installed = is_requested
     except (MemoryError, RecursionError) as error:  # some functions are changed, others not
         if raised_by_signal_handler(error):
             raise
@@ -133,7 +133,7 @@ def use(is_wanted: bool = True) -> None:
 
 def retry() -> None:
     """Install machine code if it was requested before and could not be installed."""
-    if _state.wanted and not _state.used:
+    if _state.is_requested and not _state.is_installed:
         use()
 
 
@@ -154,4 +154,4 @@ def enable_from_settings() -> None:
 
 def describe() -> str:
     """Return "machine code", or "Python" with the reason."""
-    return "machine code" if _state.used else f"Python: {_state.lazy_build.reason}"
+    return "machine code" if _state.is_installed else f"Python: {_state.lazy_build.reason}"

@@ -138,7 +138,8 @@ class ProcessTable:
         self.words: Array = np.zeros(words.PROCESS_WORDS, np.int64)
         self._objects: list[Mapping[str, Any]] = []
         self._scratch = np.zeros((2, 3), np.int64)
-        self._spare = np.zeros(1 + words.MAX_SPARE, np.int64)  # their number, then their addresses
+        # The number of tensors in the free list, then their addresses.
+        self._free_tensors = np.zeros(1 + words.MAX_FREE_TENSORS, np.int64)
         self._position = np.zeros(1, np.int64)
         self._ints = [*range(words.SHARED_INT_COUNT)]
         self._int_addresses = np.array([*map(id, self._ints)], np.int64)
@@ -162,7 +163,7 @@ class ProcessTable:
                 **{word: address_of_call(name) for word, name in API.items()},
                 "SCRATCH": address_of(self._scratch[0]),
                 "ERROR": address_of(self._scratch[1]),
-                "SPARE": address_of(self._spare),
+                "FREE_TENSORS": address_of(self._free_tensors),
                 "POSITION": address_of(self._position),
                 "SHARED_INTS": address_of(self._int_addresses),
                 "SPEC_BYTES": address_of(SPECS.bytes),  # these arrays never move
