@@ -1,5 +1,6 @@
 """Reads of Python state during recording: ways to hold and to access it, and the guards."""
 
+import cProfile
 import ctypes
 import gc
 import random
@@ -24,7 +25,7 @@ from state_cases import numtape_only
 
 from numtape.core.cpython import bytecode, frames, version
 from numtape.core.cpython.types import has_class_versions
-from numtape.core.replay.observe import c_function_table, guards, reads
+from numtape.core.replay.observe import c_function_table, guards, observer, reads
 from numtape.core.replay.observe.follower import Follower
 from numtape.core.replay.observe.guards import Guards
 from numtape.core.replay.observe.observer import Observer
@@ -579,3 +580,83 @@ print(stopped > 10)
 def test_exceptions_of_signal_handlers_during_recording_propagate():
     """The exception propagates, and the next call is recorded."""
     assert run(INTERRUPTED) == "True"
+
+
+def turn_on_profile():
+    sys.setprofile(lambda *event: None)
+    return lambda: sys.setprofile(None)
+
+
+def turn_on_c_profile():
+    profile = cProfile.Profile()
+    profile.enable()
+    return profile.disable
+
+
+def turn_on_monitoring():
+    monitoring = sys.monitoring
+    monitoring.use_tool_id(monitoring.OPTIMIZER_ID, "test")
+    monitoring.set_events(monitoring.OPTIMIZER_ID, monitoring.events.LINE)
+
+    def turn_off():
+        monitoring.set_events(monitoring.OPTIMIZER_ID, 0)
+        monitoring.free_tool_id(monitoring.OPTIMIZER_ID)
+
+    return turn_off
+
+
+TOOLS = [turn_on_profile, turn_on_c_profile]
+if hasattr(sys, "monitoring"):
+    TOOLS.append(turn_on_monitoring)
+
+
+@pytest.mark.parametrize("is_on_later", [False, True])
+@pytest.mark.parametrize("turn_on", TOOLS)
+def test_a_profiler_that_is_turned_on_after_a_recording_hides_no_reads(tf, turn_on, is_on_later):
+    def inner(x):
+        for z in (y * rate for y in [x]):
+            yield z * rate
+
+    @tf.function
+    def f(x):
+        return sum(inner(x)) * rate
+
+    rate = 1.0
+    same(f(tf.constant(1.0)), 1.0)
+    turn_off = turn_on()
+    try:
+        same(f(tf.constant([1.0])), [1.0])
+        if not is_on_later:
+            turn_off()
+        for rate in (2.0, 3.0, 2.0):
+            same(f(tf.constant([1.0])), [rate**3])
+            same(f(tf.constant([[1.0]])), [[rate**3]])
+    finally:
+        if is_on_later:
+            turn_off()
+    assert "rate = 2.0" in str(f.paths())
+
+
+def test_a_call_that_profiles_itself_runs_as_python(tf):
+    def f(x):
+        sys.setprofile(lambda *event: None)
+        y = x * rate
+        sys.setprofile(None)
+        return y * rate
+
+    recorded = tf.function(f)
+    rate = 1.0
+    with one_warning("it calls sys.setprofile"):
+        same(recorded(tf.constant(2.0)), 2.0)
+    for rate in (2.0, 1.0, 3.0):
+        same(recorded(tf.constant(2.0)), 2.0 * rate**2)
+
+
+def test_code_whose_instructions_are_not_reported_runs_as_python(tf, monkeypatch):
+    monkeypatch.setattr(observer, "report_instructions", lambda *arguments: None)
+    recorded = tf.function(lambda x: x * rate)
+    rate = 2.0
+    with one_warning("Python does not report all its instructions"):
+        same(recorded(tf.constant(2.0)), 4.0)
+    rate = 3.0
+    same(recorded(tf.constant(2.0)), 6.0)

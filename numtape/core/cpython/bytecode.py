@@ -7,6 +7,7 @@ before it. `KINDS` lists what instructions do. An instruction that is not listed
 from __future__ import annotations
 
 import dis
+import inspect
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -143,6 +144,12 @@ def _kind_of(x: dis.Instruction) -> str:
     return _KIND_OF.get(x.opname, x.opname)
 
 
+def is_generator(code: types.CodeType) -> bool:
+    """Return whether code runs as a generator or coroutine, which can be suspended."""
+    flags = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    return bool(code.co_flags & flags)
+
+
 def unpacked_call_positions(instruction: Instruction) -> tuple[int, int, int | None]:
     """Return positions on the stack of a call's function, arguments and keyword arguments."""
     has_kwargs = _HAS_KWARGS_PLACE or (instruction.arg or 0) & 1
@@ -160,6 +167,8 @@ _TERMINATORS = {
     "JUMP_BACKWARD_NO_INTERRUPT",
     "INTERPRETER_EXIT",
 }
+# Instructions that leave a frame.
+_EXITS = {"RETURN_VALUE", "RETURN_CONST", "RETURN_GENERATOR", "YIELD_VALUE", "RERAISE"}
 # The argument of END_ASYNC_FOR is the position of its loop.
 _JUMPS = {*dis.hasjrel, *dis.hasjabs} - {dis.opmap["END_ASYNC_FOR"]}
 
@@ -173,6 +182,7 @@ class Instruction(NamedTuple):
       value: The meaning of the argument: a name, a constant, or the target of a jump.
       depth: The number of objects on the stack before it.
       is_discarded: Whether the next instruction only discards its result.
+      is_exit: Whether it leaves the frame: it returns, yields or raises again.
     """
 
     kind: str
@@ -180,6 +190,7 @@ class Instruction(NamedTuple):
     value: Any
     depth: int
     is_discarded: bool
+    is_exit: bool
 
     @property
     def is_call(self) -> bool:
@@ -222,7 +233,12 @@ def instructions_of(code: types.CodeType) -> dict[int, Instruction]:
     discarded = [x.opname == "POP_TOP" for x in instructions[1:]] + [False]
     return {
         reported_offsets.get(x.offset, x.offset): Instruction(
-            _kind_of(x), x.arg, _value_of(x, code), depths[x.offset], is_discarded
+            _kind_of(x),
+            x.arg,
+            _value_of(x, code),
+            depths[x.offset],
+            is_discarded,
+            x.opname in _EXITS,
         )
         for x, is_discarded in zip(instructions, discarded, strict=True)
         if x.offset in depths

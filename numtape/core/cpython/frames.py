@@ -46,6 +46,26 @@ def owns_only_reference(address: int) -> bool:
     return word != 0 and word & _TAG == 0 and reference_count(word) == 1
 
 
+def report_instructions(frame: types.FrameType, follower: Any, tracer: Any) -> None:
+    """Make Python report each instruction of a frame to ``follower``, its trace function.
+
+    If the code has been followed before and a profiler or monitoring tool was turned on or off
+    since then, Python 3.12 and later report the instructions only if they were turned off first.
+
+    Args:
+      frame: The frame, whose code has not begun.
+      follower: Called as described for `sys.settrace`.
+      tracer: The thread's trace function.
+    """
+    frame.f_trace = follower  # Python 3.13 needs it before the next line
+    if VERSION >= (3, 13):
+        frame.f_trace_opcodes = False
+    frame.f_trace_opcodes = True
+    if VERSION == (3, 12):
+        sys.settrace(None)
+    sys.settrace(tracer)
+
+
 def slots_address(frame: types.FrameType) -> int:
     """Return the address of a frame's array: local variables, cells, then the stack."""
     return word_at(id(frame) + _HEADER_OFFSET) + _SLOTS_OFFSET

@@ -236,8 +236,6 @@ EFFECTS_ONLY = {
     for f in (
         time.sleep,
         gc.collect,
-        sys.settrace,
-        sys.setprofile,
         signal.raise_signal,
         *_attributes_of(sys, "setswitchinterval setrecursionlimit"),
     )

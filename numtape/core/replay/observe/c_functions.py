@@ -8,6 +8,7 @@ import builtins
 import contextvars
 import datetime
 import functools
+import inspect
 import io
 import itertools
 import logging
@@ -606,7 +607,7 @@ def _call_python(
     ):
         args = (*args, *kwargs.values())
         _start_printing(follower, frame, args, f"calls {function.__qualname__}")
-    elif code.co_flags & 0x20:
+    elif code.co_flags & inspect.CO_GENERATOR:
         is_iterating = early_iteration(code) is not None
         if is_iterating:
             note_iteration(follower, frame, args[0])

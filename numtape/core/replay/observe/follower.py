@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ...cpython.bytecode import Instruction
+from ...cpython.bytecode import Instruction, is_generator
 from ...cpython.frames import owns_only_reference, slot_count, slot_object
 from ...cpython.version import WORD
 from .effects import CallEffects
@@ -51,6 +51,9 @@ class Follower:
       keywords: The names of the keyword arguments of the next call.
       other_tracer: The trace function of another tool for the frame.
       other_wants_opcodes: Whether that function wants to be called for instructions.
+      last_offset: The offset of the last instruction that Python reported since the frame began or
+        continued; -1 for none.
+      exception_offset: The offset of the last exception.
       suspended_printing: The printing frame of a library that called this frame of the program.
     """
 
@@ -61,9 +64,11 @@ class Follower:
         "called_code",
         "code",
         "effects",
+        "exception_offset",
         "instruction",
         "instructions",
         "keywords",
+        "last_offset",
         "observer",
         "on_result",
         "other_tracer",
@@ -94,6 +99,7 @@ class Follower:
         self.keywords: tuple[str, ...] = ()
         self.other_tracer: Any = None
         self.other_wants_opcodes = False
+        self.last_offset = self.exception_offset = -1
         self.suspended_printing: object = None
 
     def set_array_address(self, address: int) -> None:
@@ -119,6 +125,8 @@ class Follower:
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         """Handle an event, as described for `sys.settrace`."""
         observer = self.observer
+        if event == "opcode":
+            self.last_offset = frame.f_lasti
         if event == "opcode" and self.on_result is None and self.other_tracer is None:
             # Most instructions have no effects.
             instruction, effects = self.instructions.get(frame.f_lasti), self.effects
@@ -142,6 +150,17 @@ class Follower:
             self.other_tracer = self.other_tracer if tracer is None else tracer
         return self
 
+    def _has_seen_exit(self, frame: types.FrameType, result: Any) -> bool:
+        """Return whether the instruction or exception that leaves the frame was reported.
+
+        A profiler or a monitoring tool can prevent this.
+        """
+        last = self.instructions.get(self.last_offset)
+        if last is not None and last.is_exit:
+            return True
+        is_exception = result is None and self.exception_offset == frame.f_lasti
+        return is_exception and (last is not None or is_generator(self.code))
+
     def _follow(self, frame: types.FrameType, event: str, arg: Any) -> None:
         observer = self.observer
         if event in ("opcode", "exception"):  # the call of the last instruction has ended
@@ -151,6 +170,8 @@ class Follower:
                 self.effects.library_printing = None
             if self.effects.printing_follower is self:
                 self.effects.printing_follower = None
+        if event == "exception":
+            self.exception_offset = frame.f_lasti
         pending = self.on_result
         if event == "opcode":
             instruction = self.instructions.get(frame.f_lasti)
@@ -172,6 +193,8 @@ class Follower:
                 self.instruction = instruction
                 handler(self, frame, instruction)
         elif event == "return":
+            if not self._has_seen_exit(frame, arg):
+                self.effects.refuse("Python does not report all its instructions", frame)
             if self.called_by_c:
                 self.reads.note_result_for_c(arg, frame)
             observer.note_conversion(arg, self, frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bdb
 import functools
+import inspect
 import os
 import sys
 import types
@@ -11,9 +12,16 @@ import weakref
 from typing import Any
 
 from ...cpython.api import NULL
-from ...cpython.bytecode import early_iteration, has_handler, names_loaded, try_instructions_of
+from ...cpython.bytecode import (
+    early_iteration,
+    has_handler,
+    is_generator,
+    names_loaded,
+    try_instructions_of,
+)
 from ...cpython.frames import (
     function_of,
+    report_instructions,
     slot_count,
     slot_object,
     slots_address,
@@ -56,7 +64,6 @@ _RESULT_UNCHANGED = {
 _RESULT_TESTED = {"contains", "match class"}
 _RESULT_ITERATED = {"unpack", "extend list", "extend set", "extend dict"}
 _DEBUGGERS = (bdb.__file__, os.path.join(os.path.dirname(bdb.__file__), "pdb.py"))
-_GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # flags of code: generators and coroutines
 
 
 class Observer:
@@ -240,10 +247,7 @@ class Observer:
         follower.other_tracer = other_tracer
         if frame.f_trace is not follower:  # generators that continue already have a follower
             follower.other_wants_opcodes = frame.f_trace_opcodes
-        # Python 3.13 needs the follower first. Python 3.12 needs `settrace` again.
-        frame.f_trace = follower
-        frame.f_trace_opcodes = True
-        sys.settrace(self._tracer)
+        report_instructions(frame, follower, self._tracer)
         return follower
 
     def _enter_frame(self, frame: types.FrameType) -> Any:
@@ -252,7 +256,7 @@ class Observer:
         if is_trusted(code):
             return None
         caller_frame = frame.f_back
-        if caller_frame is not None and caller_frame.f_code.co_flags & _GENERATOR_FLAGS:
+        if caller_frame is not None and is_generator(caller_frame.f_code):
             if early_iteration(caller_frame.f_code) == caller_frame.f_lasti:
                 caller_frame = caller_frame.f_back  # where the generator is created
         # Called by numtape itself, or by a part of it that is followed.
@@ -282,7 +286,7 @@ class Observer:
                 caller_frame.f_trace.ran_python = True
                 break
             caller_frame = caller_frame.f_back
-        if code.co_flags & _GENERATOR_FLAGS:
+        if is_generator(code):
             generator = self.effects.generators.get(id(frame), NULL)
             if generator is NULL:
                 # Created by a C function, or an old generator that is being collected.
@@ -292,6 +296,7 @@ class Observer:
                 return None
             if generator[1] is not None:
                 generator[1].set_array_address(slots_address(frame))
+                generator[1].last_offset = generator[1].exception_offset = -1
                 self._suspend_printing(generator[1], frame)
                 return generator[1]
         if code in self._gc_callbacks and (
@@ -310,7 +315,7 @@ class Observer:
         self.executed_code.add(code)
         follower = Follower(self, code, instructions, slots_address(frame))
         self._suspend_printing(follower, frame)
-        if code.co_flags & _GENERATOR_FLAGS:
+        if is_generator(code):
             # The frame is part of the entry so that its id is not reused.
             self.effects.generators[id(frame)] = (frame, follower)
         follower.called_by_c = _is_called_by_c(code, caller_frame)
@@ -347,7 +352,9 @@ class Observer:
     ) -> None:
         """Note the objects that Python creates for a call: cells, ``*args`` and ``**kwargs``."""
         count = code.co_argcount + code.co_kwonlyargcount
-        variadic_count = bool(code.co_flags & 0x4) + bool(code.co_flags & 0x8)
+        variadic_count = sum(
+            bool(code.co_flags & flag) for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS)
+        )
         slots = [*range(count, count + variadic_count)]
         first_cell = len(code.co_varnames)
         slots += range(first_cell, slot_count(code) - len(code.co_freevars))
