@@ -42,7 +42,7 @@ def info() -> None:
         cpu = processor().name + (" of NUMTAPE_CPU" if settings.cpu() else "")
     except (ValueError, RuntimeError, ImportError) as error:
         cpu = f"none: {error}"
-    probes = report()
+    reason, probes = report()
     rows = [
         ("numtape", __version__),
         ("Python", f"{platform.python_version()} on {platform.platform()}"),
@@ -58,7 +58,7 @@ def info() -> None:
         ("evaluations", _evaluations()),
         ("gradients", _gradients()),
         ("replays", _replays()),
-        ("CPython", f"{len(probes)} probes of its internals:"),
+        ("CPython", reason or f"{len(probes)} probes of its internals:"),
         *((f"  {name}", text) for name, text in probes.items()),
         ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {limit_text}){status}"),
     ]

@@ -198,7 +198,7 @@ def _drop_number(process: int, number: int) -> None:
 
 @inline
 def _reports_error(status: int) -> bool:
-    """Whether a C function reports an error: its result, a C int, is negative."""
+    """Whether a C function reports an error: its result, a C int, is not 0."""
     return status << 32 != 0
 
 
@@ -911,13 +911,12 @@ def _try_append(entry: int, arity: int, closure: int, x: int, y: int, z: int) ->
     """Take or allocate a tensor and append a row: the tensor, DECLINED, FAILED or NO_MEMORY."""
     process = _at(entry)[PROCESS]
     p = _at(process)
-    new, result, is_done = 0, DECLINED, False
-    while not is_done:
-        is_done = True
+    new, result = 0, DECLINED
+    while True:
         log = _thread_log(process)
         result = log
         if log == DECLINED or log == FAILED:
-            continue
+            break
         result, tensor = DECLINED, new
         is_list = _at(_at(log + p[AT_TENSORS])[0] + TYPE)[0] == p[LIST]
         if is_list and new == 0:
@@ -928,12 +927,13 @@ def _try_append(entry: int, arity: int, closure: int, x: int, y: int, z: int) ->
                 return result
         if _owns_log(process):
             call1(p[DECREF], log)
-        if is_list and tensor == 0:
-            # Before anything is read: up to Python 3.11 this may run a collection.
-            new, is_done = _new_tensor(process), False
-            if new == 0:
-                call1(p[CLEAR_ERROR], 0)
-                return NO_MEMORY
+        if not is_list or tensor != 0:
+            break
+        # Try again with a new tensor, because up to Python 3.11 this may run a collection.
+        new = _new_tensor(process)
+        if new == 0:
+            call1(p[CLEAR_ERROR], 0)
+            return NO_MEMORY
     if result == DECLINED:
         call1(p[CLEAR_ERROR], 0)
     if new != 0:
@@ -979,14 +979,13 @@ def _record(entry: int, arity: int, function: int, arguments: int, count: int, n
     closure = _closure(entry, function)
     if closure == 0:
         return DECLINED
-    result, status = DECLINED, ENTERED
-    for attempt in range(2):
-        if attempt == 1:
-            status = _enter_operands(process, arity, x, y, z)
-        if status == ENTERED:
-            result = _try_append(entry, arity, closure, x, y, z)
-        else:
-            result = status
+    result = DECLINED
+    for attempt in range(2):  # a loop, so that `_try_append` is inlined once
+        if attempt == 1:  # some operands have no rows
+            result = _enter_operands(process, arity, x, y, z)
+            if result != ENTERED:
+                break
+        result = _try_append(entry, arity, closure, x, y, z)
         if result != DECLINED:
             break
     return DECLINED if result == NO_MEMORY else result

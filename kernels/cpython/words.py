@@ -189,8 +189,8 @@ from __future__ import annotations
     PROCESS_WORDS,
 ) = range(OBJECT_END, OBJECT_END + 73)
 
-# Byte offsets in CPython's objects. These have not changed since 3.8, and `core.cpython.layout`
-# checks those of lists.
+# Byte offsets in CPython's objects, which have not changed since 3.8. `core.cpython.layout` checks
+# them.
 TYPE, CELL, SIZE, LIST_ITEMS, FLOAT, METHOD_FUNCTION, METHOD_SELF = 8, 16, 16, 24, 16, 16, 24
 
 MAX_FREE_TENSORS = 1024  # in the free list, of some hundred bytes each

@@ -178,7 +178,8 @@ class Function:
         self._jit_compile = jit_compile
         self._freeze = freeze
         # Why nothing is recorded, if relevant reads of Python's state cannot be observed.
-        self._unobserved = "" if freeze else unsupported_reason()
+        reason = "" if freeze else unsupported_reason()
+        self._unobserved = reason and f"what it reads cannot be observed: {reason}"
         self._training: bool | None = None  # the `training` argument of the calling layer
         self._trained: dict[bool, Function] = {}  # variants for each value of `_training`
         self._attribute = ""  # its name in a class, set by `__set_name__`

@@ -24,7 +24,7 @@ from processes import run
 from state_cases import numtape_only
 
 from numtape.core.cpython import bytecode, frames, version
-from numtape.core.cpython.types import has_class_versions
+from numtape.core.cpython.classes import has_class_versions
 from numtape.core.replay.observe import c_function_table, guards, observer, reads
 from numtape.core.replay.observe.follower import Follower
 from numtape.core.replay.observe.guards import Guards

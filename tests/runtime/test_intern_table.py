@@ -43,6 +43,7 @@ UNDIVIDED = {
     "IS_OP",
     "JUMP_FORWARD",
     "LOAD_ATTR",
+    "LOAD_COMMON_CONSTANT",
     "LOAD_CONST",
     "LOAD_DEREF",
     "LOAD_FAST",

@@ -8,7 +8,7 @@ from numtape.kernels.cpython import words
 from processes import output, run, start
 
 from numtape.__main__ import info
-from numtape.core.cpython import api, layout, types as cpython_types
+from numtape.core.cpython import api, classes, layout
 
 NATIVE = {"NUMTAPE_RECORD": "native"}
 PYTHON = {"NUMTAPE_RECORD": "python"}
@@ -368,7 +368,7 @@ def test_tensors_that_nobody_has_are_used_again_while_ops_are_recorded():
 BROKEN = """
 import numtape as tf
 from numtape.__main__ import info
-from numtape.core.cpython import api, layout, types as cpython_types
+from numtape.core.cpython import api, layout, classes
 from numtape.core.native import patch, process
 exec(__import__("sys").argv[1])
 layout.measure.cache_clear()
@@ -448,7 +448,7 @@ def test_info_has_a_line_for_each_probe_that_says_what_is_off(monkeypatch, capsy
             if name == "lists":
                 patch.setitem(layout.PROBES, "lists", fail)
             elif name:
-                patch.setattr(cpython_types, "check_buffer_slot", fail)
+                patch.setattr(classes, "check_buffer_slot", fail)
             info()
         lines = capsys.readouterr().out.splitlines()
         (first,) = (k for k, line in enumerate(lines) if line.startswith("CPython"))

@@ -521,7 +521,8 @@ def test_interrupts_while_work_is_shared_leave_nothing_hanging():
 
 
 FORKED = """
-import os, numpy as np, numtape as tf
+import os, warnings, numpy as np, numtape as tf
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 x = tf.constant(np.linspace(0.0, 1.0, 1 << 20))
 before = float(tf.reduce_sum(tf.sin(x) * x))
 child = os.fork()

@@ -104,7 +104,8 @@ def test_who_was_hired_when_an_interrupt_came_is_hired_again(tf, monkeypatch):
 
 
 BLAS = """
-import ctypes, os
+import ctypes, os, warnings
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 import numpy as np, numtape as tf
 from numtape.core.cpu import blas
 told, put, words = blas.threads()

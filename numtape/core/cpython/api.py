@@ -150,10 +150,10 @@ def make_vectorcall_setter(offset: int) -> Callable[[Any, int], None]:
             address_of_call("PyFunction_SetVectorcall")
         )
 
-    def point(function: FunctionType, address: int) -> None:
+    def set_entry(function: FunctionType, address: int) -> None:
         ctypes.c_size_t.from_address(id(function) + offset).value = address
 
-    return point
+    return set_entry
 
 
 def keep_forever(target: object) -> None:

@@ -103,7 +103,7 @@ def unsupported_reason() -> str:
     reason = version.unsupported_reason() or layout.failure()
     if not reason and not _is_layout_expected():
         reason = "the frames of this Python do not have the expected layout"
-    return reason and f"what it reads cannot be observed: {reason}"
+    return reason
 
 
 def _is_layout_expected() -> bool:

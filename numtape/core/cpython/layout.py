@@ -18,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.cpython.words import CELL, FLOAT, LIST_ITEMS, SIZE, TYPE
+from ...kernels.cpython.words import (
+    CELL,
+    FLOAT,
+    LIST_ITEMS,
+    METHOD_FUNCTION,
+    METHOD_SELF,
+    SIZE,
+    TYPE,
+)
 from ..values.memory import address_of, view
 from . import version
 from .api import UnsupportedLayout, entry_of, thread_dict, word_at
@@ -99,6 +107,13 @@ def function_entry_offset() -> int:
     return offset_of_word(function, size, entry_of(function), "a function's entry")
 
 
+class _Probe:
+    """A class with a method."""
+
+    def method(self) -> None:
+        """Do nothing."""
+
+
 def _probe_functions() -> dict[str, int]:
     marker: Any = object()
 
@@ -109,6 +124,11 @@ def _probe_functions() -> dict[str, int]:
     append: Any = [0].append
     cell = offset_of_word(closure[0], types.CellType.__basicsize__, id(marker), "a cell's object")
     _check(cell == CELL, "a cell's object")
+    method: Any = _Probe().method
+    for part, expected in ((method.__func__, METHOD_FUNCTION), (method.__self__, METHOD_SELF)):
+        name = "a method's function or object"
+        found_at = offset_of_word(method, types.MethodType.__basicsize__, id(part), name)
+        _check(found_at == expected, name)
     size = types.BuiltinFunctionType.__basicsize__
     return {
         "AT_CLOSURE": offset_of_word(
@@ -188,10 +208,11 @@ def _probe_ints() -> dict[str, int]:
 
 def _probe_reference_counts() -> dict[str, int]:
     probe = object()
-    argument = sys.getrefcount(probe) - 1  # 0 from Python 3.14 on, where calls borrow references
+    # 0 from Python 3.14 on, where calls borrow references.
+    counted_by_call = sys.getrefcount(probe) - 1
     extra_references = [probe] * 1000
     offset = offset_of_word(
-        probe, object.__basicsize__, sys.getrefcount(probe) - argument, "a reference count"
+        probe, object.__basicsize__, sys.getrefcount(probe) - counted_by_call, "a reference count"
     )
     del extra_references
     return {"AT_REFERENCES": offset}

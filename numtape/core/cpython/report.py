@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import frames, layout, types, version
+from . import classes, frames, layout, version
 from .api import UnsupportedLayout
 
 EXPECTED = "as expected"
 
 
-def report() -> dict[str, str]:
-    """Return by probe `EXPECTED`, or why it failed and what is off."""
+def report() -> tuple[str, dict[str, str]]:
+    """Return why nothing is probed, or "", and by probe `EXPECTED` or what is off and why."""
     reason = layout.unsupported_reason()
+
+    def result(error: str, consequence: str) -> str:
+        if error:
+            return consequence if error == reason else f"{error}: {consequence}"
+        return EXPECTED
+
     results = {
-        name: _result(reason or _error(probe), "ops are recorded and replayed by Python")
+        name: result(reason or _error(probe), "ops are recorded and replayed by Python")
         for name, probe in layout.PROBES.items()
     }
-    results["frames"] = _result(frames.unsupported_reason(), "functions are not replayed")
-    results["handlers"] = _result(
+    results["frames"] = result(frames.unsupported_reason(), "functions are not replayed")
+    results["handlers"] = result(
         version.unknown_reason(), "tracebacks show numtape's own functions"
     )
-    results["classes"] = _result(
-        reason or ("" if types.has_class_versions() else "classes have no versions"),
+    results["classes"] = result(
+        reason or ("" if classes.has_class_versions() else "classes have no versions"),
         "guards compare the attributes of classes in Python",
     )
-    results["buffers"] = _result(
-        reason or _error(types.check_buffer_slot), "memoryview(tensor) is a TypeError"
+    results["buffers"] = result(
+        reason or _error(classes.check_buffer_slot), "memoryview(tensor) is a TypeError"
     )
-    return results
-
-
-def _result(error: str, consequence: str) -> str:
-    return f"{error}: {consequence}" if error else EXPECTED
+    return reason, results
 
 
 def _error(probe: Callable[[], object]) -> str:

@@ -11,9 +11,9 @@ VERSION = sys.version_info[:2]
 KNOWN = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 WORD = ctypes.sizeof(ctypes.c_void_p)  # bytes
 
-# Functions. Calls by Python code use the C function that is set for a Python function.
+# Whether a call by Python code runs the C function that is set for a Python function.
 CALLS_USE_VECTORCALL = VERSION >= (3, 12)
-# Classes written in Python can support the buffer protocol, by a method.
+# Whether a class written in Python can support the buffer protocol, by a method.
 HAS_BUFFER_METHOD = VERSION >= (3, 12)
 
 

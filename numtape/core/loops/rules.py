@@ -192,7 +192,11 @@ _NUMPY |= {
 # Functions that users call, and their names in `FUNCTIONS`.
 CALLED: dict[Any, str] = {abs: "abs", max: "max", min: "min", pow: "**", math.pow: "math.pow"}
 CALLED[ops.stop_gradient] = "stop_gradient"
-CALLED |= {getattr(math, name): name for name in FUNCTIONS if hasattr(math, name)}
+CALLED |= {
+    getattr(math, name): name
+    for name in FUNCTIONS
+    if hasattr(math, name) and name not in ("fmax", "fmin")  # new in Python 3.15; not in Numba
+}
 CALLED |= {getattr(np, own): name for own, name in _NUMPY.items()}
 
 CALLED[np.where] = "where"

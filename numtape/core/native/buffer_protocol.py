@@ -15,8 +15,8 @@ from typing import Any
 from .. import settings
 from ..compile import cache as disk
 from ..cpython.api import UnsupportedLayout
+from ..cpython.classes import buffer_slot, check_buffer_slot
 from ..cpython.layout import unsupported_reason
-from ..cpython.types import buffer_slot, check_buffer_slot
 from ..cpython.version import HAS_BUFFER_METHOD
 from ..values.export import FAILED_EXPORTS, array_of
 from ..values.memory import address_of

@@ -32,10 +32,10 @@ def stub_text(symbol: str, takes_function: bool = False, is_method: bool = False
     parameters = "i64 %function, i64 %arguments, i64 %count" + ("" if is_method else ", i64 %names")
     return f"""
 @"{symbol}.words" = internal global [3 x i64] zeroinitializer
-define i64 @"{symbol}_setup"(i64 %block, i64 %pass, i64 %carry_out) nounwind {{
+define i64 @"{symbol}_setup"(i64 %block, i64 %pass, i64 %python_entry) nounwind {{
   store i64 %block, ptr @"{symbol}.words"
   store i64 %pass, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 1)
-  store i64 %carry_out, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 2)
+  store i64 %python_entry, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 2)
   ret i64 0
 }}
 define i64 @"{symbol}"({parameters}) nounwind {{
@@ -49,10 +49,10 @@ done:
 failed:
   ret i64 0
 declined:
-  %carry_out = load i64, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 2)
-  %python = inttoptr i64 %carry_out to ptr
-  %carried_out = call i64 %python({arguments})
-  ret i64 %carried_out
+  %python_entry = load i64, ptr getelementptr ([3 x i64], ptr @"{symbol}.words", i64 0, i64 2)
+  %python = inttoptr i64 %python_entry to ptr
+  %python_result = call i64 %python({arguments})
+  ret i64 %python_result
 }}
 """
 
@@ -129,19 +129,19 @@ def translated_pass(name: str, *dependencies: str) -> int:
     return load_passes(unit, f"passes.{name}", {name: 4}, dependencies)[name]
 
 
-def install_fast_path(name: str, address: int, words: Array, carry_out: int = 0) -> int:
+def install_fast_path(name: str, address: int, words: Array, python_entry: int = 0) -> int:
     """Return the address of a stub that Python calls and that tries a pass with these words.
 
     Args:
       name: The name of the pass.
       address: The address of the pass.
       words: The words that describe the process. They must not move.
-      carry_out: The address of the code to call if the pass has done nothing.
+      python_entry: The address of the code to call if the pass has done nothing.
     """
     symbol = f"before_{name}"
     text = stub_text(symbol)
     addresses = disk.load(symbol.replace("_", "-"), text, lambda: build_text(text, symbol))
-    set_up_stub(addresses, symbol, address, address_of(words), carry_out)
+    set_up_stub(addresses, symbol, address, address_of(words), python_entry)
     return addresses[symbol]
 
 
@@ -154,8 +154,8 @@ def build_text(text: str, *symbols: str) -> Built:
 
 
 def set_up_stub(
-    addresses: Mapping[str, int], symbol: str, pass_address: int, block: int, carry_out: int
+    addresses: Mapping[str, int], symbol: str, pass_address: int, block: int, python_entry: int
 ) -> None:
     """Set the block, the pass and the code that runs the Python function of a stub."""
     setup = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(addresses[f"{symbol}_setup"])
-    setup(block, pass_address, carry_out)
+    setup(block, pass_address, python_entry)

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 
-_turn: list[int] = [0]  # emptied by the thread that installs: others do not wait for it
+_install_token: list[int] = [0]  # emptied by the thread that installs: others do not wait for it
 
 
-def _renew_turn_after_fork() -> None:
-    _turn[:] = [0]
+def _renew_token_after_fork() -> None:
+    _install_token[:] = [0]
 
 
-settings.after_fork_in_child(_renew_turn_after_fork)
+settings.after_fork_in_child(_renew_token_after_fork)
 
 
 # The functions of `core.log.liveness` that have versions in machine code.
-_PYTHON_VERSIONS = {"live_tensors": liveness.live_tensors, "release": liveness.release}
+_PYTHON_DEFINITIONS = {"live_tensors": liveness.live_tensors, "release": liveness.release}
 _RECORDER_OF_STUB = {stub: recorder for recorder, stub in STUB_MAKERS.items()}
 
 
@@ -56,13 +56,13 @@ class RecorderCode:
             maker.__name__: MethodDef(b"record", self.addresses[maker.__name__], FAST, None)
             for maker in RECORDERS
         }
-        self.point = make_vectorcall_setter(function_entry_offset())
+        self._set_entry = make_vectorcall_setter(function_entry_offset())
         self.functions = {
             name: builtin(name, install_fast_path(name, self.addresses[name], table.words))
-            for name in _PYTHON_VERSIONS
+            for name in _PYTHON_DEFINITIONS
         }
 
-    def put(self, function: FunctionType) -> None:
+    def install(self, function: FunctionType) -> None:
         """Make a function run machine code."""
         maker = _maker_name(function)
         target = function
@@ -75,11 +75,11 @@ class RecorderCode:
             if isinstance(cell.cell_contents, types.FunctionType):
                 name = _RECORDER_OF_STUB[maker]
                 cell.cell_contents = self._methods[name].function(cell.cell_contents)
-        self.point(function, self.addresses[maker])
+        self._set_entry(function, self.addresses[maker])
 
-    def take(self, function: FunctionType) -> None:
+    def remove(self, function: FunctionType) -> None:
         """Make a function run as Python code."""
-        self.point(function, self._entry)
+        self._set_entry(function, self._entry)
         if _maker_name(function) in _RECORDER_OF_STUB:
             cell = _find_cell(function, "record_row")
             if isinstance(cell.cell_contents, types.BuiltinFunctionType):
@@ -111,24 +111,24 @@ def use(is_requested: bool = True) -> None:
     """Record ops by machine code where possible, or by Python."""
     _state.is_requested = is_requested
     try:
-        token = _turn.pop()
+        token = _install_token.pop()
     except IndexError:  # another thread, or an interrupted call, is building it
         return
     try:
         code = _state.lazy_build.get() if is_requested else _state.lazy_build.value
         if isinstance(code, RecorderCode):
             record.offer_to_native = _offer if is_requested else record.PATCHABLE.add
-            install_or_remove = code.put if is_requested else code.take
+            install_or_remove = code.install if is_requested else code.remove
             for function in record.PATCHABLE:
                 install_or_remove(function)
-            for name, python_version in _PYTHON_VERSIONS.items():
-                setattr(liveness, name, code.functions[name] if is_requested else python_version)
+            for name, python_definition in _PYTHON_DEFINITIONS.items():
+                setattr(liveness, name, code.functions[name] if is_requested else python_definition)
             _state.is_installed = is_requested
     except (MemoryError, RecursionError) as error:  # some functions are changed, others not
         if raised_by_signal_handler(error):
             raise
     finally:
-        _turn.append(token)
+        _install_token.append(token)
 
 
 def retry() -> None:
@@ -141,7 +141,7 @@ def _offer(function: FunctionType) -> None:
     """Make a new function run machine code, and remember it."""
     record.PATCHABLE.add(function)
     if _state.lazy_build.value is not None:
-        _state.lazy_build.value.put(function)
+        _state.lazy_build.value.install(function)
 
 
 def enable_from_settings() -> None:

@@ -171,6 +171,7 @@ class ProcessTable:
                 "SPEC_DTYPE": address_of(SPECS.dtype),
             }
         )
+        assert self.words[: words.API_COUNT].all()  # machine code calls these addresses
 
     def set_words(self, values: Mapping[str, int]) -> None:
         """Set words by name."""

@@ -93,11 +93,11 @@ def entries() -> list[RecorderEntry]:
     return result
 
 
-def load_recorders(carry_out: int) -> tuple[dict[str, int], Array]:
+def load_recorders(python_entry: int) -> tuple[dict[str, int], Array]:
     """Load the machine code of all recorders.
 
     Args:
-      carry_out: The address of the code that runs Python functions.
+      python_entry: The address of the code that runs Python functions.
 
     Returns:
       The addresses of the functions by symbol, and the words that they read, which must not move.
@@ -116,6 +116,6 @@ def load_recorders(carry_out: int) -> tuple[dict[str, int], Array]:
             entry.symbol,
             passes[f"record_{entry.maker.__name__}"],
             address_of(row),
-            carry_out,
+            python_entry,
         )
     return {**addresses, **passes}, words

@@ -24,8 +24,8 @@ from ..cpu import rng, sweeper
 from ..cpu.buffers import POOL
 from ..cpu.rng import DrawKernel
 from ..cpython.api import entry_of, make_vectorcall_setter
+from ..cpython.classes import code_field_offsets
 from ..cpython.layout import function_entry_offset, slot_address, slot_offset
-from ..cpython.types import code_field_offsets
 from ..log import variable as variables
 from ..native.fast_path import install_fast_path, translated_pass, word_array
 from ..native.lazy_build import KeepAlive, LazyBuild

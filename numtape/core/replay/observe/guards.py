@@ -18,7 +18,7 @@ import numpy as np
 from ....kernels.cpython.words import CELL, TYPE
 from ....kernels.passes import guard_rows
 from ...cpython.api import FAST, builtin
-from ...cpython.types import VERSION_OFFSET, class_version, code_field_offsets
+from ...cpython.classes import VERSION_OFFSET, class_version, code_field_offsets
 from ...native.fast_path import load_passes
 from ...native.process import process_table
 from ...values.memory import Array, address_of
