@@ -236,6 +236,7 @@ EFFECTS_ONLY = {
     for f in (
         time.sleep,
         gc.collect,
+        sys.settrace,
         signal.raise_signal,
         *_attributes_of(sys, "setswitchinterval setrecursionlimit"),
     )
