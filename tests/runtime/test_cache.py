@@ -199,6 +199,7 @@ def kernel_modules():
             "gradient_words",
         )
     }
+    later |= {"cpython/buffers.py", "cpython/recording.py"}
     later.add("annotations.py")  # for type checkers only
     return [
         name for name in found if not name.startswith(("cuda/", "loops/")) and name not in later
