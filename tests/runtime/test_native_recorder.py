@@ -509,6 +509,7 @@ def work(k):
         Ending()
         results[k].append(found)
 
+handler(None, None)  # a handler that interrupts the loading of code must not need other code
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.002)
 done = []
@@ -517,9 +518,11 @@ switching.start()
 results = {k: [] for k in range(1, 6)}
 threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
 for t in threads: t.start()
-work(5)
-for t in threads: t.join()
-done.append(True)
+try:
+    work(5)
+    for t in threads: t.join()
+finally:
+    done.append(True)
 switching.join()
 signal.signal(signal.SIGALRM, signal.SIG_IGN)
 gc.set_threshold(700)

@@ -258,6 +258,26 @@ def test_what_cannot_be_done_inside_of_itself_says_so(monkeypatch):
         blas.address("sgemm")
 
 
+REPEATED = """
+import numtape as tf
+from numtape.core.compile import cache
+
+def handler():
+    return float(tf.constant(2.0) * 4.0)
+
+handler()
+cache._loading.append("a unit")
+print({handler() for _ in range(20)})
+cache._loading.clear()
+print({handler() for _ in range(20)})
+"""
+
+
+@pytest.mark.parametrize("recorder", ["native", "python"])
+def test_a_handler_that_interrupts_the_loading_of_code_can_repeat_an_evaluation(recorder):
+    assert run(REPEATED, NUMTAPE_RECORD=recorder).split("\n") == ["{8.0}"] * 2
+
+
 def test_no_weak_reference_runs_python():
     """An interrupt in such a callback would be printed and lost."""
 

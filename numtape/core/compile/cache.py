@@ -555,6 +555,10 @@ def hide_announcement() -> None:
     _announced.append(True)
 
 
+class LoadInProgress(RuntimeError):
+    """Code is needed by a signal handler or a finalizer that interrupts `load`."""
+
+
 def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str, int]:
     """The addresses of a unit's functions, from the cache or compiled now.
 
@@ -567,12 +571,12 @@ def load(name: str, source: str, compile_unit: Callable[[], Built]) -> dict[str,
       The address of each function by its name. They are never unloaded.
 
     Raises:
-      RuntimeError: In a signal handler or a finalizer that interrupts this function: compilers are
-        not reentrant.
+      LoadInProgress: In a signal handler or a finalizer that interrupts this function: compilers
+        are not reentrant.
     """
     with _lock:
         if _loading:
-            raise RuntimeError(
+            raise LoadInProgress(
                 f"A signal handler or a finalizer needs compiled code ({name}) while its thread "
                 f"loads other code ({_loading[0]}). Compute the same once before, or set a flag "
                 f"and compute later."

@@ -53,6 +53,7 @@ from ...kernels.passes.layout import (
     WHOLE as WHOLE,
 )
 from ..compile.array_kernels import call_of, reduction_kernel
+from ..compile.cache import LoadInProgress
 from ..compile.lane_kernels import lane_kernel
 from ..compile.passes import Block, pack_arguments
 from ..compile.tables import CALLS, LANES
@@ -336,7 +337,10 @@ class Planner:
             return None
         recall = self.recall
         if recall is None:
-            recall = Block("recall")
+            try:
+                recall = Block("recall")
+            except LoadInProgress:  # a repetition must not fail where its first evaluation did not
+                return None
             recall.bind(want=self.want)
             recall.take("log", self.columns, extra=self.extra)
             self.recall = recall
