@@ -145,11 +145,9 @@ INSTEAD = {
     "keras.legacy*": "numtape has Keras 3's names only",
     "keras.mixed_precision*": "use `tf.cast` where float16 is enough",
     "keras.models*": "a `tf.Module` or `tf.keras.Layer` holds layers; `copy.deepcopy` clones it",
-    "keras.ops*": "use numtape's functions: `tf.reduce_mean` and the like",
     "keras.optimizers.schedules.*": "set `optimizer.learning_rate` to a function of the step",
     "keras.preprocessing*": "`tf.keras.utils` has pad_sequences and timeseries_dataset_from_array",
     "keras.quantizers*": _QUANTIZED,
-    "keras.random*": "use `tf.random.normal`, `uniform` and the like",
     "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "

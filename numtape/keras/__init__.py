@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 
 from ..compat.argument_errors import (
     name_constructors as _name_constructors,
@@ -42,6 +43,8 @@ __all__ = [
     "Model",
     "Sequential",
     "models",
+    "ops",
+    "random",
     "Layer",
     "Loss",
     "Metric",
@@ -62,12 +65,23 @@ __all__ = [
 ]
 
 
+if _typing.TYPE_CHECKING:
+    from . import ops, random
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def _load_lazily(name: str) -> _typing.Any:
+    """Modules that are imported when they are first used."""
+    if name in ("ops", "random"):
+        return _import_module(f"{__name__}.{name}")
+    return _getter(__name__)(name)
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    __getattr__ = _load_lazily
 
 _guard_module(__name__)
 for _module in (

@@ -14,6 +14,7 @@ from ..core.ops.stateless_random import draw_numbered
 from ..core.values.dtypes import int64
 from ..core.values.tensor import Tensor
 from .registry import keras_dtype
+from .symbolic import auto_name
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
@@ -24,12 +25,18 @@ class SeedGenerator:
 
     Args:
       seed: An integer; None derives one from `random.set_seed`, or draws one.
+      name: The name; None for a numbered one.
 
     Raises:
-      ValueError: If ``seed`` is neither an integer nor None.
+      ValueError: If ``seed`` is neither an integer nor None, or negative.
+
+    Example:
+      >>> generator = tf.keras.random.SeedGenerator(7)
+      >>> generator.next().numpy(), generator.next().numpy()
+      (array([7, 0]), array([7, 1]))
     """
 
-    def __init__(self, seed: int | np.integer[Any] | None = None) -> None:
+    def __init__(self, seed: int | np.integer[Any] | None = None, name: str | None = None) -> None:
         if seed is None:
             derived_seed = fresh_seed()
             seed = secrets.randbits(63) if derived_seed is None else derived_seed
@@ -38,19 +45,51 @@ class SeedGenerator:
                 f"Argument `seed` must be an integer, or an instance of `SeedGenerator`. "
                 f"Received: seed={seed!r}"
             )
-        initial_state = np.array([int(seed) % 2**63, 0])
+        self.seed, self.name = int(seed), name or auto_name("SeedGenerator")
+        initial_state = np.array([self.seed % 2**63, 0])
         self.state = Variable(
             initial_state, trainable=False, name="seed_generator_state", dtype=int64
         )
+
+    def next(self, ordered: bool = True) -> Tensor:
+        """Return the seed and the number of the draw, and count the draw.
+
+        Args:
+          ordered: Accepted for compatibility with Keras.
+
+        Returns:
+          A tensor of two int64.
+        """
+        state = self.state.read_value()
+        self.state.assign_add(np.array([0, 1]))
+        return state
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {"seed": self.seed, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
+        """Create a generator from its configuration.
+
+        Args:
+          config: The result of `get_config`.
+
+        Returns:
+          A generator, which begins with the first draw.
+        """
+        return cls(**config)
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name."""
         return {"state": self.state}
 
     def _draw(self, kind: str, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
-        state = self.state.read_value()
-        self.state.assign_add(np.array([0, 1]))
-        return draw_numbered(state, kind, tuple(shape), keras_dtype(dtype))
+        return draw_numbered(self.next(), kind, tuple(shape), keras_dtype(dtype))
 
     def uniform(self, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
         """Draw from the uniform distribution on [0, 1)."""

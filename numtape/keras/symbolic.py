@@ -84,10 +84,21 @@ class Node:
 
 
 class Operation:
-    """A function in a graph that is not a layer, such as addition."""
+    """A function in a graph that is not a layer, such as addition.
 
-    def __init__(self, function: Callable[..., Any], kind: str) -> None:
-        self.function, self.kind = function, kind
+    Args:
+      function: The function.
+      kind: The name of Keras's class of the operation.
+      rule: A function like `infer`, which returns the symbolic results; None for `infer`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        kind: str,
+        rule: Callable[..., Any] | None = None,
+    ) -> None:
+        self.function, self.kind, self.rule = function, kind, rule or infer
         self.name = auto_name(kind)
         self._nt_inbound_nodes: list[Node] = []
 
@@ -95,7 +106,7 @@ class Operation:
         """Call the function; with symbolic tensors, return symbolic tensors."""
         if not is_symbolic((args, kwargs)):
             return self.function(*args, **kwargs)
-        outputs = infer(self.function, args, kwargs)
+        outputs = self.rule(self.function, args, kwargs)
         Node(self, args, kwargs, outputs)
         return outputs
 
@@ -214,12 +225,14 @@ def _unary_operator(function: Callable[[Any], Any], kind: str) -> Any:
     return lambda self: Operation(function, kind)(self)
 
 
-# The functions of operations by their names in a model's config.
+# The functions of operations by their names in a model's config; `keras.ops` adds its own.
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "GetItem": operator.getitem,
     "Reshape": reshape,
     "Squeeze": squeeze,
 }
+# All functions that may be in a config: several functions can have the same name.
+FUNCTIONS: set[Callable[..., Any]] = {operator.getitem, reshape, squeeze}
 
 for _name, _kind in {
     "add": "Add",
@@ -246,6 +259,9 @@ for _name, _kind in {
 for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
     OPERATIONS[_kind] = getattr(operator, _name)
     setattr(KerasTensor, f"__{_name}__", _unary_operator(OPERATIONS[_kind], _kind))
+
+
+FUNCTIONS.update(OPERATIONS.values())
 
 
 def is_symbolic(structure: object) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.values.arguments import inspect_signature
 from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
 from ..layers.base import deserialize, serialize
-from ..symbolic import OPERATIONS, KerasTensor, Operation
+from ..symbolic import FUNCTIONS, OPERATIONS, KerasTensor, Node, Operation, is_symbolic
 from .graph import LayerGraph
 
 if TYPE_CHECKING:
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 Places = dict[int, tuple[str, int, int]]  # tensor id -> operation name, call index, output index
 
 _SLICE = ("start", "stop", "step")
-_OPS = "keras.src.ops.numpy"  # Keras's module of operations, for compatible configs
+# Keras's modules of operations, for compatible configs.
+_OPS, _RANDOM = "keras.src.ops.", "keras.src.random."
 
 
 def to_config(graph: LayerGraph) -> dict[str, Any]:
@@ -41,20 +44,14 @@ def to_config(graph: LayerGraph) -> dict[str, Any]:
         layer_config = (
             _operation(operation) if isinstance(operation, Operation) else serialize(operation)
         )
-        items.append(
-            {
-                **layer_config,
-                "name": operation.name,
-                "inbound_nodes": [
-                    {
-                        "args": _encode(list(node.args), tensor_keys),
-                        "kwargs": _encode(node.kwargs, tensor_keys),
-                    }
-                    for node in calls[id(operation)]
-                    if node.inputs
-                ],
-            }
-        )
+        nodes = []
+        for node in calls[id(operation)]:
+            if node.inputs:
+                args, kwargs, options = _split_arguments(node)
+                layer_config["config"].update(_encode(options, tensor_keys))
+                encoded = {"args": [*args], "kwargs": kwargs}
+                nodes.append({k: _encode(x, tensor_keys) for k, x in encoded.items()})
+        items.append({**layer_config, "name": operation.name, "inbound_nodes": nodes})
 
     def place(x: KerasTensor) -> _Place:
         return _Place(tensor_keys[id(x)])
@@ -71,14 +68,35 @@ class _Place(list[Any]):
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    if OPERATIONS.get(operation.kind) is not operation.function:
+    """Return the class of an operation; its arguments are in the config of its calls."""
+    if operation.function not in FUNCTIONS:
         raise NotImplementedError(f"The operation {operation.name!r} cannot be serialized.")
+    *_, package, subject = f"numtape.ops.{operation.function.__module__}".split(".")
+    module = f"{_RANDOM}{subject}" if subject == "random" else f"{_OPS}{subject}"
     return {
-        "module": _OPS,
+        "module": module if package in ("ops", "keras") else f"{_OPS}numpy",
         "class_name": operation.kind,
         "config": {"name": operation.name},
         "registered_name": operation.kind,
     }
+
+
+def _split_arguments(node: Node) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a call, and those that Keras keeps in the operation's config."""
+    operation = node.operation
+    if not isinstance(operation, Operation) or not hasattr(operation.function, "__wrapped__"):
+        return node.args, node.kwargs, {}
+    signature = inspect_signature(operation.function)
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+        return node.args, node.kwargs, {}
+    arguments = signature.bind(*node.args, **node.kwargs).arguments
+    options = {
+        name: value
+        for name, value in arguments.items()
+        if not is_symbolic(value) and "TensorLike" not in str(signature.parameters[name].annotation)
+    }
+    return (), {k: v for k, v in arguments.items() if k not in options}, options
 
 
 def _encode(value: object, tensor_keys: Places) -> Any:
@@ -124,11 +142,10 @@ def graph_of(
     pending: list[tuple[str, Any, int, dict[str, Any]]] = []
     for layer_config in config["layers"]:
         name, calls = layer_config["name"], layer_config["inbound_nodes"]
-        if layer_config.get("module") == _OPS:
-            operation: Any = Operation(
-                OPERATIONS[layer_config["class_name"]], layer_config["class_name"]
-            )
-            operation.name = name
+        if str(layer_config.get("module")).startswith((_OPS, _RANDOM)):
+            operation: Any = _operation_of(layer_config)
+            options = {k: x for k, x in layer_config["config"].items() if k != "name"}
+            calls = [{**call, "kwargs": {**options, **call["kwargs"]}} for call in calls]
         else:
             operation = deserialize(layer_config, custom_objects)
             if operation._nt_inbound_nodes:  # an InputLayer creates its node itself
@@ -156,6 +173,17 @@ def graph_of(
     return _decode_ends(config["input_layers"], entries), _decode_ends(
         config["output_layers"], entries
     )
+
+
+def _operation_of(config: dict[str, Any]) -> Operation:
+    """Create the operation that a config describes."""
+    kind = config["class_name"]
+    if kind not in OPERATIONS:
+        raise ValueError(f"The operation {kind!r} of the config is unknown.")
+    create = getattr(OPERATIONS[kind], "_nt_operation", None)
+    operation: Operation = Operation(OPERATIONS[kind], kind) if create is None else create()
+    operation.name = config["name"]
+    return operation
 
 
 def _needed_layers(value: object) -> set[tuple[str, int]]:
