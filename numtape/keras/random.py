@@ -80,10 +80,12 @@ def _state(seed: _Seed) -> Any:
     )
 
 
-def _float(dtype: DTypeLike | None) -> Any:
+def _float(dtype: DTypeLike | None, name: str) -> Any:
     kind = _keras_dtype(_floatx() if dtype is None else dtype)
     if not kind.is_floating:
-        raise ValueError(f"`keras.random` draws floats of this distribution, not {kind.name}.")
+        raise ValueError(
+            f"`keras.random.{name}` requires a floating point `dtype`. Received: dtype={dtype}"
+        )
     return kind
 
 
@@ -100,7 +102,7 @@ def normal(
     >>> tf.keras.random.normal((2,), seed=1).shape
     TensorShape([2])
     """
-    return _tf.random.stateless_normal(shape, _state(seed), mean, stddev, _float(dtype))
+    return _tf.random.stateless_normal(shape, _state(seed), mean, stddev, _float(dtype, "normal"))
 
 
 @_draws
@@ -116,7 +118,9 @@ def truncated_normal(
     >>> tf.keras.random.truncated_normal((2,), seed=1).shape
     TensorShape([2])
     """
-    return _tf.random.stateless_truncated_normal(shape, _state(seed), mean, stddev, _float(dtype))
+    return _tf.random.stateless_truncated_normal(
+        shape, _state(seed), mean, stddev, _float(dtype, "truncated_normal")
+    )
 
 
 @_draws
@@ -132,7 +136,9 @@ def uniform(
     >>> tf.keras.random.uniform((2,), seed=1).shape
     TensorShape([2])
     """
-    return _tf.random.stateless_uniform(shape, _state(seed), minval, maxval, _float(dtype))
+    return _tf.random.stateless_uniform(
+        shape, _state(seed), minval, maxval, _float(dtype, "uniform")
+    )
 
 
 @_draws
@@ -166,7 +172,13 @@ def gamma(
     >>> tf.keras.random.gamma((2,), 1.5, seed=1).shape
     TensorShape([2])
     """
-    return _tf.random.stateless_gamma(shape, _state(seed), alpha, dtype=_float(dtype))
+    return _gamma(shape, _state(seed), alpha, _float(dtype, "gamma"))
+
+
+def _gamma(shape: ShapeLike, state: Any, alpha: TensorLike, kind: Any) -> Tensor:
+    wide = kind if kind.size >= 4 else _tf.float32
+    alphas = _tf.broadcast_to(_tf.cast(alpha, wide), shape)
+    return _tf.cast(_tf.random.stateless_gamma(shape, state, alphas, dtype=wide), kind)
 
 
 @_draws
@@ -182,11 +194,10 @@ def beta(
     >>> tf.keras.random.beta((2,), 1.5, 2.0, seed=1).shape
     TensorShape([2])
     """
-    kind = _float(dtype)
+    kind = _float(dtype, "beta")
     wide = kind if kind.size >= 4 else _tf.float32
     seeds = _tf.random.split(_state(seed), 2)
-    first = _tf.random.stateless_gamma(shape, seeds[0], alpha, dtype=wide)
-    second = _tf.random.stateless_gamma(shape, seeds[1], beta, dtype=wide)
+    first, second = _gamma(shape, seeds[0], alpha, wide), _gamma(shape, seeds[1], beta, wide)
     return _tf.cast(first / (first + second), kind)
 
 
@@ -203,7 +214,7 @@ def binomial(
     >>> tf.keras.random.binomial((2,), 5, 0.5, seed=1).shape
     TensorShape([2])
     """
-    kind = _float(dtype)
+    kind = _float(dtype, "binomial")
     draws = _tf.random.stateless_binomial(
         shape,
         _state(seed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from collections import Counter
@@ -16,6 +17,7 @@ from ..core.ops.movement import reshape, squeeze
 from ..core.values.arguments import signature_of as signature_of
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
+from ..errors import InvalidArgumentError
 from ..nest import flatten, is_nested, map_structure
 from .registry import keras_dtype
 
@@ -27,6 +29,7 @@ _numbers: Counter[str] = Counter()
 
 # Two sample sizes for an unknown size of the first axis, and two for other axes.
 _SAMPLE_SIZES = (2, 3), (128, 256)
+_MOST_SAMPLES = 60
 
 
 def auto_name(kind: str) -> str:
@@ -106,7 +109,10 @@ class Operation:
         """Call the function; with symbolic tensors, return symbolic tensors."""
         if not is_symbolic((args, kwargs)):
             return self.function(*args, **kwargs)
-        outputs = self.rule(self.function, args, kwargs)
+        try:
+            outputs = self.rule(self.function, args, kwargs)
+        except InvalidArgumentError as error:
+            raise ValueError(f"{self.kind} of symbolic tensors: {error}") from error
         Node(self, args, kwargs, outputs)
         return outputs
 
@@ -135,6 +141,7 @@ class KerasTensor:
     """
 
     __array_priority__ = 200
+    sparse = ragged = False  # all tensors are dense
 
     def __init__(
         self,
@@ -276,10 +283,7 @@ def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     unknown, it is called twice with different sizes, and a size of the result that differs is
     unknown as well. Assignments to variables are undone.
     """
-    has_unknown_size = any(
-        None in x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor)
-    )
-    results = [_call_with_zeros(function, args, kwargs, k) for k in range(1 + has_unknown_size)]
+    results = _results_of_samples(function, args, kwargs)
 
     def symbol(x: Tensor, *others: Tensor) -> KerasTensor:
         sizes = zip(x.shape, *(other.shape for other in others), strict=True)
@@ -288,15 +292,47 @@ def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
     return map_structure(symbol, *results)
 
 
+def _results_of_samples(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Any]:
+    """Return the results of calls with zeros: of two, with different sizes, if any is unknown.
+
+    First each unknown size is independent. If that fails, they may be equal to each other or to
+    known sizes.
+    """
+    shapes = [x.shape for x in flatten((args, kwargs)) if isinstance(x, KerasTensor)]
+    unknown_axes = [axis for shape in shapes for axis, n in enumerate(shape) if n is None]
+    if not unknown_axes:
+        return [_call_with_zeros(function, args, kwargs, ())]
+    known_sizes = sorted({n for shape in shapes for n in shape if n is not None})
+    choices = [[_SAMPLE_SIZES[axis > 0], _SAMPLE_SIZES[1]][axis == 0 :] for axis in unknown_axes]
+    choices = [[*pairs, *((n, n) for n in known_sizes)] for pairs in choices]
+    equal_sizes = [_SAMPLE_SIZES[1]] * len(unknown_axes)
+    candidates = itertools.chain([None, equal_sizes], itertools.product(*choices))
+    first_error: Exception | None = None
+    for candidate in itertools.islice(candidates, _MOST_SAMPLES):
+        sizes = candidate or [_SAMPLE_SIZES[axis > 0] for axis in unknown_axes]
+        try:
+            return [_call_with_zeros(function, args, kwargs, [n[k] for n in sizes]) for k in (0, 1)]
+        except (ValueError, IndexError, InvalidArgumentError) as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
+
+
 def _call_with_zeros(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], k: int
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    unknown_sizes: Sequence[int],
 ) -> Any:
-    """Call a function with zeros for symbolic tensors; ``k`` selects the sample sizes."""
+    """Call a function with zeros; ``unknown_sizes`` are the unknown sizes, in order."""
+    next_sizes = iter(unknown_sizes)
 
     def sample(x: object) -> Any:
         if not isinstance(x, KerasTensor):
             return x
-        sizes = [_SAMPLE_SIZES[axis > 0][k] if n is None else n for axis, n in enumerate(x.shape)]
+        sizes = [next(next_sizes) if n is None else n for n in x.shape]
         return zeros(sizes, as_dtype(x.dtype))
 
     args, kwargs = map_structure(sample, (tuple(args), kwargs))

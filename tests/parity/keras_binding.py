@@ -13,6 +13,7 @@ with the folder of this file on ``PYTHONPATH``. Nothing of Keras is imported but
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import itertools
 import os
 import re
@@ -69,27 +70,36 @@ def function_of(name):
     """The function of a class of operations, such as `keras.ops.expand_dims` of ExpandDims."""
     from numtape.keras.symbolic import OPERATIONS
 
-    return OPERATIONS.get(name)
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+    return OPERATIONS.get(name) or getattr(keras.ops, snake, None)
+
+
+# Parameters of calls of Keras's operations, besides tensors; others are given to the constructor.
+CALLED = set(
+    "branches choicelist condlist default elements elems f false_fn function index init init_val "
+    "key loop_vars operands pred primals start_indices tangents true_fn value variable xs y".split()
+)
 
 
 def operation_class(function):
     """A class like Keras's operations: the options first, then a call with tensors."""
-    names = [*importlib.import_module("inspect").signature(function).parameters]
+    parameters = inspect.signature(function).parameters.values()
+    is_called = {p.name: p.name in CALLED or "TensorLike" in str(p.annotation) for p in parameters}
 
     class Operation:
         def __init__(self, *args, name=None, **options):
-            self.args, self.options = args, options
+            names = [n for n, called in is_called.items() if not called]
+            self.args, self.options = args, {**dict(zip(names, args, strict=False)), **options}
 
         def __call__(self, *tensors, **more):
-            first = len(tensors)
             if function.__name__ == "einsum":
-                return function(*self.args, *tensors, **self.options, **more)
-            rest = [n for n in names[first:] if n not in more]
-            return function(
-                *tensors, **dict(zip(rest, self.args, strict=False)), **self.options, **more
-            )
+                return function(*self.args, *tensors, **more)
+            names = [n for n, called in is_called.items() if called and n not in self.options]
+            if len(tensors) > len(names):  # options given by position, or any number of operands
+                return function(*tensors, **self.options, **more)
+            return function(**dict(zip(names, tensors, strict=False)), **self.options, **more)
 
-        symbolic_call = __call__
+        call = symbolic_call = compute_output_spec = __call__
 
     Operation.__name__ = Operation.__qualname__ = function.__name__
     return Operation
@@ -174,7 +184,7 @@ def no(*args):
     return False
 
 
-ops = Namespace("keras.src.ops", keras.ops)
+ops = Namespace("keras.src.ops", keras.ops, KerasTensor=keras.KerasTensor)
 dtypes = Namespace(
     "keras.src.backend.common.dtypes",
     ALLOWED_DTYPES=("float16", "float32", "float64", *INTS, "bfloat16", *OTHERS),

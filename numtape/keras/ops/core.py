@@ -16,8 +16,8 @@ from ...core.log.variable import Variable
 from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
 from ..registry import keras_dtype
-from ..symbolic import KerasTensor
-from .define import op
+from ..symbolic import KerasTensor, is_symbolic
+from .define import op, shape_of
 
 if TYPE_CHECKING:
     from ...core.values.annotations import (
@@ -33,7 +33,7 @@ _FUNCTION = "TypeError: If a function is not callable."
 def _check_callable(*functions: object) -> None:
     for function in functions:
         if not callable(function):
-            raise TypeError(f"Expected a callable, received {function!r}.")
+            raise TypeError(f"A function should be a callable. Received: {function!r}")
 
 
 # --- Conversion ----------------------------------------------------------------------------------
@@ -163,7 +163,24 @@ def stop_gradient(variable: TensorLike) -> Any:
     return tf.stop_gradient(as_tensor(variable))
 
 
-@op("A list of tensors.", "ValueError: If ``num`` is not the size of the axis.")
+def _infer_unstack(x: KerasTensor, num: int | None = None, axis: int = 0) -> list[KerasTensor]:
+    rank = len(x.shape)
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for the shape {x.shape}.")
+    size = x.shape[axis]
+    if num is None and size is None:
+        raise ValueError(f"Cannot infer argument `num` from shape {x.shape}.")
+    shape = [n for k, n in enumerate(x.shape) if k != axis % rank]
+    return [
+        KerasTensor(shape, x.dtype) for _ in builtins.range((size if num is None else num) or 0)
+    ]
+
+
+@op(
+    "A list of tensors.",
+    "ValueError: If ``num`` is not the size of the axis.",
+    result=_infer_unstack,
+)
 def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> Any:
     """Split into tensors without the axis.
 
@@ -189,7 +206,32 @@ def _items(values: Any) -> list[Any]:
     return list(values) if isinstance(values, list | tuple) else list(np.asarray(values))
 
 
-@op(raises="ValueError: If the slice is larger than the tensor.")
+def _check_rank(start_indices: Any, old: Sequence[Any], sizes: Sequence[Any]) -> None:
+    pairs = [(old, "inputs", sizes, "shape")]
+    if not isinstance(start_indices, KerasTensor):
+        pairs.append((_items(start_indices), "start_indices", old, "inputs"))
+    for first, name, second, other in pairs:
+        if len(first) != len(second):
+            raise ValueError(
+                f"The number of dimensions in `{name}` must match the number of dimensions in "
+                f"`{other}`, got {tuple(first)} and {tuple(second)}."
+            )
+
+
+def _infer_slice(inputs: Any, start_indices: Any, shape: Any) -> KerasTensor:
+    old, sizes = shape_of(inputs), list(shape)
+    _check_rank(start_indices, old, sizes)
+    starts: list[Any] = [None] * len(sizes)
+    if not is_symbolic(start_indices):
+        starts = [int(np.asarray(as_tensor(i))) for i in _items(start_indices)]
+    result = [
+        n if n != -1 else None if limit is None or start is None else limit - start % limit
+        for n, start, limit in zip(sizes, starts, old, strict=True)
+    ]
+    return KerasTensor(result, dtype(inputs))
+
+
+@op(raises="ValueError: If the slice is larger than the tensor.", result=_infer_slice)
 def slice(inputs: TensorLike, start_indices: Sequence[IntLike], shape: ShapeLike) -> Any:
     """Return a slice of given shape; it is moved to be inside the tensor.
 
@@ -197,15 +239,17 @@ def slice(inputs: TensorLike, start_indices: Sequence[IntLike], shape: ShapeLike
     array([[2, 3],
            [5, 6]], dtype=int32)
     """
-    tensor = as_tensor(inputs)
+    tensor, sizes = as_tensor(inputs), [int(n) for n in _items(shape)]
+    _check_rank(start_indices, tensor.shape, sizes)
+    starts = [int(np.asarray(as_tensor(i))) for i in _items(start_indices)]
     sizes = [
-        limit if int(n) == -1 else int(n)
-        for n, limit in zip(_items(shape), tensor.shape, strict=True)
+        limit - start % limit if n == -1 else n
+        for n, start, limit in zip(sizes, starts, tensor.shape, strict=True)
     ]
     for size, limit in zip(sizes, tensor.shape, strict=True):
         if size > limit:
             raise ValueError(f"A slice of shape {tuple(sizes)} of a tensor of {tensor.shape}.")
-    return tf.slice(tensor, _starts(start_indices, sizes, tensor.shape), sizes)
+    return tf.slice(tensor, _starts(starts, sizes, tensor.shape), sizes)
 
 
 @op(raises="ValueError: If the updates are larger than the tensor.")
@@ -293,7 +337,10 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     array([1., 9.], dtype=float32)
     """
     _check_callable(f)
-    structure = map_structure(as_tensor, xs) if isinstance(xs, tuple | dict) else as_tensor(xs)
+    is_structure = isinstance(xs, tuple | dict) or (
+        isinstance(xs, list) and any(is_tensor(x) or isinstance(x, np.ndarray) for x in xs)
+    )
+    structure = map_structure(as_tensor, xs) if is_structure else as_tensor(xs)
     count = int(flatten(structure)[0].shape[0])
     return _stack([f(map_structure(lambda x, k=k: x[k], structure)) for k in range(count)])
 
@@ -320,7 +367,9 @@ def scan(
     """
     _check_callable(f)
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
-        raise ValueError(f"`unroll` must be a positive integer or boolean. Received: {unroll}")
+        raise ValueError(
+            f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}"
+        )
     if xs is None and length is None:
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
     structure = None if xs is None else map_structure(as_tensor, xs)
@@ -380,7 +429,13 @@ def associative_scan(
     return map_structure(flip, structure) if reverse else structure
 
 
-@op("The last values of the loop variables.", _FUNCTION)
+def _like_loop_vars(
+    cond: object, body: object, loop_vars: Any, maximum_iterations: object = None
+) -> Any:
+    return map_structure(lambda x: KerasTensor(shape(x), dtype(x)), loop_vars)
+
+
+@op("The last values of the loop variables.", _FUNCTION, result=_like_loop_vars)
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
@@ -404,7 +459,11 @@ def while_loop(
     return type(loop_vars)(result) if is_structure else result[0]
 
 
-@op("The last value.", _FUNCTION)
+def _like_init_val(lower: object, upper: object, body_fun: object, init_val: Any) -> Any:
+    return map_structure(lambda x: KerasTensor(shape(x), dtype(x)), init_val)
+
+
+@op("The last value.", _FUNCTION, result=_like_init_val)
 def fori_loop(
     lower: IntLike, upper: IntLike, body_fun: Callable[[Any, Any], Any], init_val: Any
 ) -> Any:
@@ -483,25 +542,19 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return result
 
 
+@op(
+    "A tuple: the result, its derivative, and with ``has_aux`` the auxiliary data.",
+    "TypeError: If ``fun`` is not callable.",
+    primals="A tuple of arguments.",
+    tangents="A tuple of directions, like ``primals``.",
+    has_aux="Whether the function returns (result, auxiliary data).",
+)
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """Return the result of a function and its derivative in a direction.
 
-    Args:
-      fun: A function.
-      primals: A tuple of arguments.
-      tangents: A tuple of directions, like ``primals``.
-      has_aux: Whether the function returns (result, auxiliary data).
-
-    Returns:
-      A tuple: the result, its derivative, and with ``has_aux`` the auxiliary data.
-
-    Raises:
-      TypeError: If ``fun`` is not callable.
-
-    Example:
-      >>> y, dy = tf.keras.ops.jvp(lambda x: x**2, (3.0,), (1.0,))
-      >>> dy.numpy()
-      np.float32(6.0)
+    >>> y, dy = tf.keras.ops.jvp(lambda x: x**2, (3.0,), (1.0,))
+    >>> dy.numpy()
+    np.float32(6.0)
     """
     _check_callable(fun)
     points = [

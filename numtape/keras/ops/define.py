@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast as _typed
@@ -276,7 +277,7 @@ def op(
     returns: str = "A tensor.",
     raises: str = "TypeError: If an argument cannot be converted to a tensor.",
     rule: Rule | None = None,
-    result: Callable[..., KerasTensor] | None = None,
+    result: Callable[..., Any] | None = None,
     arguments: Mapping[str, str] = MappingProxyType({}),
     **more_arguments: str,
 ) -> Callable[[Callable[Parameters, Any]], Callable[Parameters, Any]]:
@@ -447,11 +448,21 @@ def shape_of(x: Any) -> tuple[int | None, ...]:
     return x.shape if isinstance(x, KerasTensor) else tuple(as_tensor(x).shape)
 
 
+def to_axis(axis: Any, rank: int) -> int:
+    """Return the number of an axis, which may count from the end."""
+    number = operator.index(axis)
+    if not -rank <= number < rank:
+        raise ValueError(f"axis {number} is out of bounds for a tensor of {rank} axes.")
+    return number % rank
+
+
 def infer_broadcast(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> KerasTensor:
+) -> Any:
     """Infer the result of a function that broadcasts all of its arguments."""
     operands = [x for x in (*args, *kwargs.values()) if x is not None]
+    if len(operands) == 1:  # `where` with a condition alone
+        return infer(function, args, kwargs)
     shape = broadcast_shapes(*map(shape_of, operands))
 
     def scalar(x: Any) -> Any:

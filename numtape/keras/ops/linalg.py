@@ -13,7 +13,8 @@ from ...compat.names import getter as _getter
 from ...core.log.as_tensor import as_tensor
 from ...core.values.tensor import Tensor
 from .core import jvp as jvp
-from .define import floats, op, promoted
+from ..symbolic import KerasTensor
+from .define import dtype_name, floats, op, promoted, result_type, shape_of
 
 if TYPE_CHECKING:
     from ...core.values.annotations import TensorLike
@@ -49,12 +50,28 @@ _SQUARE = "ValueError: If the matrices are not square."
 _SHAPES = "ValueError: If the shapes do not match."
 
 
+def _like_first(x: KerasTensor, *_: Any, **__: Any) -> KerasTensor:
+    """Return the symbolic result of a function of square matrices that keeps their shape."""
+    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"Expected square matrices. Received input with shape {x.shape}")
+    return KerasTensor(x.shape, result_type(x.dtype, "float"))
+
+
+def _like_second(a: Any, b: Any, **_: Any) -> KerasTensor:
+    """Return the symbolic solution of linear systems."""
+    dtypes = [x.dtype if isinstance(x, KerasTensor) else dtype_name(x) for x in (a, b)]
+    first, second = shape_of(a), shape_of(b)
+    is_vector = len(second) == len(first) - 1
+    size = second[-1] if is_vector and second else second[-2] if len(second) > 1 else -1
+    if len(first) < 2 or first[-1] != first[-2] or size not in (None, first[-1]):
+        raise ValueError(f"Incompatible shapes between `a` {first} and `b` {second}")
+    return KerasTensor(second, result_type(*dtypes, "float"))
+
+
 def _matrices(x: TensorLike, square: bool = True) -> Tensor:
     tensor = floats(x)
     if tensor.ndim < 2:
-        raise ValueError(
-            f"Expected input to have rank >= 2. Received input with shape {tensor.shape}."
-        )
+        raise ValueError(f"Input should have rank >= 2. Received: input.shape = {tensor.shape}")
     if square and tensor.shape[-1] != tensor.shape[-2]:
         raise ValueError(
             f"Expected a square matrix. Received non-square input with shape {tensor.shape}"
@@ -62,7 +79,7 @@ def _matrices(x: TensorLike, square: bool = True) -> Tensor:
     return tensor
 
 
-@op(raises=_SQUARE)
+@op(raises=_SQUARE, result=_like_first)
 def cholesky(x: TensorLike, upper: bool = False) -> Any:
     """Return the Cholesky factor of positive definite matrices.
 
@@ -74,7 +91,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Any:
     return tf.linalg.adjoint(factor) if upper else factor
 
 
-@op(raises=_SQUARE)
+@op(raises=_SQUARE, result=_like_first)
 def cholesky_inverse(x: TensorLike, upper: bool = False) -> Any:
     """Return the inverse of the matrices with these Cholesky factors.
 
@@ -120,7 +137,7 @@ def eigh(x: TensorLike) -> Any:
     return tuple(tf.linalg.eigh(_matrices(x)))
 
 
-@op(raises=_SQUARE)
+@op(raises=_SQUARE, result=_like_first)
 def inv(x: TensorLike) -> Any:
     """Return inverse matrices.
 
@@ -191,6 +208,8 @@ def norm(
             return tf.reshape(result, [1] * rank) if keepdims else result
         axis = tuple(range(rank))
     axes = [axis] if isinstance(axis, int) else list(axis)
+    if not all(-rank <= a < rank for a in axes) or len({a % rank for a in axes}) < len(axes):
+        raise ValueError(f"Invalid axis values: axis={axis}, x.shape={tensor.shape}.")
     axes = [a % rank for a in axes]
     if len(axes) == 1:
         return _vector_norm(tensor, ord, axes[0], keepdims)
@@ -249,7 +268,7 @@ def qr(x: TensorLike, mode: str = "reduced") -> Any:
     """
     if mode not in ("reduced", "complete"):
         raise ValueError(
-            f"`mode` argument value not supported. Expected one of 'reduced', 'complete'. "
+            f"`mode` argument value not supported. Expected one of {{'reduced', 'complete'}}. "
             f"Received: mode={mode}"
         )
     return tuple(tf.linalg.qr(_matrices(x, square=False), full_matrices=mode == "complete"))
@@ -268,7 +287,7 @@ def _right_side(a: TensorLike, b: TensorLike) -> tuple[Tensor, Tensor, bool]:
     return first, second, is_vector
 
 
-@op(raises=_SHAPES)
+@op(raises=_SHAPES, result=_like_second)
 def solve(a: TensorLike, b: TensorLike) -> Any:
     """Solve linear systems ``a x = b``.
 
@@ -280,7 +299,7 @@ def solve(a: TensorLike, b: TensorLike) -> Any:
     return tf.squeeze(result, -1) if is_vector else result
 
 
-@op(raises=_SHAPES)
+@op(raises=_SHAPES, result=_like_second)
 def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Any:
     """Solve linear systems with triangular matrices.
 

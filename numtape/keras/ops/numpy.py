@@ -33,6 +33,7 @@ from .define import (
     result_type,
     shape_of,
     unary,
+    to_axis,
     wide,
 )
 
@@ -1846,10 +1847,17 @@ def reshape(x: TensorLike, newshape: ShapeLike) -> Any:
     """
     if isinstance(newshape, list | tuple):
         newshape = [-1 if n is None else n for n in newshape]
+        if builtins.any(isinstance(n, int) and n < -1 for n in newshape):
+            raise ValueError(f"Sizes must not be below -1, got newshape={tuple(newshape)}.")
     return tf.reshape(x, newshape)
 
 
-@op(raises=_SHAPES)
+def _infer_broadcast_to(x: KerasTensor, shape: Sequence[int]) -> KerasTensor:
+    broadcast_shapes(x.shape, shape)
+    return KerasTensor(shape, x.dtype)
+
+
+@op(raises=_SHAPES, result=_infer_broadcast_to)
 def broadcast_to(x: TensorLike, shape: ShapeLike) -> Any:
     """Broadcast to a shape.
 
@@ -1886,7 +1894,17 @@ def expand_dims(x: TensorLike, axis: IntsLike) -> Any:
     return tf.expand_dims(x, int(np.asarray(axis)))
 
 
-@op(raises="InvalidArgumentError: If an axis has another size than 1.")
+def _infer_squeeze(x: KerasTensor, axis: Any = None) -> KerasTensor:
+    rank = len(x.shape)
+    axes = [to_axis(a, rank) for a in ([] if axis is None else np.atleast_1d(axis))]
+    if builtins.any(x.shape[a] != 1 for a in axes):
+        raise ValueError(f"Cannot squeeze axis={axis}, because the shape is {x.shape}.")
+    if axis is None:
+        axes = [a for a, n in enumerate(x.shape) if n == 1]
+    return KerasTensor([n for a, n in enumerate(x.shape) if a not in axes], x.dtype)
+
+
+@op(raises="InvalidArgumentError: If an axis has another size than 1.", result=_infer_squeeze)
 def squeeze(x: TensorLike, axis: AxisLike = None) -> Any:
     """Remove axes of size 1.
 
@@ -1918,7 +1936,8 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Any:
     """
     tensor = as_tensor(x)
     order = [*range(tensor.ndim)]
-    order[axis1], order[axis2] = order[axis2], order[axis1]
+    first, second = to_axis(axis1, tensor.ndim), to_axis(axis2, tensor.ndim)
+    order[first], order[second] = second, first
     return tf.transpose(tensor, order)
 
 
@@ -1933,7 +1952,9 @@ def moveaxis(x: TensorLike, source: int | Sequence[int], destination: int | Sequ
     rank = tensor.ndim
     sources = [source] if isinstance(source, int) else list(source)
     targets = [destination] if isinstance(destination, int) else list(destination)
-    sources, targets = [a % rank for a in sources], [a % rank for a in targets]
+    sources, targets = ([to_axis(a, rank) for a in axes] for axes in (sources, targets))
+    if len(sources) != len(targets) or len({*sources}) < len(sources):
+        raise ValueError(f"`source` {source} and `destination` {destination} do not match.")
     order = [a for a in range(rank) if a not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -2048,11 +2069,16 @@ def pad(
     return tensor
 
 
-def _infer_concatenate(xs: Sequence[Any], axis: int = 0) -> KerasTensor:
+def _infer_concatenate(xs: Sequence[Any], axis: int | None = 0) -> KerasTensor:
     shapes = [shape_of(x) for x in xs]
-    if len({len(shape) for shape in shapes}) > 1:
+    if axis is not None and len({len(shape) for shape in shapes}) > 1:
         raise ValueError(f"The operands of `concatenate` have different ranks: {shapes}.")
-    axis %= len(shapes[0])
+    dtypes = [x.dtype if isinstance(x, KerasTensor) else dtype_name(x) for x in xs]
+    if axis is None:
+        sizes = [None if None in shape else math.prod(n or 0 for n in shape) for shape in shapes]
+        total = None if None in sizes else builtins.sum(n or 0 for n in sizes)
+        return KerasTensor([total], result_type(*dtypes))
+    axis = to_axis(axis, len(shapes[0]))
     result: list[int | None] = []
     for position, sizes in enumerate(zip(*shapes, strict=True)):
         known = [n for n in sizes if n is not None]
@@ -2062,7 +2088,6 @@ def _infer_concatenate(xs: Sequence[Any], axis: int = 0) -> KerasTensor:
             raise ValueError(f"The operands of `concatenate` have different shapes: {shapes}.")
         else:
             result.append(known[0] if known else None)
-    dtypes = [x.dtype if isinstance(x, KerasTensor) else dtype_name(x) for x in xs]
     return KerasTensor(result, result_type(*dtypes))
 
 
@@ -2148,6 +2173,7 @@ def dstack(xs: Sequence[TensorLike]) -> Any:
 
 def _split(x: TensorLike, parts: Any, axis: int, even: bool = True) -> list[Any]:
     tensor = as_tensor(x)
+    axis = to_axis(axis, tensor.ndim)
     size = int(tensor.shape[axis])
     if isinstance(parts, int | np.integer):
         if parts <= 0:
@@ -2700,6 +2726,7 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Any:
     array([3., 5.], dtype=float32)
     """
     tensor = as_tensor(a)
+    axis = to_axis(axis, tensor.ndim)
     for _ in range(n):
         size = int(tensor.shape[axis])
         later = tf.gather(tensor, np.arange(1, builtins.max(size, 1)), axis=axis)
