@@ -28,6 +28,7 @@ from absl.testing import parameterized
 
 import numtape as tf
 from numtape import keras
+from numtape.keras.layers.base import parse_data_format
 from numtape.keras.ops.define import result_type
 
 CHECKOUT = Path(os.environ["KERAS_CHECKOUT"])
@@ -58,11 +59,12 @@ class Namespace(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        is_operation = name[0].isupper() and self.__name__.startswith("keras.src.ops.")
+        if is_operation and (function := function_of(name)) is not None:
+            return operation_class(function)
         for fallback in self._fallbacks:
             if hasattr(fallback, name):
                 return getattr(fallback, name)
-        if name[0].isupper() and (function := function_of(name)) is not None:
-            return operation_class(function)
         raise AttributeError(f"numtape has no {self.__name__}.{name}")
 
 
@@ -75,10 +77,11 @@ def function_of(name):
 
 
 # Parameters of calls of Keras's operations, besides tensors; others are given to the constructor.
-CALLED = set(
-    "branches choicelist condlist default elements elems f false_fn function index init init_val "
-    "key loop_vars operands pred primals start_indices tangents true_fn value variable xs y".split()
-)
+CALLED = {
+    *"branches choicelist condlist coordinates default elements elems f false_fn function".split(),
+    *"index init init_val key loop_vars operands pred primals start_indices tangents".split(),
+    *"true_fn value variable xs y".split(),
+}
 
 
 def operation_class(function):
@@ -224,6 +227,7 @@ backend = Namespace(
     SUPPORTS_SPARSE_TENSORS=False,
     SUPPORTS_RAGGED_TENSORS=False,
     SUPPORTS_COMPLEX_DTYPES=True,
+    standardize_data_format=parse_data_format,
     numpy=ops,
     nn=ops,
 )

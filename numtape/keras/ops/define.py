@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast as _typed
@@ -320,7 +321,9 @@ def op(
 
 
 def _named(name: str, function: Any, text: str, example: str, result: str) -> None:
+    """Give a function its name, its text, and the module that called one of the families below."""
     function.__name__ = function.__qualname__ = name
+    function.__module__ = sys._getframe(2).f_globals["__name__"]
     function.__doc__ = f"{text}\n\n>>> tf.keras.ops.{name}({example}).numpy()\n{result}\n"
 
 

@@ -12,8 +12,8 @@ import numtape as tf
 from ...compat.names import getter as _getter
 from ...core.log.as_tensor import as_tensor
 from ...core.values.tensor import Tensor
-from .core import jvp as jvp
 from ..symbolic import KerasTensor
+from .core import jvp as jvp
 from .define import dtype_name, floats, op, promoted, result_type, shape_of
 
 if TYPE_CHECKING:

@@ -12,24 +12,38 @@ import numtape as tf
 
 from ...core.log.as_tensor import as_tensor
 from ...core.values.tensor import Tensor
-from .define import floats, op, promoted, unary
+from ..symbolic import KerasTensor
+from .define import floats, op, promoted, shape_of, unary
 
 if TYPE_CHECKING:
     from ...core.values.annotations import AxisLike, TensorLike
 
-_ROWS = "InvalidArgumentError: If ``segment_ids`` does not match ``data``."
+_ROWS = "ValueError: If ``segment_ids`` does not match ``data``."
 
 
 def _segments(
     function: Callable[..., Any], data: TensorLike, segment_ids: TensorLike, number: Any
 ) -> Any:
     tensor, ids = as_tensor(data), tf.cast(segment_ids, tf.int32)
+    if ids.ndim != 1:
+        raise ValueError(f"Argument `segment_ids` should be an 1-D vector, got shape: {ids.shape}.")
+    if tensor.ndim < 1 or tensor.shape[0] != ids.shape[0]:
+        raise ValueError(
+            f"Argument `segment_ids` and `data` should have same leading dimension. Got "
+            f"{ids.shape} v.s. {tensor.shape}."
+        )
     if number is None:
         number = int(np.asarray(tf.reduce_max(ids))) + 1 if math.prod(ids.shape) else 0
     return function(tensor, ids, number)
 
 
-@op("A tensor of ``num_segments`` rows.", _ROWS)
+def _infer_segments(
+    data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False
+) -> KerasTensor:
+    return KerasTensor((num_segments, *shape_of(data)[1:]), data.dtype)
+
+
+@op("A tensor of ``num_segments`` rows.", _ROWS, result=_infer_segments)
 def segment_sum(
     data: TensorLike,
     segment_ids: TensorLike,
@@ -44,7 +58,7 @@ def segment_sum(
     return _segments(tf.math.unsorted_segment_sum, data, segment_ids, num_segments)
 
 
-@op("A tensor of ``num_segments`` rows.", _ROWS)
+@op("A tensor of ``num_segments`` rows.", _ROWS, result=_infer_segments)
 def segment_max(
     data: TensorLike,
     segment_ids: TensorLike,
@@ -59,7 +73,7 @@ def segment_max(
     return _segments(tf.math.unsorted_segment_max, data, segment_ids, num_segments)
 
 
-@op("A tensor of ``num_segments`` rows.", _ROWS)
+@op("A tensor of ``num_segments`` rows.", _ROWS, result=_infer_segments)
 def segment_min(
     data: TensorLike,
     segment_ids: TensorLike,
@@ -74,7 +88,7 @@ def segment_min(
     return _segments(tf.math.unsorted_segment_min, data, segment_ids, num_segments)
 
 
-@op("A tensor of ``num_segments`` rows.", _ROWS)
+@op("A tensor of ``num_segments`` rows.", _ROWS, result=_infer_segments)
 def segment_prod(
     data: TensorLike,
     segment_ids: TensorLike,
@@ -106,7 +120,7 @@ def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Any:
     >>> tf.keras.ops.in_top_k([1, 0], [[0.1, 0.9], [0.2, 0.8]], 1).numpy()
     array([ True, False])
     """
-    return tf.math.in_top_k(tf.cast(targets, tf.int32), floats(predictions), k)
+    return tf.math.in_top_k(tf.cast(targets, tf.int32), tf.cast(predictions, tf.float32), k)
 
 
 @op(raises="InvalidArgumentError: If ``x`` has no such axis.")
@@ -166,6 +180,8 @@ def _to_complex(x: Any) -> Tensor:
             f"imaginary parts should have the same shape. Received: {real.shape} and "
             f"{imaginary.shape}"
         )
+    if real.ndim < 1:
+        raise ValueError(f"Input should have rank >= 1. Received: {real.shape}")
     return tf.complex(real, imaginary)
 
 
@@ -250,10 +266,17 @@ def _window(window: Any, length: int, fft_length: int, dtype: Any) -> Tensor:
 
 
 def _check_lengths(sequence_length: int, sequence_stride: int, fft_length: int) -> None:
-    if not 0 < sequence_length <= fft_length or sequence_stride <= 0:
+    for name, value in (
+        ("sequence_length", sequence_length),
+        ("sequence_stride", sequence_stride),
+        ("fft_length", fft_length),
+    ):
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value}")
+    if sequence_length > fft_length:
         raise ValueError(
-            f"`fft_length` must equal or larger than `sequence_length`, and `sequence_stride` be "
-            f"positive. Received: {sequence_length=}, {sequence_stride=}, {fft_length=}"
+            f"`fft_length` must equal or larger than `sequence_length`. Received: "
+            f"{sequence_length=}, {fft_length=}"
         )
 
 
@@ -302,13 +325,18 @@ def istft(
     array([1., 2., 3., 4., 5., 6., 7., 8.], dtype=float32)
     """
     _check_lengths(sequence_length, sequence_stride, fft_length)
-    frames = tf.signal.irfft(_to_complex(x), [fft_length])
-    weights = _window(window, sequence_length, fft_length, frames.dtype)
-    total = tf.signal.overlap_and_add(frames * weights, sequence_stride)
-    squares = tf.broadcast_to(tf.square(weights), [int(frames.shape[-2]), fft_length])
-    norm = tf.signal.overlap_and_add(squares, sequence_stride)
-    is_small = norm < 1e-10
-    total = total / tf.where(is_small, tf.cast(1, norm.dtype), norm)
+    spectra = _to_complex(x)
+    if spectra.ndim < 2:
+        raise ValueError(f"Input should have rank >= 2. Received: {spectra.shape}")
+    frames = tf.signal.irfft(spectra, [fft_length])
+    if window is not None:
+        weights = np.asarray(_window(window, sequence_length, fft_length, frames.dtype))
+        # Divide by the sum of squared windows that overlap in the middle of a long sequence.
+        overlaps = -(-fft_length // sequence_stride)
+        squares = np.pad(weights**2, (0, overlaps * sequence_stride - fft_length))
+        norm = np.tile(squares.reshape(overlaps, -1).sum(0), overlaps)[:fft_length]
+        frames = frames * (weights / np.where(norm == 0, 1, norm))
+    total = tf.signal.overlap_and_add(frames, sequence_stride)
     start = fft_length // 2 if center else 0
     size = int(total.shape[-1])
     end = size - fft_length // 2 if center else size

@@ -17,7 +17,7 @@ from ...core.values.tensor import Tensor
 from .. import activations, config
 from ..layers.base import int_tuple, parse_data_format
 from ..layers.convolution import FORMATS
-from .define import dtype_or_floatx, floats, numbers, op, promoted, unary
+from .define import dtype_or_floatx, floats, numbers, op, promoted, to_axis, unary
 
 if TYPE_CHECKING:
     from ...core.values.annotations import AxisLike, DTypeLike, NumberLike, TensorLike
@@ -297,8 +297,8 @@ def _over_axes(function: Callable[[Any, Any], Any], x: TensorLike, axis: Any) ->
     if axis is None:
         return tf.reshape(function(tf.reshape(tensor, [-1]), -1), tensor.shape)
     if not isinstance(axis, list | tuple):
-        return function(tensor, axis)
-    axes = [a % tensor.ndim for a in axis]
+        return function(tensor, to_axis(axis, tensor.ndim))
+    axes = [to_axis(a, tensor.ndim) for a in axis]
     order = [a for a in range(tensor.ndim) if a not in axes] + axes
     moved = tf.transpose(tensor, order)
     flat = tf.reshape(moved, [*moved.shape[: tensor.ndim - len(axes)], -1])
@@ -441,6 +441,24 @@ def adaptive_average_pool(
     return _adaptive(tf.reduce_mean, floats(inputs), output_size, data_format)
 
 
+def _strided_dilated_conv(
+    x: Tensor, w: Tensor, steps: list[int], padding: str, name: str, rates: list[int]
+) -> Tensor:
+    """Convolve with strides and dilation: take every n-th element of the dilated convolution."""
+    first = name.index("C") == 1  # channels first
+    offset = 2 if first else 1
+    if padding.lower() == "same":
+        widths = [[0, 0]] * x.ndim
+        for axis, (step, rate) in enumerate(zip(steps, rates, strict=True)):
+            size, extent = int(x.shape[axis + offset]), (int(w.shape[axis]) - 1) * rate + 1
+            total = max((-(-size // step) - 1) * step + extent - size, 0)
+            widths[axis + offset] = [total // 2, total - total // 2]
+        x = tf.pad(x, widths)
+    y = tf.nn.convolution(x, w, [1] * len(steps), "VALID", name, rates)
+    key = [slice(None)] * offset + [slice(None, None, step) for step in steps]
+    return y[tuple(key)]
+
+
 @op(raises=_SHAPES)
 def conv(
     inputs: TensorLike,
@@ -462,7 +480,10 @@ def conv(
         list(int_tuple(value, rank, word))
         for value, word in ((strides, "strides"), (dilation_rate, "dilation_rate"))
     )
-    result = tf.nn.convolution(x, w, steps, padding.upper(), name, rates)
+    if max(steps) > 1 and max(rates) > 1:
+        result = _strided_dilated_conv(x, w, steps, padding, name, rates)
+    else:
+        result = tf.nn.convolution(x, w, steps, padding.upper(), name, rates)
     if math.prod(result.shape) == 0 and math.prod(x.shape) != 0:
         raise ValueError(
             f"The convolution operation resulted in an empty output. Output shape: {result.shape}. "
@@ -654,6 +675,8 @@ def fold(
     tensor = as_tensor(x)
     size, (ph, pw) = _pair(output_size), _pair(padding)
     places, height, width = _window_places(size, kernel_size, dilation, padding, stride)
+    if tensor.ndim != 3:
+        raise ValueError(f"`fold` takes a 3D tensor, got {tensor.shape}.")
     batch, rows, count = tensor.shape
     if rows % places.shape[0] or count != places.shape[1]:
         raise ValueError(
@@ -918,7 +941,7 @@ def ctc_decode(
     """
     tensor = floats(inputs)
     scores = np.asarray(tensor, "float32" if tensor.dtype.size < 4 else None)
-    lengths = np.asarray(as_tensor(sequence_lengths))
+    lengths = np.asarray(tf.cast(sequence_lengths, tf.int32))
     if strategy == "greedy":
         labels, totals = _greedy(scores, lengths, merge_repeated, mask_index)
     elif strategy == "beam_search":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import math
+import operator
 import typing as _typing
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,8 @@ from .define import (
     reduction,
     result_type,
     shape_of,
-    unary,
     to_axis,
+    unary,
     wide,
 )
 
@@ -1200,7 +1201,7 @@ def max(
     >>> tf.keras.ops.max([[1.0, 2.0], [3.0, 5.0]], axis=1).numpy()
     array([2., 5.], dtype=float32)
     """
-    return _with_initial(x, axis, keepdims, initial, _max, tf.maximum)
+    return _with_initial(x, axis, keepdims, initial, _max, _maximum)
 
 
 @op(raises="ValueError: If there are no elements and no ``initial``.")
@@ -1215,7 +1216,7 @@ def min(
     >>> tf.keras.ops.min([[1.0, 2.0], [3.0, 5.0]], axis=1).numpy()
     array([1., 3.], dtype=float32)
     """
-    return _with_initial(x, axis, keepdims, initial, _min, tf.minimum)
+    return _with_initial(x, axis, keepdims, initial, _min, _minimum)
 
 
 @op(raises=_OUT_OF_RANGE)
@@ -1640,7 +1641,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    return tf.cast(np.eye(int(N), None if M is None else int(M), int(k)), dtype_or_floatx(dtype))
+    rows, columns = operator.index(N), None if M is None else operator.index(M)
+    return tf.cast(np.eye(rows, columns, operator.index(k)), dtype_or_floatx(dtype))
 
 
 @op(raises="", n="The number of rows.")
@@ -1848,7 +1850,9 @@ def reshape(x: TensorLike, newshape: ShapeLike) -> Any:
     if isinstance(newshape, list | tuple):
         newshape = [-1 if n is None else n for n in newshape]
         if builtins.any(isinstance(n, int) and n < -1 for n in newshape):
-            raise ValueError(f"Sizes must not be below -1, got newshape={tuple(newshape)}.")
+            raise ValueError(
+                f"Each size must be a non-negative integer or -1, got newshape={tuple(newshape)}"
+            )
     return tf.reshape(x, newshape)
 
 
@@ -1923,7 +1927,14 @@ def transpose(x: TensorLike, axes: Sequence[int] | None = None) -> Any:
            [2, 4]], dtype=int32)
     """
     tensor = as_tensor(x)
-    return tf.transpose(tensor, None if axes is None else [a % tensor.ndim for a in axes])
+    if axes is None:
+        return tf.transpose(tensor)
+    order = [to_axis(a, tensor.ndim) for a in axes]
+    if sorted(order) != [*range(tensor.ndim)]:
+        raise ValueError(
+            f"`axes` must be a valid permutation of the axes of {tensor.shape}, got axes={axes}"
+        )
+    return tf.transpose(tensor, order)
 
 
 @op(raises=_OUT_OF_RANGE)
@@ -2075,8 +2086,8 @@ def _infer_concatenate(xs: Sequence[Any], axis: int | None = 0) -> KerasTensor:
         raise ValueError(f"The operands of `concatenate` have different ranks: {shapes}.")
     dtypes = [x.dtype if isinstance(x, KerasTensor) else dtype_name(x) for x in xs]
     if axis is None:
-        sizes = [None if None in shape else math.prod(n or 0 for n in shape) for shape in shapes]
-        total = None if None in sizes else builtins.sum(n or 0 for n in sizes)
+        counts = [None if None in shape else math.prod(n or 0 for n in shape) for shape in shapes]
+        total = None if None in counts else builtins.sum(n or 0 for n in counts)
         return KerasTensor([total], result_type(*dtypes))
     axis = to_axis(axis, len(shapes[0]))
     result: list[int | None] = []
@@ -2330,6 +2341,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None)
            [3]], dtype=int32)
     """
     tensor, places = as_tensor(x), as_tensor(indices)
+    axis = None if axis is None else to_axis(axis, tensor.ndim)
     if axis is None:
         tensor, places, axis = tf.reshape(tensor, [-1]), tf.reshape(places, [-1]), 0
     if tensor.ndim != places.ndim:
@@ -2428,6 +2440,7 @@ def sort(x: TensorLike, axis: IntLike | None = -1) -> Any:
     array([1, 2, 3], dtype=int32)
     """
     tensor = _sortable(x)
+    axis = axis if axis is None or not tensor.ndim else to_axis(axis, tensor.ndim)
     result = tf.sort(
         tf.reshape(tensor, [-1]) if axis is None else tensor, -1 if axis is None else axis
     )
@@ -2442,19 +2455,23 @@ def argsort(x: TensorLike, axis: IntLike | None = -1) -> Any:
     array([1, 2, 0], dtype=int32)
     """
     tensor = _sortable(x)
-    if axis is None:
-        return tf.argsort(tf.reshape(tensor, [-1]), 0, stable=True)
-    return tf.argsort(tensor, axis, stable=True)
+    if axis is None or tensor.ndim == 0:
+        return tf.reshape(
+            tf.argsort(tf.reshape(tensor, [-1]), 0, stable=True), [-1] if tensor.ndim else []
+        )
+    return tf.argsort(tensor, to_axis(axis, tensor.ndim), stable=True)
 
 
 @op("A tensor of int32.", "ValueError: If ``kth`` is outside the axis.")
-def argpartition(x: TensorLike, kth: int, axis: int = -1) -> Any:
+def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Any:
     """Return indices that put the ``kth`` element in its place: the indices of the sorted order.
 
     >>> tf.keras.ops.argpartition([3, 1, 2], 1).numpy()
     array([1, 2, 0], dtype=int32)
     """
     tensor = _sortable(x)
+    if axis is None:
+        tensor, axis = tf.reshape(tensor, [-1]), 0
     size = int(tensor.shape[axis])
     if not -size <= kth < size:
         raise ValueError(f"kth={kth} is outside an axis of size {size}.")
@@ -2511,7 +2528,7 @@ def unique(
     if axis is None:
         parts[2] = parts[2].reshape(values.shape)
     if size is not None:
-        along = axis or 0
+        along = 0 if axis is None else axis % parts[0].ndim
         missing = size - parts[0].shape[along]
         if missing > 0:
             widths = [(0, missing if k == along else 0) for k in range(parts[0].ndim)]
@@ -2541,11 +2558,19 @@ def histogram(x: TensorLike, bins: TensorLike = 10, range: Sequence[float] | Non
     >>> [part.numpy() for part in tf.keras.ops.histogram([1.0, 2.0, 4.0], 2)]
     [array([2, 1], dtype=int32), array([1. , 2.5, 4. ], dtype=float32)]
     """
-    if isinstance(bins, int) and bins <= 0:
-        raise ValueError(f"Argument `bins` should be a positive integer. Received: bins={bins}")
-    if range is not None and (len(range) != 2 or range[0] > range[1]):
-        raise ValueError(f"Argument `range` must be (lower, upper). Received: range={range}")
+    if isinstance(bins, int) and bins < 0:
+        raise ValueError(f"Argument `bins` should be a non-negative integer. Received: bins={bins}")
+    if range is not None and len(range) != 2:
+        raise ValueError(
+            f"Argument `range` must be a tuple of two elements. Received: range={range}"
+        )
+    if range is not None and range[1] < range[0]:
+        raise ValueError(
+            f"The second element of `range` must be greater than the first. Received: {range}"
+        )
     tensor = floats(x)
+    if tensor.ndim != 1:
+        raise ValueError(f"Input tensor must be 1-dimensional. Received: {tensor.shape}")
     edges_of = bins if isinstance(bins, int) else np.asarray(bins)
     counts, edges = np.histogram(np.asarray(tensor), edges_of, range)  # type: ignore[arg-type]
     return tf.constant(counts, tf.int32), tf.cast(edges, tensor.dtype)
@@ -2705,6 +2730,8 @@ def view(x: TensorLike, dtype: DTypeLike | None = None) -> Any:
     tensor = as_tensor(x)
     kind = tensor.dtype if dtype is None else keras_dtype(dtype)
     old, new = tensor.dtype.size, kind.size
+    if tensor.ndim == 0 and old != new:
+        raise ValueError(f"A scalar of {tensor.dtype.name} cannot be viewed as {kind.name}.")
     if old > new:
         return tf.reshape(tf.bitcast(tensor, kind), [*tensor.shape[:-1], -1])
     if old < new:
