@@ -198,9 +198,9 @@ class KerasTensor:
         raise ValueError(
             "A KerasTensor is symbolic: it's a placeholder for a shape and a dtype. It doesn't "
             "have any actual numerical value. You cannot convert it to a NumPy array, nor give it "
-            "to a function of `tf`: use a function of `keras.ops`, or put the function of `tf` into a "
-            "`keras.layers.Lambda`, or into the `call` of a layer of your own, and call the layer on "
-            "the KerasTensor."
+            "to a function of `tf`: use a function of `keras.ops`, or put the function of `tf` "
+            "into a `keras.layers.Lambda`, or into the `call` of a layer of your own, and call the "
+            "layer on the KerasTensor."
         )
 
     def __bool__(self) -> NoReturn:

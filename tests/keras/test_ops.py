@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.special
+from processes import run
 
 import numtape as tf
 from numtape import keras
@@ -563,6 +564,32 @@ def test_models_of_ops_are_saved_and_loaded(tmp_path):
     assert operations["Concatenate"]["module"] == "keras.src.ops.numpy"
     assert operations["Concatenate"]["config"]["axis"] == -1
     assert operations["Relu"]["module"] == "keras.src.ops.nn"
+    assert operations["Multiply"]["module"] == "keras.src.ops.numpy"
+
+
+# What Keras writes for `ops.mean(ops.sin(x), axis=1)` of a functional model.
+WRITTEN_BY_KERAS = """
+import json
+from numtape import keras
+def call(*place):
+    config = {"shape": [None, 3], "dtype": "float32", "keras_history": [*place, 0, 0]}
+    return [{"args": [{"class_name": "__keras_tensor__", "config": config}], "kwargs": {}}]
+def operation(kind, source, **options):
+    config = {"name": kind.lower(), **options}
+    return {"module": "keras.src.ops.numpy", "class_name": kind, "config": config,
+            "registered_name": kind, "name": kind.lower(), "inbound_nodes": call(source)}
+x = keras.Input((3,), name="x")
+config = keras.Model(x, x + 1).get_config()
+config["layers"][1:] = [operation("Sin", "x"), operation("Mean", "sin", axis=1, keepdims=False)]
+config["output_layers"] = [["mean", 0, 0]]
+model = keras.Model.from_config(json.loads(json.dumps(config)))
+print(float(model.predict([[0.0, 1.0, 2.0]], verbose=0)[0].item()))
+"""
+
+
+def test_operations_of_keras_are_read_in_a_new_process():
+    result = float(run(WRITTEN_BY_KERAS))
+    assert result == pytest.approx(np.sin([0.0, 1.0, 2.0]).mean())
 
 
 def test_models_with_functions_as_arguments_are_not_saved(tmp_path):

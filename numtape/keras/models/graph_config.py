@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,10 +72,12 @@ def _operation(operation: Operation) -> dict[str, Any]:
     """Return the class of an operation; its arguments are in the config of its calls."""
     if operation.function not in FUNCTIONS:
         raise NotImplementedError(f"The operation {operation.name!r} cannot be serialized.")
-    *_, package, subject = f"numtape.ops.{operation.function.__module__}".split(".")
-    module = f"{_RANDOM}{subject}" if subject == "random" else f"{_OPS}{subject}"
+    package, _, subject = operation.function.__module__.rpartition(".")
+    modules = {"numtape.keras.ops": f"{_OPS}{subject}", "numtape.keras": f"{_RANDOM}{subject}"}
     return {
-        "module": module if package in ("ops", "keras") else f"{_OPS}numpy",
+        "module": modules.get(
+            package, f"{_OPS}numpy"
+        ),  # operators are functions of `keras.ops.numpy`
         "class_name": operation.kind,
         "config": {"name": operation.name},
         "registered_name": operation.kind,
@@ -177,6 +180,8 @@ def graph_of(
 
 def _operation_of(config: dict[str, Any]) -> Operation:
     """Create the operation that a config describes."""
+    for module in ("ops", "random"):  # they define the operations
+        import_module(f"numtape.keras.{module}")
     kind = config["class_name"]
     if kind not in OPERATIONS:
         raise ValueError(f"The operation {kind!r} of the config is unknown.")

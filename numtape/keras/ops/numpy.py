@@ -2494,7 +2494,7 @@ def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "l
 
 
 @op("A tensor of int32.")
-def digitize(x: TensorLike, bins: TensorLike) -> Any:
+def digitize(x: TensorLike, bins: Any) -> Any:
     """Return the index of each element's bin.
 
     >>> tf.keras.ops.digitize([0.5, 2.0], [1.0, 2.0, 3.0]).numpy()
@@ -2552,7 +2552,7 @@ def unique(
 
 
 @op("A tuple: the counts and the edges of the bins.", "ValueError: If the bins are invalid.")
-def histogram(x: TensorLike, bins: TensorLike = 10, range: Sequence[float] | None = None) -> Any:
+def histogram(x: TensorLike, bins: Any = 10, range: Sequence[float] | None = None) -> Any:
     """Count the elements in bins of equal width, or between given edges.
 
     >>> [part.numpy() for part in tf.keras.ops.histogram([1.0, 2.0, 4.0], 2)]
@@ -2668,7 +2668,7 @@ def allclose(
 
 
 @op("A tensor of the promoted dtype.", _SHAPES)
-def clip(x: TensorLike, x_min: TensorLike, x_max: TensorLike) -> Any:
+def clip(x: TensorLike, x_min: NumberLike, x_max: NumberLike) -> Any:
     """Limit elements to bounds.
 
     >>> tf.keras.ops.clip([1.0, 5.0], 2.0, 4.0).numpy()
