@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
 from ..core.log.variable import Variable, set_values
 from ..core.ops.creation import zeros
-from ..core.ops.movement import reshape, squeeze
 from ..core.values.arguments import signature_of as signature_of
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..nest import flatten, is_nested, map_structure
-from .registry import keras_dtype
+from .registry import keras_dtype, nearest
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, DTypeLike, ShapeLike
@@ -92,16 +91,10 @@ class Operation:
     Args:
       function: The function.
       kind: The name of Keras's class of the operation.
-      rule: A function like `infer`, which returns the symbolic results; None for `infer`.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        kind: str,
-        rule: Callable[..., Any] | None = None,
-    ) -> None:
-        self.function, self.kind, self.rule = function, kind, rule or infer
+    def __init__(self, function: Callable[..., Any], kind: str) -> None:
+        self.function, self.kind = function, kind
         self.name = auto_name(kind)
         self._nt_inbound_nodes: list[Node] = []
 
@@ -109,8 +102,9 @@ class Operation:
         """Call the function; with symbolic tensors, return symbolic tensors."""
         if not is_symbolic((args, kwargs)):
             return self.function(*args, **kwargs)
+        rule = getattr(self.function, "_nt_rule", None) or infer
         try:
-            outputs = self.rule(self.function, args, kwargs)
+            outputs = rule(self.function, args, kwargs)
         except InvalidArgumentError as error:
             raise ValueError(f"{self.kind} of symbolic tensors: {error}") from error
         Node(self, args, kwargs, outputs)
@@ -175,7 +169,7 @@ class KerasTensor:
         Returns:
           A symbolic tensor.
         """
-        return Operation(reshape, "Reshape")(self, newshape)
+        return operation_function("Reshape")(self, newshape)
 
     def squeeze(self, axis: AxisLike = None) -> Any:
         """Remove axes of size 1.
@@ -186,7 +180,7 @@ class KerasTensor:
         Returns:
           A symbolic tensor.
         """
-        return Operation(squeeze, "Squeeze")(self, axis)
+        return operation_function("Squeeze")(self, axis)
 
     def __repr__(self) -> str:
         return (
@@ -212,8 +206,11 @@ class KerasTensor:
     def __len__(self) -> NoReturn:
         raise TypeError("A symbolic KerasTensor has no length: see its shape.")
 
-    def __getitem__(self, key: object) -> Any:
-        return Operation(operator.getitem, "GetItem")(self, key)
+    def __neg__(self) -> Any:
+        return operation_function("Negative")(self)
+
+    def __abs__(self) -> Any:
+        return operation_function("Absolute")(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -222,25 +219,29 @@ class KerasTensor:
         return id(self)
 
 
-def _binary_operator(function: Callable[[Any, Any], Any], kind: str, swapped: bool = False) -> Any:
+# The functions of `keras.ops`, by the names of Keras's operations in a model's config.
+OPERATIONS: dict[str, Callable[..., Any]] = {}
+
+
+def operation_function(kind: str) -> Callable[..., Any]:
+    """Return the function of `keras.ops` or `keras.random` with the name of an operation.
+
+    Raises:
+      ValueError: If the name is unknown.
+    """
+    for module in ("ops", "random"):  # they fill `OPERATIONS`
+        import_module(f"numtape.keras.{module}")
+    if kind not in OPERATIONS:
+        raise ValueError(f"The operation {kind!r} is unknown.{nearest(kind, OPERATIONS)}")
+    return OPERATIONS[kind]
+
+
+def _binary_operator(kind: str, swapped: bool = False) -> Any:
     def method(self: KerasTensor, other: object) -> Any:
-        return Operation(function, kind)(*((other, self) if swapped else (self, other)))
+        return operation_function(kind)(*((other, self) if swapped else (self, other)))
 
     return method
 
-
-def _unary_operator(function: Callable[[Any], Any], kind: str) -> Any:
-    return lambda self: Operation(function, kind)(self)
-
-
-# The functions of operations by their names in a model's config; `keras.ops` adds its own.
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "GetItem": operator.getitem,
-    "Reshape": reshape,
-    "Squeeze": squeeze,
-}
-# All functions that may be in a config: several functions can have the same name.
-FUNCTIONS: set[Callable[..., Any]] = {operator.getitem, reshape, squeeze}
 
 for _name, _kind in {
     "add": "Add",
@@ -252,24 +253,17 @@ for _name, _kind in {
     "pow": "Power",
     "matmul": "Matmul",
 }.items():
-    _function = OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _binary_operator(_function, _kind))
-    setattr(KerasTensor, f"__r{_name}__", _binary_operator(_function, _kind, True))
+    setattr(KerasTensor, f"__{_name}__", _binary_operator(_kind))
+    setattr(KerasTensor, f"__r{_name}__", _binary_operator(_kind, True))
 for _name, _kind in {
     "lt": "Less",
     "le": "LessEqual",
     "gt": "Greater",
     "ge": "GreaterEqual",
     "ne": "NotEqual",
+    "getitem": "GetItem",
 }.items():
-    OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _binary_operator(OPERATIONS[_kind], _kind))
-for _name, _kind in {"neg": "Negative", "abs": "Absolute"}.items():
-    OPERATIONS[_kind] = getattr(operator, _name)
-    setattr(KerasTensor, f"__{_name}__", _unary_operator(OPERATIONS[_kind], _kind))
-
-
-FUNCTIONS.update(OPERATIONS.values())
+    setattr(KerasTensor, f"__{_name}__", _binary_operator(_kind))
 
 
 def is_symbolic(structure: object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ...core.values.arguments import inspect_signature
 from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
 from ..layers.base import deserialize, serialize
-from ..symbolic import FUNCTIONS, OPERATIONS, KerasTensor, Node, Operation, is_symbolic
+from ..symbolic import KerasTensor, Node, Operation, is_symbolic, operation_function
 from .graph import LayerGraph
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class _Place(list[Any]):
 
 def _operation(operation: Operation) -> dict[str, Any]:
     """Return the class of an operation; its arguments are in the config of its calls."""
-    if operation.function not in FUNCTIONS:
+    if not hasattr(operation.function, "_nt_rule"):
         raise NotImplementedError(f"The operation {operation.name!r} cannot be serialized.")
     package, _, subject = operation.function.__module__.rpartition(".")
     modules = {"numtape.keras.ops": f"{_OPS}{subject}", "numtape.keras": f"{_RANDOM}{subject}"}
@@ -87,7 +86,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
 def _split_arguments(node: Node) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
     """Return the arguments of a call, and those that Keras keeps in the operation's config."""
     operation = node.operation
-    if not isinstance(operation, Operation) or not hasattr(operation.function, "__wrapped__"):
+    if not isinstance(operation, Operation) or operation.kind == "GetItem":
         return node.args, node.kwargs, {}
     signature = inspect_signature(operation.function)
     kinds = {parameter.kind for parameter in signature.parameters.values()}
@@ -146,7 +145,9 @@ def graph_of(
     for layer_config in config["layers"]:
         name, calls = layer_config["name"], layer_config["inbound_nodes"]
         if str(layer_config.get("module")).startswith((_OPS, _RANDOM)):
-            operation: Any = _operation_of(layer_config)
+            kind = layer_config["class_name"]
+            operation: Any = Operation(operation_function(kind), kind)
+            operation.name = name
             options = {k: x for k, x in layer_config["config"].items() if k != "name"}
             calls = [{**call, "kwargs": {**options, **call["kwargs"]}} for call in calls]
         else:
@@ -163,7 +164,7 @@ def graph_of(
                 layer_call in entries for layer_call in _needed_layers(call)
             ):
                 args, kwargs = _decode(call["args"], entries), _decode(call["kwargs"], entries)
-                if isinstance(operation, Operation) and operation.kind == "GetItem":
+                if isinstance(operation, Operation) and operation.kind == "GetItem" and args[1:]:
                     args = [args[0], *(tuple(x) if isinstance(x, list) else x for x in args[1:])]
                 entries[name, k] = [
                     x for x in flatten(operation(*args, **kwargs)) if isinstance(x, KerasTensor)
@@ -176,19 +177,6 @@ def graph_of(
     return _decode_ends(config["input_layers"], entries), _decode_ends(
         config["output_layers"], entries
     )
-
-
-def _operation_of(config: dict[str, Any]) -> Operation:
-    """Create the operation that a config describes."""
-    for module in ("ops", "random"):  # they define the operations
-        import_module(f"numtape.keras.{module}")
-    kind = config["class_name"]
-    if kind not in OPERATIONS:
-        raise ValueError(f"The operation {kind!r} of the config is unknown.")
-    create = getattr(OPERATIONS[kind], "_nt_operation", None)
-    operation: Operation = Operation(OPERATIONS[kind], kind) if create is None else create()
-    operation.name = config["name"]
-    return operation
 
 
 def _needed_layers(value: object) -> set[tuple[str, int]]:

@@ -16,7 +16,7 @@ from ...core.values.dtypes import DType, as_dtype
 from ...core.values.tensor import Tensor
 from ..config import floatx
 from ..registry import describe, keras_dtype
-from ..symbolic import FUNCTIONS, OPERATIONS, KerasTensor, Operation, infer, is_symbolic
+from ..symbolic import OPERATIONS, KerasTensor, Operation, infer, is_symbolic
 
 if TYPE_CHECKING:
     from ...core.values.annotations import AxisLike, DTypeLike, TensorLike
@@ -295,9 +295,7 @@ def op(
 
     def decorate(function: Callable[Parameters, Any]) -> Callable[Parameters, Any]:
         describe({**ARGUMENTS, **arguments, **more_arguments}, returns, raises)(function)
-        kind, inference = _kind(function.__name__), rule
-        if result is not None:
-            inference = lambda _, args, kwargs: result(*args, **kwargs)  # noqa: E731
+        kind = _kind(function.__name__)
 
         @functools.wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
@@ -306,15 +304,14 @@ def op(
                 if kind_of_x is KerasTensor or (
                     kind_of_x in (list, tuple, dict) and is_symbolic(x)
                 ):
-                    return create()(*args, **kwargs)
+                    return Operation(call, kind)(*args, **kwargs)
             return function(*args, **kwargs)
 
-        def create() -> Operation:
-            return Operation(call, kind, inference)
-
-        call._nt_operation = create  # type: ignore[attr-defined]
+        if result is not None:
+            call._nt_rule = lambda _, args, kwargs: result(*args, **kwargs)  # type: ignore[attr-defined]
+        else:
+            call._nt_rule = rule  # type: ignore[attr-defined]
         OPERATIONS[kind] = call
-        FUNCTIONS.add(call)
         return call
 
     return decorate
