@@ -59,7 +59,7 @@ class Namespace(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        is_operation = name[0].isupper() and self.__name__.startswith("keras.src.ops.")
+        is_operation = name[0].isupper() and self.__name__.startswith("keras.src.ops")
         if is_operation and (function := function_of(name)) is not None:
             return operation_class(function)
         for fallback in self._fallbacks:
@@ -293,7 +293,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return importlib.machinery.ModuleSpec(name, self)
         if name.startswith("keras.src."):
             file = CHECKOUT.joinpath(*name.split(".")).with_suffix(".py")
-            if name.endswith("_test") and file.exists():
+            if name.endswith(("_test", "_utils")) and file.exists():
                 return importlib.util.spec_from_file_location(name, file)
             return importlib.machinery.ModuleSpec(name, self)
         return None

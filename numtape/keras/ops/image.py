@@ -16,6 +16,7 @@ from ...compat.names import getter as _getter
 from ...core.log.as_tensor import as_tensor
 from ...core.values.tensor import Tensor
 from ..layers.base import parse_data_format
+from ..symbolic import KerasTensor
 from . import nn
 from .define import floats, op, promoted
 
@@ -96,7 +97,10 @@ def _colour(images: TensorLike, data_format: str | None) -> tuple[_Images, list[
             f"Invalid images dtype: expected float dtype. Received: images.dtype={batch.dtype.name}"
         )
     if batch.x.shape[-1] != 3:
-        raise ValueError(f"Colours have three channels, got the shape {batch.x.shape}.")
+        channels = batch.x.shape[-1]
+        raise ValueError(
+            f"Input images must have 3 channels, but received images with {channels} channels."
+        )
     return batch, [batch.x[..., k] for k in range(3)]
 
 
@@ -108,6 +112,13 @@ def rgb_to_grayscale(images: TensorLike, data_format: str | None = None) -> Any:
     array([[[0.5924]]], dtype=float32)
     """
     batch = _Images(images, data_format)
+    channels = batch.x.shape[-1]
+    if channels not in (1, 3):
+        raise ValueError(
+            f"Invalid channel size: expected 3 (RGB) or 1 (Grayscale). Received: {channels}"
+        )
+    if channels == 1:
+        return tf.identity(as_tensor(images))
     weights = tf.constant([[0.2989], [0.587], [0.114]])
     gray = tf.tensordot(batch.floats(), tf.cast(weights, batch.floats().dtype), 1)
     return batch.restore(tf.cast(gray, batch.dtype))
@@ -265,9 +276,14 @@ def resize(
     return batch.restore(x, keep_dtype=True)
 
 
+def _scaled_images(images: Any, output_shape: Sequence[int], *_: Any, **__: Any) -> KerasTensor:
+    return KerasTensor(output_shape, images.dtype)
+
+
 @op(
     "A tensor of shape ``output_shape``.",
     "ValueError: If the method is unknown, or the axes do not match.",
+    result=_scaled_images,
     method="``linear`` or ``bilinear``, ``cubic`` or ``bicubic``, ``lanczos3`` or ``lanczos5``.",
     scale="The scale of each of the axes.",
 )
@@ -482,7 +498,13 @@ def _homography(start: Tensor, end: Tensor) -> Tensor:
     return tf.reshape(tf.linalg.solve(tf.stack(rows, 1), target), [-1, 8])
 
 
-@op(raises=_IMAGES)
+def _like_images(images: KerasTensor, *_: Any, **__: Any) -> KerasTensor:
+    if len(images.shape) not in (3, 4):
+        raise ValueError(f"Invalid images rank: expected rank 3 or 4, got {images.shape}.")
+    return KerasTensor(images.shape, images.dtype)
+
+
+@op(raises=_IMAGES, result=_like_images)
 def perspective_transform(
     images: TensorLike,
     start_points: TensorLike,

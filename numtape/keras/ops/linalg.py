@@ -57,6 +57,15 @@ def _like_first(x: KerasTensor, *_: Any, **__: Any) -> KerasTensor:
     return KerasTensor(x.shape, result_type(x.dtype, "float"))
 
 
+def _det_of(x: KerasTensor) -> KerasTensor:
+    return KerasTensor(_like_first(x).shape[:-2], result_type(x.dtype, "float"))
+
+
+def _eigh_of(x: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
+    vectors = _like_first(x)
+    return KerasTensor(x.shape[:-1], vectors.dtype), vectors
+
+
 def _like_second(a: Any, b: Any, **_: Any) -> KerasTensor:
     """Return the symbolic solution of linear systems."""
     dtypes = [x.dtype if isinstance(x, KerasTensor) else dtype_name(x) for x in (a, b)]
@@ -107,7 +116,7 @@ def cholesky_inverse(x: TensorLike, upper: bool = False) -> Any:
     return tf.matmul(inverse, inverse, adjoint_a=True)
 
 
-@op("A tensor without the last two axes.", _SQUARE)
+@op("A tensor without the last two axes.", _SQUARE, result=_det_of)
 def det(x: TensorLike) -> Any:
     """Return determinants.
 
@@ -127,7 +136,11 @@ def eig(x: TensorLike) -> Any:
     return tuple(tf.eig(_matrices(x)))
 
 
-@op("A tuple: the eigenvalues in ascending order, and the eigenvectors.", _SQUARE)
+@op(
+    "A tuple: the eigenvalues in ascending order, and the eigenvectors.",
+    _SQUARE,
+    result=_eigh_of,
+)
 def eigh(x: TensorLike) -> Any:
     """Return eigenvalues and eigenvectors of symmetric matrices.
 

@@ -22,8 +22,13 @@ _ROWS = "ValueError: If ``segment_ids`` does not match ``data``."
 
 
 def _segments(
-    function: Callable[..., Any], data: TensorLike, segment_ids: TensorLike, number: Any
+    function: Callable[..., Any],
+    data: TensorLike,
+    segment_ids: TensorLike,
+    number: Any,
+    empty: float | None = None,
 ) -> Any:
+    """Reduce segments; ``empty`` is the result of a segment without rows, None for the function's."""
     tensor, ids = as_tensor(data), tf.cast(segment_ids, tf.int32)
     if ids.ndim != 1:
         raise ValueError(f"Argument `segment_ids` should be an 1-D vector, got shape: {ids.shape}.")
@@ -34,7 +39,12 @@ def _segments(
         )
     if number is None:
         number = int(np.asarray(tf.reduce_max(ids))) + 1 if math.prod(ids.shape) else 0
-    return function(tensor, ids, number)
+    result = function(tensor, ids, number)
+    if empty is None or not tensor.dtype.is_floating:
+        return result
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, number)
+    is_empty = tf.reshape(counts == 0, [-1] + [1] * (result.ndim - 1))
+    return tf.where(is_empty, tf.cast(empty, result.dtype), result)
 
 
 def _infer_segments(
@@ -70,7 +80,7 @@ def segment_max(
     >>> tf.keras.ops.segment_max([1.0, 2.0, 4.0], [0, 1, 1]).numpy()
     array([1., 4.], dtype=float32)
     """
-    return _segments(tf.math.unsorted_segment_max, data, segment_ids, num_segments)
+    return _segments(tf.math.unsorted_segment_max, data, segment_ids, num_segments, -math.inf)
 
 
 @op("A tensor of ``num_segments`` rows.", _ROWS, result=_infer_segments)
@@ -85,7 +95,7 @@ def segment_min(
     >>> tf.keras.ops.segment_min([1.0, 2.0, 4.0], [0, 1, 1]).numpy()
     array([1., 2.], dtype=float32)
     """
-    return _segments(tf.math.unsorted_segment_min, data, segment_ids, num_segments)
+    return _segments(tf.math.unsorted_segment_min, data, segment_ids, num_segments, math.inf)
 
 
 @op("A tensor of ``num_segments`` rows.", _ROWS, result=_infer_segments)
@@ -162,13 +172,16 @@ def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int)
            [2, 3],
            [3, 4]], dtype=int32)
     """
-    return tf.signal.frame(as_tensor(x), sequence_length, sequence_stride)
+    tensor = as_tensor(x)
+    if tensor.ndim < 1:
+        raise ValueError(f"Input should have rank >= 1. Received: {tensor.shape}")
+    return tf.signal.frame(tensor, sequence_length, sequence_stride)
 
 
 # --- Fourier transforms --------------------------------------------------------------------------
 
 
-def _to_complex(x: Any) -> Tensor:
+def _to_complex(x: Any, rank: int = 1) -> Tensor:
     if not isinstance(x, tuple | list) or len(x) != 2:
         raise ValueError(
             f"Input `x` should be a tuple of two tensors - real and imaginary. Received: x={x}"
@@ -180,8 +193,8 @@ def _to_complex(x: Any) -> Tensor:
             f"imaginary parts should have the same shape. Received: {real.shape} and "
             f"{imaginary.shape}"
         )
-    if real.ndim < 1:
-        raise ValueError(f"Input should have rank >= 1. Received: {real.shape}")
+    if real.ndim < rank:
+        raise ValueError(f"Input should have rank >= {rank}. Received: {real.shape}")
     return tf.complex(real, imaginary)
 
 
@@ -211,7 +224,7 @@ def fft2(x: Any) -> Any:
     >>> [part.numpy() for part in tf.keras.ops.fft2(([[1.0, 2.0]], [[0.0, 0.0]]))]
     [array([[ 3., -1.]], dtype=float32), array([[0., 0.]], dtype=float32)]
     """
-    return _parts(tf.signal.fft2d(_to_complex(x)))
+    return _parts(tf.signal.fft2d(_to_complex(x, 2)))
 
 
 @op(_PARTS, _PAIR, x=_X)
@@ -221,7 +234,7 @@ def ifft2(x: Any) -> Any:
     >>> [part.numpy() for part in tf.keras.ops.ifft2(([[3.0, -1.0]], [[0.0, 0.0]]))]
     [array([[1., 2.]], dtype=float32), array([[0., 0.]], dtype=float32)]
     """
-    return _parts(tf.signal.ifft2d(_to_complex(x)))
+    return _parts(tf.signal.ifft2d(_to_complex(x, 2)))
 
 
 @op(_PARTS, "TypeError: If ``x`` is complex.")
@@ -231,7 +244,10 @@ def rfft(x: TensorLike, fft_length: int | None = None) -> Any:
     >>> [part.numpy() for part in tf.keras.ops.rfft([1.0, 2.0])]
     [array([ 3., -1.], dtype=float32), array([0., 0.], dtype=float32)]
     """
-    return _parts(tf.signal.rfft(floats(x), None if fft_length is None else [fft_length]))
+    tensor = floats(x)
+    if tensor.ndim < 1:
+        raise ValueError(f"Input should have rank >= 1. Received: {tensor.shape}")
+    return _parts(tf.signal.rfft(tensor, None if fft_length is None else [fft_length]))
 
 
 @op("A tensor of real numbers.", _PAIR, x=_X)
@@ -325,9 +341,7 @@ def istft(
     array([2., 3., 4., 5., 6., 7., 8.], dtype=float32)
     """
     _check_lengths(sequence_length, sequence_stride, fft_length)
-    spectra = _to_complex(x)
-    if spectra.ndim < 2:
-        raise ValueError(f"Input should have rank >= 2. Received: {spectra.shape}")
+    spectra = _to_complex(x, 2)
     frames = tf.signal.irfft(spectra, [fft_length])
     if window is not None:
         weights = np.asarray(_window(window, sequence_length, fft_length, frames.dtype))

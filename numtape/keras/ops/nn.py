@@ -762,7 +762,8 @@ def multi_hot(
         raise ValueError("Argument `num_classes` must be specified.")
     classes = tf.cast(inputs, tf.int64)
     hot = tf.one_hot(classes, num_classes, axis=axis, dtype=dtype_or_floatx(dtype))
-    return tf.reduce_max(hot, 1 if classes.ndim > 1 else 0)
+    axis = 1 if classes.ndim > 1 else 0
+    return tf.reduce_any(hot, axis) if hot.dtype.is_bool else tf.reduce_max(hot, axis)
 
 
 def _clip(x: Tensor) -> Tensor:
