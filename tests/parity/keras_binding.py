@@ -80,7 +80,7 @@ def function_of(name):
 CALLED = {
     *"branches choicelist condlist coordinates default elements elems f false_fn function".split(),
     *"index init init_val key loop_vars operands pred primals start_indices tangents".split(),
-    *"true_fn value variable xs y".split(),
+    *"start step stop true_fn value variable xs y".split(),
 }
 
 

@@ -28,7 +28,7 @@ def _segments(
     number: Any,
     empty: float | None = None,
 ) -> Any:
-    """Reduce segments; ``empty`` is the result of a segment without rows, None for the function's."""
+    """Reduce segments; those without rows become ``empty`` if it is given and they are floats."""
     tensor, ids = as_tensor(data), tf.cast(segment_ids, tf.int32)
     if ids.ndim != 1:
         raise ValueError(f"Argument `segment_ids` should be an 1-D vector, got shape: {ids.shape}.")

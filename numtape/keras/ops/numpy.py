@@ -757,6 +757,13 @@ def _ldexp(x: Tensor, y: Tensor) -> Tensor:
     return x * tf.pow(tf.cast(2, x.dtype), y)
 
 
+def _fmod(x: Tensor, y: Tensor) -> Tensor:
+    dtype = x.dtype
+    if dtype.is_floating or dtype.name in ("int32", "int64"):
+        return tf.truncatemod(x, y)
+    return tf.cast(tf.truncatemod(tf.cast(x, tf.int64), tf.cast(y, tf.int64)), dtype)
+
+
 _PAIR = "[7, -7], [3, 3]"
 add = binary("add", _add, "Add.", "[1.0, 2.0], 3", "array([4., 5.], dtype=float32)")
 subtract = binary(
@@ -799,7 +806,7 @@ mod = binary(
 )
 fmod = binary(
     "fmod",
-    _on_numbers(tf.truncatemod),
+    _on_numbers(_fmod),
     "Return remainders with the dividend's sign.",
     _PAIR,
     "array([ 1, -1], dtype=int32)",
@@ -1580,8 +1587,7 @@ def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = Non
     >>> tf.keras.ops.full((2,), 3.0).numpy()
     array([3., 3.], dtype=float32)
     """
-    value = tf.cast(fill_value, keras_dtype(dtype)) if dtype else as_tensor(fill_value)
-    return tf.broadcast_to(value, shape)
+    return tf.broadcast_to(tf.cast(fill_value, dtype_or_floatx(dtype)), shape)
 
 
 def _like(x: TensorLike, dtype: DTypeLike | None) -> tuple[Any, Any]:
@@ -2063,7 +2069,8 @@ def pad(
     if mode == "constant":
         value = tf.cast(0 if constant_values is None else constant_values, tensor.dtype)
         if tensor.dtype.is_bool:
-            return tf.cast(tf.pad(tf.cast(tensor, tf.int8), widths, constant_values=value), tf.bool)
+            tensor, value = tf.cast(tensor, tf.int8), tf.cast(value, tf.int8)
+            return tf.cast(tf.pad(tensor, widths, constant_values=value), tf.bool)
         return tf.pad(tensor, widths, constant_values=value)
     if constant_values is not None:
         raise ValueError(
@@ -3132,7 +3139,7 @@ def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Any:
     """
     if mode not in ("valid", "same", "full"):
         raise ValueError(f"mode={mode!r}: must be valid, same or full.")
-    x, y = map(numbers, promoted(x1, x2))
+    x, y = promoted(x1, x2, floating=True)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"`correlate` takes vectors, got {x.shape} and {y.shape}.")
     is_swapped = x.shape[0] < y.shape[0]
