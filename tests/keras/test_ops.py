@@ -476,6 +476,20 @@ def gradient_case(name):
     return cases.get(name, getattr(ops, name)), x
 
 
+def test_logaddexp_keeps_small_terms_and_infinities():
+    x = np.array([0.0, -27.0, 90.0, -np.inf, np.inf, -np.inf, 1.0, np.nan], "float32")
+    y = np.array([-27.0, 0.0, 90.0, -np.inf, 0.0, np.inf, 1.0, 0.0], "float32")
+    a, b = tf.Variable(x), tf.Variable(y)
+    with tf.GradientTape() as tape:
+        value = ops.logaddexp(a, b)
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp(x.astype(float), y.astype(float))
+    np.testing.assert_allclose(value, expected, 1e-6)
+    gradients = tape.gradient(value, [a, b])
+    np.testing.assert_allclose(tf.add_n(gradients)[:-1], 1.0, 1e-6)
+    np.testing.assert_allclose(gradients[0].numpy()[[2, 6]], 0.5)
+
+
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_are_those_of_finite_differences(name):
     function, x = gradient_case(name)

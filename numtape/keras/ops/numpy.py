@@ -721,9 +721,12 @@ def _hypot(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
-    shape = tf.broadcast_static_shape(x.shape, y.shape)
-    pair = tf.stack([tf.broadcast_to(x, shape), tf.broadcast_to(y, shape)])
-    return tf.reduce_logsumexp(pair, 0)
+    """Add a small logarithm to a larger one, so that neither is rounded to the other's digits."""
+    is_same_infinity = tf.logical_and(x == y, tf.math.is_inf(x))
+    difference = tf.where(is_same_infinity, tf.cast(0, x.dtype), x - y)
+    return tf.where(
+        difference >= 0, x + tf.nn.softplus(-difference), y + tf.nn.softplus(difference)
+    )
 
 
 def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
