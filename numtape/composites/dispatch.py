@@ -1,8 +1,8 @@
 """Registration of the functions that support a class of composite values.
 
-A class that stands for a tensor, such as `StringTensor`, derives from `Composite`. For each function
-of tensors that supports it there is a *handler*, which takes the arguments of the function and
-returns its result::
+A class that stands for a tensor, such as `StringTensor`, derives from `Composite`. For each
+function of tensors that supports it there is a *handler*, which takes the arguments of the function
+and returns its result::
 
     class Ragged(Composite): ...
 

@@ -47,7 +47,6 @@ from .dispatch import handles, register
 # Functions, the parameters that take strings, and which results are strings: all, the first of a
 # tuple, or none. A parameter with a star takes a list of tensors.
 _FUNCTIONS: tuple[tuple[Callable[..., Any], str, str], ...] = (
-    (arrange.meshgrid, "*args", "all"),
     (arrange.roll, "input", "all"),
     (comparison.equal_, "x y", "none"),
     (comparison.not_equal_, "x y", "none"),
@@ -137,16 +136,15 @@ def on_numbers(function: Callable[..., Any], parameters: str, results: str) -> C
         if signature is None:  # a recorder: all of its operands
             result = function(*map(numbering.numbers_of, args))
         else:
-            bound = signature.bind(*args, **kwargs)
-            operands = {n: bound.arguments[n] for n in names if n in bound.arguments}
-            operands = {n: value for n, value in operands.items() if value is not None}
+            arguments = signature.bind(*args, **kwargs).arguments
+            operands = {n: arguments[n] for n in names if arguments.get(n) is not None}
             if not has_text(operands.values()):
                 return NotImplemented
-            bound.arguments.update(
-                (n, (numbering.list_of if n in lists else numbering.numbers_of)(value))
+            numbers = {
+                n: (numbering.list_of if n in lists else numbering.numbers_of)(value)
                 for n, value in operands.items()
-            )
-            result = function(*bound.args, **bound.kwargs)
+            }
+            result = function(**{**arguments, **numbers})
         if results == "none":
             return result
         if results == "first":

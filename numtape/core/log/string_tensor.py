@@ -7,12 +7,12 @@ functions of tensors that take strings. A traced call that computes with strings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import DtypeError, InvalidArgumentError
 from ..values import dtypes
 from ..values.composite import Composite, text_types
 from ..values.dtypes import DType
@@ -73,8 +73,11 @@ def _scalar(value: bytes) -> np.ndarray[Any, Any]:
     return array
 
 
-def _not_strings(value: object) -> TypeError:
-    return TypeError(f"Expected strings, but got {dtypes.repr_of(value)} of type {type(value)}.")
+def _not_strings(value: object) -> DtypeError:
+    return DtypeError(
+        f"Cannot convert {dtypes.repr_of(value)} to EagerTensor of dtype string. "
+        f"`strings.as_string` formats numbers."
+    )
 
 
 def _of_numpy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -149,6 +152,7 @@ class StringTensor(Composite):
 
     display_name = "string tensor"
     dispatch_priority = 1
+    runs_as_python = True
     _array_of_bytes: np.ndarray[Any, Any]
 
     def __init__(self, value: StringLike) -> None:
@@ -257,6 +261,21 @@ class StringTensor(Composite):
             )
         return bool(array.any())
 
+    def __float__(self) -> float:
+        return float(self._scalar_value())
+
+    def __int__(self) -> int:
+        return int(self._scalar_value())
+
+    def _scalar_value(self) -> bytes:
+        if self.ndim:
+            raise TypeError(
+                f"Only 0-dimensional tensors can be converted to Python numbers, not "
+                f"{self._describe()}"
+            )
+        value: bytes = self._strings()[()]
+        return value
+
     def __getitem__(self, key: Any) -> StringTensor:
         array = self._strings()
         parts = key if isinstance(key, tuple) else (key,)
@@ -329,19 +348,6 @@ text_types.append(StringTensor)
 give_hints(StringTensor, "EagerTensor", "a new tensor: string tensors are immutable")
 
 
-def _refuse_number(kind: str) -> Callable[[StringTensor], NoReturn]:
-    def refuse(self: StringTensor) -> NoReturn:
-        raise TypeError(
-            f"{self._describe()} cannot be converted to {kind}. Use `strings.to_number`."
-        )
-
-    return refuse
-
-
-for _name, _kind in (("__float__", "a float"), ("__int__", "an int"), ("__index__", "an index")):
-    setattr(StringTensor, _name, _refuse_number(_kind))
-
-
 def _to_index(key: Any) -> Any:
     """Return a part of an index as NumPy takes it; lists are refused, as in TensorFlow."""
     if isinstance(key, slice):
@@ -395,5 +401,7 @@ def _compare(x: StringTensor, y: object, negate: bool) -> Any:
         return negate
     try:
         return compare(x, y, negate)
-    except InvalidArgumentError:
+    except InvalidArgumentError as error:
+        if not error.message.startswith("Incompatible shapes"):
+            raise
         return from_owned_array(np.array(negate))

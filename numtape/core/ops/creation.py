@@ -79,9 +79,9 @@ def constant(
     else:
         try:
             result = new_array(value, requested)
+            tensor = result if isinstance(result, Tensor) else from_owned_array(result)
         except Exception:
             return recover(constant, value, dtype, shape)  # type: ignore[no-any-return]
-        tensor = result if isinstance(result, Tensor) else from_owned_array(result)
     if shape is None:
         return tensor
     target = movement.to_shape(shape)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...errors import UnimplementedError
+from ...errors import DtypeError, UnimplementedError
 from .dtypes import DType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,6 +31,7 @@ class Composite:
     Attributes:
       dispatch_priority: The class with the highest number handles a call with operands of several.
       display_name: The name of the class in errors.
+      runs_as_python: Whether a `function` with such an argument runs as Python.
     """
 
     __slots__ = ()
@@ -38,6 +39,7 @@ class Composite:
     __array_priority__ = 200
     dispatch_priority = 0
     display_name = "composite tensor"
+    runs_as_python = False
 
 
 # Handlers by function and class. The key of a function that records an op is the op.
@@ -101,7 +103,12 @@ def result_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     handlers = HANDLERS.get(key_of(function), {})
     handler = next((handlers[base] for base in cls.__mro__ if base in handlers), None)
     if handler is not None:
-        result = handler(*args, **kwargs)
+        try:
+            result = handler(*args, **kwargs)
+        except DtypeError:
+            if is_certain:
+                raise
+            result = NotImplemented  # a text beside numbers: the function's own error
         if result is not NotImplemented:
             return result
     if not is_certain:
