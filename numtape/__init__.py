@@ -220,7 +220,11 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RegisterGradient",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorShape",
     "TensorSpec",
@@ -366,6 +370,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "range",
     "rank",
@@ -404,6 +409,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -458,10 +464,15 @@ if _typing.TYPE_CHECKING:
         experimental,
         keras,
         nest,
+        ragged,
         signal,
+        sparse,
         testing,
         train,
     )
+    from .composites.ragged_tensor import RaggedTensor
+    from .composites.sparse_tensor import SparseTensor
+    from .composites.type_specs import RaggedTensorSpec, SparseTensorSpec
     from .custom_gradients import (
         RegisterGradient,
         custom_gradient,
@@ -514,6 +525,9 @@ _FUNCTIONS = {
         "py_function timestamp "
         "type_spec_from_value",
         "vectorization": "vectorized_map",
+        "composites.ragged_tensor": "RaggedTensor",
+        "composites.sparse_tensor": "SparseTensor",
+        "composites.type_specs": "RaggedTensorSpec SparseTensorSpec",
     }.items()
     for name in names.split()
 }
@@ -529,7 +543,9 @@ _LAZY = {
             "experimental",
             "keras",
             "nest",
+            "ragged",
             "signal",
+            "sparse",
             "testing",
             "train",
         )
