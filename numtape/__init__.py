@@ -421,6 +421,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "testing",
     "tile",
     "timestamp",
@@ -458,6 +459,7 @@ if _typing.TYPE_CHECKING:
         keras,
         nest,
         signal,
+        test,
         testing,
         train,
     )
@@ -529,6 +531,7 @@ _LAZY = {
             "keras",
             "nest",
             "signal",
+            "test",
             "testing",
             "train",
         )
