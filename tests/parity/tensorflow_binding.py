@@ -38,6 +38,8 @@ import unittest.mock
 from pathlib import Path
 
 import numpy as np
+import pytest
+from absl.testing import absltest, parameterized
 
 PRIVATE = ("tensorflow.python", "tensorflow.core", "tensorflow.compiler", "tensorflow.dtensor")
 # Public modules that have the names of a private module, before those of GENERAL.
@@ -152,9 +154,6 @@ if BACKEND == "numtape":
     import numtape as tf
 else:
     import tensorflow as tf
-
-import pytest
-from absl.testing import absltest, parameterized
 
 
 class Missing:
