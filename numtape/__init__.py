@@ -221,6 +221,7 @@ __all__ = [
     "Module",
     "RegisterGradient",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
@@ -499,6 +500,7 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -514,6 +516,7 @@ _FUNCTIONS = {
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
     }.items()
     for name in names.split()

@@ -156,7 +156,9 @@ def zeros_like(spec: Any) -> Any:
     def zeros(leaf: Any) -> Any:
         if not isinstance(leaf, TensorSpec):
             return leaf
-        shape = () if leaf.shape.rank is None else [1 if size is None else size for size in leaf.shape]
+        shape = (
+            () if leaf.shape.rank is None else [1 if size is None else size for size in leaf.shape]
+        )
         return np.zeros(tuple(shape), leaf.dtype.as_numpy_dtype)
 
     return map_leaves(zeros, spec)
