@@ -25,8 +25,6 @@ from .errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 if TYPE_CHECKING:
     from .core.values.annotations import DTypeLike, IntLike, PartialShape, TensorLike
 
-__all__ = ["TensorArray"]
-
 
 class TensorArray:
     """A list of tensors of one dtype, which are written and read by their indices.

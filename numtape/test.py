@@ -76,7 +76,9 @@ class TestCase(unittest.TestCase):
       >>> class SquareTest(tf.test.TestCase):
       ...     def test_values(self):
       ...         self.assertAllClose(tf.square([1.0, 2.0]), [1.0, 4.0])
-      >>> SquareTest("test_values").debug()
+      >>> result = SquareTest("test_values").run()
+      >>> result.wasSuccessful()
+      True
     """
 
     __test__ = False  # to pytest, this class itself has no tests
@@ -634,6 +636,9 @@ def _difference_jacobian(
 def is_built_with_cuda() -> bool:
     """Return whether numtape can use a CUDA GPU. It always can: no special build is needed.
 
+    Returns:
+      A bool.
+
     Example:
       >>> tf.test.is_built_with_cuda()
       True
@@ -643,6 +648,9 @@ def is_built_with_cuda() -> bool:
 
 def is_built_with_gpu_support() -> bool:
     """Return whether numtape can use a GPU: True, as `is_built_with_cuda`.
+
+    Returns:
+      A bool.
 
     Example:
       >>> tf.test.is_built_with_gpu_support()
@@ -654,6 +662,9 @@ def is_built_with_gpu_support() -> bool:
 def is_built_with_rocm() -> bool:
     """Return whether numtape can use AMD's GPUs.
 
+    Returns:
+      A bool.
+
     Example:
       >>> tf.test.is_built_with_rocm()
       False
@@ -663,6 +674,9 @@ def is_built_with_rocm() -> bool:
 
 def is_built_with_xla() -> bool:
     """Return whether numtape compiles with XLA: it compiles with Numba.
+
+    Returns:
+      A bool.
 
     Example:
       >>> tf.test.is_built_with_xla()
@@ -679,6 +693,9 @@ def is_gpu_available(
     Args:
       cuda_only: All GPUs that numtape uses are CUDA GPUs, so it has no effect.
       min_cuda_compute_capability: The lowest compute capability, a pair of ints.
+
+    Returns:
+      A bool.
 
     Example:
       >>> isinstance(tf.test.is_gpu_available(), bool)
@@ -698,6 +715,9 @@ def is_gpu_available(
 def gpu_device_name() -> str:
     """Return the name of the first GPU, or an empty string.
 
+    Returns:
+      A string.
+
     Example:
       >>> isinstance(tf.test.gpu_device_name(), str)
       True
@@ -706,14 +726,14 @@ def gpu_device_name() -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the tests of the program's main module: `unittest.main`.
+    """Run the tests of the program's main module, and exit: `unittest.main`.
 
     Args:
       argv: The arguments of the command line; default: those of the program.
 
     Example:
-      >>> if __name__ == "__main__" and False:
-      ...     tf.test.main()
+      >>> callable(tf.test.main)  # a test file ends with `if __name__ == "__main__": tf.test.main()`
+      True
     """
     unittest.main(argv=argv)
 
