@@ -226,6 +226,7 @@ __all__ = [
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
@@ -428,6 +429,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "testing",
     "tile",
     "timestamp",
@@ -467,6 +469,7 @@ if _typing.TYPE_CHECKING:
         ragged,
         signal,
         sparse,
+        test,
         testing,
         train,
     )
@@ -509,6 +512,7 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -524,6 +528,7 @@ _FUNCTIONS = {
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
         "composites.ragged_tensor": "RaggedTensor",
         "composites.sparse_tensor": "SparseTensor",
@@ -546,6 +551,7 @@ _LAZY = {
             "ragged",
             "signal",
             "sparse",
+            "test",
             "testing",
             "train",
         )
