@@ -412,6 +412,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",
@@ -459,6 +460,7 @@ if _typing.TYPE_CHECKING:
         keras,
         nest,
         signal,
+        strings,
         testing,
         train,
     )
@@ -530,6 +532,7 @@ _LAZY = {
             "keras",
             "nest",
             "signal",
+            "strings",
             "testing",
             "train",
         )

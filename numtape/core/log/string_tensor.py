@@ -25,9 +25,7 @@ from .log import local
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from ..values.annotations import PartialShape
-
-    StringLike = Any
+    from ..values.annotations import PartialShape, StringLike
 
 _TEXT = (str, bytes)
 
@@ -120,9 +118,7 @@ def of_strings(array: np.ndarray[Any, Any] | bytes) -> StringTensor:
     """Return a tensor of an array of bytes objects, which must not be written to afterwards."""
     run_as_python()
     tensor = StringTensor.__new__(StringTensor)
-    if isinstance(array, bytes):
-        array = _scalar(array)
-    tensor._array_of_bytes = array
+    tensor._array_of_bytes = _scalar(array) if isinstance(array, bytes) else array
     return tensor
 
 
