@@ -257,7 +257,9 @@ def format_array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
     if limit < 0 or count <= 2 * limit:
         parts = [format_array(x, limit, depth + 1) for x in array]
     else:
-        edges = [format_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))]
+        edges = [
+            format_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))
+        ]
         parts = [*edges[:limit], "...", *edges[limit:]]
     return f"[{separator.join(parts)}]"
 
