@@ -220,8 +220,13 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RegisterGradient",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
@@ -367,6 +372,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "range",
     "rank",
@@ -405,6 +411,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -424,6 +431,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "testing",
     "tile",
     "timestamp",
@@ -461,11 +469,17 @@ if _typing.TYPE_CHECKING:
         keras,
         lookup,
         nest,
+        ragged,
         signal,
+        sparse,
         strings,
+        test,
         testing,
         train,
     )
+    from .composites.ragged_tensor import RaggedTensor
+    from .composites.sparse_tensor import SparseTensor
+    from .composites.type_specs import RaggedTensorSpec, SparseTensorSpec
     from .custom_gradients import (
         RegisterGradient,
         custom_gradient,
@@ -502,6 +516,7 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -517,7 +532,11 @@ _FUNCTIONS = {
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
+        "composites.ragged_tensor": "RaggedTensor",
+        "composites.sparse_tensor": "SparseTensor",
+        "composites.type_specs": "RaggedTensorSpec SparseTensorSpec",
     }.items()
     for name in names.split()
 }
@@ -534,8 +553,11 @@ _LAZY = {
             "keras",
             "lookup",
             "nest",
+            "ragged",
             "signal",
+            "sparse",
             "strings",
+            "test",
             "testing",
             "train",
         )

@@ -74,9 +74,7 @@ def _parse_default(value: Any, flat: Any, inner: tuple[int, ...]) -> Any:
     return movement.broadcast_to(padding, inner)
 
 
-def _parse_shape(
-    shape: Any, bounds: list[int], inner: tuple[int, ...], lead: int
-) -> list[int]:
+def _parse_shape(shape: Any, bounds: list[int], inner: tuple[int, ...], lead: int) -> list[int]:
     sizes = shape.as_list() if hasattr(shape, "as_list") else shape
     sizes = read_array(sizes).tolist() if isinstance(sizes, Tensor | np.ndarray) else sizes
     if not isinstance(sizes, list | tuple):

@@ -41,7 +41,9 @@ def _parse_key(key: Any) -> Any:
     if key is None or key is Ellipsis:
         return key
     if isinstance(key, slice):
-        return slice(*(None if part is None else _to_int(part) for part in (key.start, key.stop, key.step)))
+        return slice(
+            *(None if part is None else _to_int(part) for part in (key.start, key.stop, key.step))
+        )
     return _to_int(key)
 
 

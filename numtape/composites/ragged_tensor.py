@@ -12,7 +12,7 @@ from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from ..errors import InvalidArgumentError
+from ..errors import CompositeError, InvalidArgumentError
 from . import row_structure as rows
 from .base import (
     Array,
@@ -59,6 +59,9 @@ class RaggedTensor(CompositeTensor):
     """
 
     __slots__ = ("_partition", "_row_splits", "_values")
+    display_name = "RaggedTensor"
+    dispatch_priority = 3
+    remedy = "use `x.to_tensor()` for a dense tensor, or `tf.ragged.map_flat_values`"
     _values: Any
     _partition: Partition
     _row_splits: Tensor
@@ -153,7 +156,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_splits(
-        cls, values: TensorLike, row_splits: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_splits: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor whose row k has the values from one split to the next.
 
@@ -190,7 +197,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_lengths(
-        cls, values: TensorLike, row_lengths: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_lengths: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor of rows of these lengths.
 
@@ -224,7 +235,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_starts(
-        cls, values: TensorLike, row_starts: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_starts: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor of rows that begin at these offsets.
 
@@ -256,7 +271,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_limits(
-        cls, values: TensorLike, row_limits: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_limits: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor of rows that end before these offsets.
 
@@ -563,7 +582,9 @@ class RaggedTensor(CompositeTensor):
                 f"The rank of a RaggedTensor must be greater than ragged_rank, i.e. greater than "
                 f"{ragged_rank}. Received tensor with rank {len(shape)}"
             )
-        flat = _reshape_values(x, (int(np.prod(shape[: ragged_rank + 1])), *shape[ragged_rank + 1 :]))
+        flat = _reshape_values(
+            x, (int(np.prod(shape[: ragged_rank + 1])), *shape[ragged_rank + 1 :])
+        )
         partitions = []
         count = shape[0]
         for size in shape[1 : ragged_rank + 1]:
@@ -571,13 +592,19 @@ class RaggedTensor(CompositeTensor):
             count *= size
         full: RaggedTensor = cls._nest(flat, partitions, dtype)
         if lengths is not None:
-            levels = lengths if isinstance(lengths, list | tuple) and ragged_rank == len(lengths) and not isinstance(lengths[0], int | np.number) else [lengths]
+            levels = (
+                lengths
+                if isinstance(lengths, list | tuple)
+                and ragged_rank == len(lengths)
+                and not isinstance(lengths[0], int | np.number)
+                else [lengths]
+            )
             return _cut_rows(full, [read_array(level).astype(np.int64) for level in levels])
         if padding is not None:
             pad = as_values(padding)
             if tuple(pad.shape) != shape[ragged_rank + 1 :]:
                 raise ValueError(
-                    f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1:]} are incompatible"
+                    f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1 :]} are incompatible"
                 )
             is_padding = read_array(flat) == read_array(pad)
             is_padding = is_padding.reshape(len(is_padding), -1).all(axis=1)
@@ -821,7 +848,10 @@ class RaggedTensor(CompositeTensor):
         return tuple(self._indices(rows.rowids_of(part.splits)) for part in self._partitions())
 
     def bounding_shape(
-        self, axis: TensorLike | None = None, name: str | None = None, out_type: DTypeLike | None = None
+        self,
+        axis: TensorLike | None = None,
+        name: str | None = None,
+        out_type: DTypeLike | None = None,
     ) -> Tensor:
         """Return the shape of the smallest dense tensor that has room for this one.
 
@@ -974,7 +1004,9 @@ class RaggedTensor(CompositeTensor):
             splits = part.splits[splits]
             uniform = None if uniform is None or part.uniform is None else uniform * part.uniform
         return self._nest(
-            flat, [*parts[: outer - 1], Partition(splits, uniform), *parts[inner:]], self._splits_dtype
+            flat,
+            [*parts[: outer - 1], Partition(splits, uniform), *parts[inner:]],
+            self._splits_dtype,
         )
 
     # Conversions.
@@ -1075,9 +1107,9 @@ class RaggedTensor(CompositeTensor):
         raise TypeError("RaggedTensor may not be used as a boolean.")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
-            "A RaggedTensor is not converted to an array implicitly: use `x.numpy()` for an array "
-            "of rows, or `x.to_tensor()` for a dense tensor."
+        raise CompositeError(
+            "A RaggedTensor is not converted to a dense tensor implicitly: use `x.to_tensor()`, or "
+            "`x.numpy()` for an array of rows."
         )
 
     def __getitem__(self, key: Any) -> Any:
