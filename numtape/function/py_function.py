@@ -248,16 +248,18 @@ def _number(x: object) -> str:
     return short_text if type(x)(float(short_text)) == x else f"{float(x):.{full_digits}g}"
 
 
-def _array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
+def format_array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
     """Format an array; long axes are abbreviated to their ends."""
     if isinstance(array, bytes) or not array.ndim:
         return _number(array if isinstance(array, bytes) else array[()])
     separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
     count = len(array)
     if limit < 0 or count <= 2 * limit:
-        parts = [_array(x, limit, depth + 1) for x in array]
+        parts = [format_array(x, limit, depth + 1) for x in array]
     else:
-        edges = [_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))]
+        edges = [
+            format_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))
+        ]
         parts = [*edges[:limit], "...", *edges[limit:]]
     return f"[{separator.join(parts)}]"
 
@@ -302,7 +304,7 @@ def print_(*inputs: object, **kwargs: Any) -> None:
 
     def printable(x: Any) -> Any:
         if isinstance(x, Tensor | Variable | StringTensor):
-            return _Shown(_array(np.asarray(x.numpy()), limit))
+            return _Shown(format_array(np.asarray(x.numpy()), limit))
         return x
 
     parts = [
