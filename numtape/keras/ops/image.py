@@ -439,7 +439,7 @@ def _project(
     return batch.restore(result, keep_dtype=True)
 
 
-def _homography(start: Tensor, end: Tensor) -> Tensor:
+def homography(start: Tensor, end: Tensor) -> Tensor:
     """Return the eight numbers of the transformation from ``end`` to ``start`` points."""
     rows = []
     for k in range(4):
@@ -489,7 +489,7 @@ def perspective_transform(
             f"start_points and end_points must have the same shape. Received "
             f"start_points.shape={start.shape}, end_points.shape={end.shape}"
         )
-    numbers = _homography(tf.reshape(start, [-1, 4, 2]), tf.reshape(end, [-1, 4, 2]))
+    numbers = homography(tf.reshape(start, [-1, 4, 2]), tf.reshape(end, [-1, 4, 2]))
     return _project(batch, x, numbers, interpolation, "constant", fill_value)
 
 
