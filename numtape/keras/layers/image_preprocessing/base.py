@@ -99,9 +99,9 @@ def image_ops() -> Any:
     return image
 
 
-def column(x: Tensor) -> Tensor:
-    """Append three axes to a tensor (batch,), so that it broadcasts with images."""
-    return x[:, None, None, None]
+def column(x: TensorLike, rank: int = 4) -> Tensor:
+    """Append axes to a tensor (batch,), so that it broadcasts with images."""
+    return tf.reshape(x, [-1, *[1] * (rank - 1)])
 
 
 class BaseImagePreprocessingLayer(ConfiguredLayer):

@@ -654,7 +654,7 @@ class RandomElasticTransform(BaseImagePreprocessingLayer):
             seed=transformation["seed"],
             data_format=self.data_format,
         )
-        result = tf.where(column(transformation["apply_transform"]), moved, images)
+        result = tf.where(column(transformation["apply_transform"], images.ndim), moved, images)
         low, high = (tf.cast(n, result.dtype) for n in self.value_range)
         return tf.cast(tf.clip_by_value(result, low, high), self.compute_dtype)
 

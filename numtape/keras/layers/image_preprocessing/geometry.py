@@ -824,7 +824,7 @@ class RandomPerspective(BaseImagePreprocessingLayer):
             fill_value=self.fill_value,
             data_format=self.data_format,
         )
-        return tf.where(column(transformation["apply_perspective"]), moved, images)
+        return tf.where(column(transformation["apply_perspective"], images.ndim), moved, images)
 
     def transform_bounding_boxes(
         self, bounding_boxes: Boxes, transformation: Any, training: bool = True

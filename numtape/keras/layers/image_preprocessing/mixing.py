@@ -8,10 +8,13 @@ from typing import Any
 import numtape as tf
 
 from ....core.log.as_tensor import as_tensor
+from ....core.log.layer_context import mask_of
+from ....core.values.arguments import signature_of
 from ....core.values.tensor import Tensor
+from ....nest import map_structure
 from ...layer import Layer
 from ..base import deserialize, document, serialize
-from .base import ARGUMENTS, RAISES, BaseImagePreprocessingLayer, PixelLayer
+from .base import ARGUMENTS, RAISES, BaseImagePreprocessingLayer, PixelLayer, column
 from .bounding_boxes import Boxes
 from .colors import (
     AutoContrast,
@@ -38,11 +41,11 @@ def _permutation(size: int, seed: Any, dtype: str) -> Tensor:
     return order
 
 
-def _mix(x: Any, weight: Tensor, order: Tensor) -> Tensor:
-    """Add the elements of a permutation to a tensor, by weights (batch,)."""
+def _mix(x: Any, weight: Tensor, order: Tensor, rank: int = 4) -> Tensor:
+    """Add the elements of a permutation to a tensor of a rank, by weights (batch,)."""
     values = as_tensor(x)
     values = values if values.dtype.is_floating else tf.cast(values, tf.float32)
-    share = tf.cast(tf.reshape(weight, [-1, *[1] * (values.ndim - 1)]), values.dtype)
+    share = tf.cast(column(weight, rank), values.dtype)
     return share * values + (1.0 - share) * tf.gather(values, order)
 
 
@@ -79,8 +82,8 @@ class MixUp(BaseImagePreprocessingLayer):
         weight = random.beta((size,), self.alpha, self.alpha, seed=generator)
         return {"mix_weight": weight, "permutation_order": order}
 
-    def _nt_mix(self, x: Any, transformation: Any) -> Tensor:
-        return _mix(x, transformation["mix_weight"], transformation["permutation_order"])
+    def _nt_mix(self, x: Any, transformation: Any, rank: int = 4) -> Tensor:
+        return _mix(x, transformation["mix_weight"], transformation["permutation_order"], rank)
 
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
@@ -91,7 +94,7 @@ class MixUp(BaseImagePreprocessingLayer):
 
     def transform_labels(self, labels: Any, transformation: Any, training: bool = True) -> Any:
         """Average labels (batch, classes)."""
-        return self._nt_mix(labels, transformation) if training else labels
+        return self._nt_mix(labels, transformation, 2) if training else labels
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
@@ -171,7 +174,7 @@ class CutMix(BaseImagePreprocessingLayer):
         """Average labels (batch, classes) by the areas."""
         if not training or transformation is None:
             return labels
-        return _mix(labels, transformation["mix_weight"], transformation["permutation_order"])
+        return _mix(labels, transformation["mix_weight"], transformation["permutation_order"], 2)
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any, training: bool = True
@@ -316,7 +319,7 @@ class RandAugment(_Augmentation):
             return bounding_boxes
         result, numbers = dict(bounding_boxes), transformation["layer_idxes"]
         for k, (name, drawn) in enumerate(transformation["transforms"].items()):
-            changed = getattr(self, name).transform_bounding_boxes(dict(bounding_boxes), drawn)
+            changed = getattr(self, name).transform_bounding_boxes(dict(result), drawn)
             for i in range(self.num_ops):
                 for key in ("boxes", "labels"):
                     result[key] = tf.where(numbers[i] == k, changed[key], result[key])
@@ -510,9 +513,12 @@ class Pipeline(Layer):
 
     def call(self, inputs: Any, training: bool | None = True, mask: Any = None) -> Any:
         """Apply the layers."""
-        options = {} if training is None else {"training": training}
         for layer in self._pipeline_layers:
+            names = signature_of(type(layer).call).all
+            options = {"training": training, "mask": mask}
+            options = {k: v for k, v in options.items() if k in names and v is not None}
             inputs = layer(inputs, **options)
+            mask = map_structure(mask_of, inputs)
         return inputs
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
