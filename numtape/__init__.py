@@ -166,6 +166,7 @@ from .core.settings import (
     kernels_folder as kernels_folder,
     warn_of_unknown_variables as _warn_of_unknown_variables,
 )
+from .core.values.composite import load_handlers as _load_handlers
 from .core.values.dtypes import (
     DType,
     as_dtype,
@@ -219,8 +220,13 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RegisterGradient",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
@@ -337,6 +343,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup",
     "losses",
     "map_fn",
     "math",
@@ -366,6 +373,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "range",
     "rank",
@@ -404,6 +412,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -412,6 +421,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",
@@ -422,6 +432,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "testing",
     "tile",
     "timestamp",
@@ -459,11 +470,19 @@ if _typing.TYPE_CHECKING:
         image,
         io,
         keras,
+        lookup,
         nest,
+        ragged,
         signal,
+        sparse,
+        strings,
+        test,
         testing,
         train,
     )
+    from .composites.ragged_tensor import RaggedTensor
+    from .composites.sparse_tensor import SparseTensor
+    from .composites.type_specs import RaggedTensorSpec, SparseTensorSpec
     from .custom_gradients import (
         RegisterGradient,
         custom_gradient,
@@ -500,6 +519,7 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -515,7 +535,11 @@ _FUNCTIONS = {
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
+        "composites.ragged_tensor": "RaggedTensor",
+        "composites.sparse_tensor": "SparseTensor",
+        "composites.type_specs": "RaggedTensorSpec SparseTensorSpec",
     }.items()
     for name in names.split()
 }
@@ -532,8 +556,13 @@ _LAZY = {
             "image",
             "io",
             "keras",
+            "lookup",
             "nest",
+            "ragged",
             "signal",
+            "sparse",
+            "strings",
+            "test",
             "testing",
             "train",
         )
@@ -566,4 +595,5 @@ _guard_module(__name__)
 _guard([_load_lazily, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])
 for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _ConcreteFunction):
     _tell(_kind, _kind.__name__)
+_load_handlers.append(lambda: _import_module("numtape.composites"))
 _warn_of_unknown_variables()

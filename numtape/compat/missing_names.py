@@ -67,7 +67,7 @@ INSTEAD = {
     "OptionalSpec": _SPECS,
     "Ragged*": _RAGGED,
     "Sparse*": _SPARSE,
-    "TensorArray*": "append to a Python list, and `tf.stack` it",
+    "TensorArraySpec": _SPECS,
     "TypeSpec": _SPECS,
     "*_initializer": "use the classes of `tf.keras.initializers`",
     "version": "`tf.__version__`",

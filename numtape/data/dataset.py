@@ -44,7 +44,7 @@ def _variant(dataset: Dataset, parts: list[Any], spec: Any) -> Any:
 def _relax_spec(result: Any, source: Any) -> Any:
     """Drop the sizes of a function's result spec if the source's elements vary in size."""
     has_unknown_size = any(
-        leaf.shape is None or None in tuple(leaf.shape)
+        leaf.shape.rank is None or None in tuple(leaf.shape)
         for leaf in elements.leaves(source)
         if isinstance(leaf, TensorSpec)
     )
@@ -53,7 +53,7 @@ def _relax_spec(result: Any, source: Any) -> Any:
     return map_leaves(
         lambda leaf: (
             TensorSpec([None] * len(leaf.shape), leaf.dtype)
-            if isinstance(leaf, TensorSpec) and leaf.shape is not None
+            if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None
             else leaf
         ),
         result,

@@ -136,7 +136,7 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     Raises:
       ValueError: If the element is a scalar.
     """
-    if spec.shape is None:
+    if spec.shape.rank is None:
         return spec
     if not len(spec.shape):
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
@@ -145,7 +145,7 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
 
 def with_first_axis(spec: Any, size: int | None) -> Any:
     """Return the spec of a batch of elements."""
-    if not isinstance(spec, TensorSpec) or spec.shape is None:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
     return TensorSpec((size, *spec.shape), spec.dtype)
 
@@ -156,7 +156,9 @@ def zeros_like(spec: Any) -> Any:
     def zeros(leaf: Any) -> Any:
         if not isinstance(leaf, TensorSpec):
             return leaf
-        shape = () if leaf.shape is None else [1 if size is None else size for size in leaf.shape]
+        shape = (
+            () if leaf.shape.rank is None else [1 if size is None else size for size in leaf.shape]
+        )
         return np.zeros(tuple(shape), leaf.dtype.as_numpy_dtype)
 
     return map_leaves(zeros, spec)
@@ -274,7 +276,7 @@ def common(a: Any, b: Any) -> Any:
     def join(x: TensorSpec, y: TensorSpec) -> TensorSpec:
         if x.dtype is not y.dtype:
             raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
-        if x.shape is None or y.shape is None or len(x.shape) != len(y.shape):
+        if x.shape.rank is None or y.shape.rank is None or len(x.shape) != len(y.shape):
             return TensorSpec(None, x.dtype)
         return TensorSpec(
             [p if p == q else None for p, q in zip(x.shape, y.shape, strict=True)], x.dtype

@@ -44,6 +44,13 @@ NO_EXAMPLE = {
 }
 # Names that accept anything, or raise only errors of converting an operand.
 NO_ERROR = {
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_built_with_xla",
+    "is_gpu_available",
+    "main",
     "set_record_traceback",
     "summary",
     "to_dot",

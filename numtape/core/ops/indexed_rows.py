@@ -11,6 +11,7 @@ from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.record import record, require
 from ..log.variable import Variable
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.dtypes import DType
 from ..values.indexed_slices import IndexedSlices
 from ..values.tensor import Tensor
@@ -110,6 +111,7 @@ def update_batched_rows(x: Variable, indices: TensorLike, updates: TensorLike) -
     return update_nd(x, tuples, updates, "update")
 
 
+@dispatches
 def embedding_lookup(
     params: TensorLike, ids: TensorLike, max_norm: NumberLike | None = None, name: str | None = None
 ) -> Tensor:

@@ -16,6 +16,7 @@ from ..cpu import blas
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, require, spec_of
+from ..values.composite import recover
 from ..values.dtypes import (
     DType,
     as_dtype,
@@ -289,14 +290,17 @@ def matmul(
     for name, is_conflict in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
         if is_conflict:
             raise ValueError(f"Only one of `transpose_{name}` and `adjoint_{name}` can be True.")
-    if output_type is not None:
-        a, b = _cast_operands(a, b, as_dtype(output_type))
-    if adjoint_a or adjoint_b:
-        a = as_tensor(a, spec_of(b), "MatMul")
-        b = as_tensor(b, a._spec, "MatMul")
-        a = conj(a) if adjoint_a and a.dtype.is_complex else a
-        b = conj(b) if adjoint_b and b.dtype.is_complex else b
-    return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
+    try:
+        if output_type is not None:
+            a, b = _cast_operands(a, b, as_dtype(output_type))
+        if adjoint_a or adjoint_b:
+            a = as_tensor(a, spec_of(b), "MatMul")
+            b = as_tensor(b, a._spec, "MatMul")
+            a = conj(a) if adjoint_a and a.dtype.is_complex else a
+            b = conj(b) if adjoint_b and b.dtype.is_complex else b
+        return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
+    except Exception:
+        return recover(matmul, a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)  # type: ignore[no-any-return]
 
 
 _WIDER = {int8: int32, uint8: int32, float16: float32, bfloat16: float32}

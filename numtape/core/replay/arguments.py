@@ -19,6 +19,7 @@ import numpy as np
 
 from ..log.as_tensor import to_tensor
 from ..log.variable import Alias, original
+from ..values.composite import Composite
 from ..values.dtypes import DType
 from ..values.spec import TensorShape
 from ..values.tensor import Tensor
@@ -132,6 +133,22 @@ class ContainerTemplate(NamedTuple):
     attributes: Any
 
 
+class CompositeTemplate(NamedTuple):
+    """A tensor of several components, with slots in their place.
+
+    Attributes:
+      number: The position among the containers of a call.
+      kind: The class.
+      metadata: What it consists of besides the components.
+      components: The components, as templates.
+    """
+
+    number: int
+    kind: Any
+    metadata: Any
+    components: tuple[Any, ...]
+
+
 class Arguments(list[Tensor]):
     """The different tensors among the arguments of a call.
 
@@ -150,9 +167,11 @@ class Arguments(list[Tensor]):
       objects: The argument from which each tensor was made.
       copies_containers: Whether a call as plain Python gets copies of containers as well. This is
         set if they hold arrays, which become tensors, or if an abandoned trace changed them.
+      runs_as_python: Whether an argument is of a class with which nothing is recorded.
     """
 
     __slots__ = (
+        "_components",
         "_depth",
         "_slots_by_id",
         "args",
@@ -162,6 +181,7 @@ class Arguments(list[Tensor]):
         "keyword_values",
         "kwargs",
         "objects",
+        "runs_as_python",
         "values",
     )
 
@@ -172,7 +192,8 @@ class Arguments(list[Tensor]):
         self.key: list[Any] = []
         self.containers: list[Any] = []
         self.objects: list[Any] = []
-        self.copies_containers = False
+        self.copies_containers = self.runs_as_python = False
+        self._components: list[Any] = []
         self._depth = 0
         self._slots_by_id: dict[int, Any] = dict(passed)
         self.values = [self._extract(x) for x in args]
@@ -205,8 +226,23 @@ class Arguments(list[Tensor]):
             # Sets whose copies have another order are compared by identity.
             if cls is not set or not any(map(operator.is_not, x, set(x))):
                 return self._extract_container(x, cls)
+        if isinstance(x, Composite):
+            self.runs_as_python |= x.runs_as_python
+            if hasattr(cls, "_flatten"):
+                return self._extract_composite(x)
         self.key.append(comparison_key(x))  # the dispatcher keeps it alive
         return x
+
+    def _extract_composite(self, x: Any) -> CompositeTemplate:
+        number = len(self.containers)
+        self.containers.append(x)
+        self._slots_by_id[id(x)] = RepeatedContainer(number)
+        components, metadata = x._flatten()
+        self.key.append((type(x), metadata))
+        # Components may be objects that only this call refers to, whose ids come again.
+        self._components += components
+        parts = tuple(map(self._extract, components))
+        return CompositeTemplate(number, type(x), metadata, parts)
 
     def _extract_container(self, x: Any, cls: type) -> ContainerTemplate:
         number = len(self.containers)
@@ -263,6 +299,10 @@ class ArgumentCopies:
             return x.value
         if cls is RepeatedContainer:
             return self.containers[x.number]
+        if cls is CompositeTemplate:
+            copy = x.kind._unflatten(x.metadata, tuple(map(self.rebuild, x.components)))
+            self.containers[x.number] = copy
+            return copy
         if cls is not ContainerTemplate:
             return x
         if issubclass(x.kind, tuple):
@@ -294,7 +334,7 @@ class ArgumentCopies:
         return [
             x
             for x in self.containers.values()
-            if not isinstance(x, _FIXED_TYPES) or hasattr(x, "__dict__")
+            if not isinstance(x, (*_FIXED_TYPES, Composite)) or hasattr(x, "__dict__")
         ]
 
     def write_back(self, arguments: Arguments) -> bool:
