@@ -173,6 +173,44 @@ class TestCase(parameterized.TestCase):
     def assertLen(self, iterable, expected_len, msg=None):
         self.assertEqual(len(iterable), expected_len, msg=msg)
 
+    def assertAllInRange(self, target, lower, upper):
+        values = np.array(target)
+        assert lower <= values.min() and values.max() <= upper
+
+    def run_layer_test(
+        self,
+        layer_cls,
+        init_kwargs,
+        input_shape=None,
+        input_dtype="float32",
+        input_data=None,
+        expected_output_shape=None,
+        expected_output_dtype=None,
+        expected_output=None,
+        supports_masking=None,
+        call_kwargs=None,
+        **others,
+    ):
+        layer = layer_cls(**init_kwargs)
+        restored = layer_cls.from_config(layer.get_config())
+        self.assertEqual(restored.get_config(), layer.get_config())
+        if supports_masking is not None:
+            self.assertEqual(layer.supports_masking, supports_masking)
+        if input_shape is not None:
+            input_data = np.random.uniform(size=input_shape).astype(input_dtype or "float32")
+        if input_data is None:
+            return
+        x = tf.convert_to_tensor(input_data)
+        output = layer(x, **(call_kwargs or {}))
+        symbolic = layer_cls(**init_kwargs)(keras.Input(x.shape[1:], dtype=x.dtype.name))
+        if expected_output_shape is not None:
+            self.assertEqual(tuple(output.shape), tuple(expected_output_shape))
+            self.assertEqual(tuple(symbolic.shape)[1:], tuple(expected_output_shape)[1:])
+        if expected_output_dtype is not None:
+            self.assertDType(output, expected_output_dtype)
+        if expected_output is not None:
+            self.assertAllClose(output, expected_output)
+
     def assertSparse(self, x, sparse=True):
         self.assertFalse(sparse)
 
@@ -275,6 +313,11 @@ MODULES = {
     "keras.src.layers": Namespace("keras.src.layers", keras.layers),
     "keras.src.layers.core": Namespace("keras.src.layers.core", keras.layers),
     "keras.src.layers.core.input_layer": Namespace("input_layer", keras.layers, Input=keras.Input),
+    "keras.src.utils.backend_utils": Namespace(
+        "keras.src.utils.backend_utils", convert_tf_tensor=lambda x, dtype=None: x
+    ),
+    "keras.src.models": Namespace("keras.src.models", keras.models, keras),
+    "grain": Namespace("grain"),
     "conftest": Namespace("conftest", skip_if_backend=lambda *args: lambda function: function),
 }
 MODULES["keras.src.layers.core"].input_layer = MODULES["keras.src.layers.core.input_layer"]
@@ -283,6 +326,14 @@ for _name, _module in SUBJECTS.items():
     _subject = Namespace(f"keras.src.ops.{_name}", _module, keras.ops)
     setattr(ops, _name, _subject)
     MODULES[_subject.__name__] = _subject
+
+
+if importlib.util.find_spec("tensorflow") is None:  # tests that only make datasets with it
+    MODULES["tensorflow"] = Namespace("tensorflow", tf)
+    MODULES["tensorflow.data"] = tf.data
+_BOXES = "keras.src.layers.preprocessing.image_preprocessing.bounding_boxes"
+for _name in ("converters", "iou"):
+    MODULES[f"{_BOXES}.{_name}"] = keras.utils.bounding_boxes
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

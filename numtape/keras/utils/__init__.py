@@ -6,6 +6,7 @@ import typing as _typing
 
 from ...compat.names import getter as _getter
 from ..backend import clear_session
+from ..layers.image_preprocessing import bounding_boxes
 from ..registry import (
     custom_object_scope,
     get_custom_objects,
@@ -30,6 +31,7 @@ __all__ = [
     "CustomObjectScope",
     "PyDataset",
     "Sequence",
+    "bounding_boxes",
     "clear_session",
     "custom_object_scope",
     "get_custom_objects",
