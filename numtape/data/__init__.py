@@ -8,21 +8,27 @@ from ..compat.argument_errors import name_methods as _name_methods
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
 from .dataset import Dataset
+from .options import Options, ThreadingOptions
 from .pipeline import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
     Iterator,
-    Options,
+    NumpyIterator,
 )
+from .structure import DatasetSpec, IteratorSpec
 
 __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "Dataset",
+    "DatasetSpec",
     "Iterator",
+    "IteratorSpec",
+    "NumpyIterator",
     "Options",
+    "ThreadingOptions",
 ]
 
 
