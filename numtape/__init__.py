@@ -166,6 +166,7 @@ from .core.settings import (
     kernels_folder as kernels_folder,
     warn_of_unknown_variables as _warn_of_unknown_variables,
 )
+from .core.values.composite import load_handlers as _load_handlers
 from .core.values.dtypes import (
     DType,
     as_dtype,
@@ -411,6 +412,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",
@@ -458,6 +460,7 @@ if _typing.TYPE_CHECKING:
         keras,
         nest,
         signal,
+        strings,
         testing,
         train,
     )
@@ -529,6 +532,7 @@ _LAZY = {
             "keras",
             "nest",
             "signal",
+            "strings",
             "testing",
             "train",
         )
@@ -561,4 +565,5 @@ _guard_module(__name__)
 _guard([_load_lazily, _Function, _ConcreteFunction, _Elsewhere, Variable._assign_slice])
 for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _ConcreteFunction):
     _tell(_kind, _kind.__name__)
+_load_handlers.append(lambda: _import_module("numtape.composites"))
 _warn_of_unknown_variables()

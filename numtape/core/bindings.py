@@ -23,6 +23,7 @@ from .log.record import (
     record_reflected_if_inexact,
     spec_of,
 )
+from .log.string_tensor import StringTensor as StringTensor  # handles Python strings
 from .log.variable import Variable, _ops
 from .native import buffer_protocol
 from .ops import (

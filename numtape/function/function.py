@@ -271,6 +271,9 @@ class Function:
         n_args = len(args)
         args, kwargs = self._parameters.complete(args, kwargs)
         leaves = Arguments(args, kwargs, self._parameters.value_defaults)
+        if leaves.runs_as_python:
+            with self._inside(args, kwargs) as (args, kwargs, convert):
+                return convert(self._call(*args, **kwargs))
         key = tuple(leaves.key)
         calls = self._known.get(key)
         if calls is None:

@@ -13,6 +13,7 @@ import numpy as np
 from .. import nest
 from ..core.log.as_tensor import as_tensor, to_tensor
 from ..core.log.log import local
+from ..core.log.string_tensor import StringTensor
 from ..core.log.variable import Variable
 from ..core.values.arguments import to_list
 from ..core.values.dtypes import as_dtype, float64
@@ -223,10 +224,23 @@ def timestamp(name: str | None = None) -> Tensor:
 # Printing.
 
 
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+
+
+def _escape(string: bytes) -> str:
+    """Return a string with C's escapes, as TensorFlow prints it."""
+    text = string.decode("utf-8", "backslashreplace")
+    return "".join(
+        _ESCAPES.get(c) or (c if ord(c) >= 32 and c != "\x7f" else f"\\{ord(c):03o}") for c in text
+    )
+
+
 def _number(x: object) -> str:
     """Format a number as TensorFlow does: with few digits if they identify it, else with more."""
     if isinstance(x, bool | np.bool_):
         return str(int(x))
+    if isinstance(x, bytes):
+        return f'"{_escape(x)}"'
     if not isinstance(x, float | np.floating):
         return str(x)
     short_digits, full_digits = (6, 9) if x.dtype.itemsize < 8 else (15, 17)  # type: ignore[union-attr]
@@ -234,16 +248,16 @@ def _number(x: object) -> str:
     return short_text if type(x)(float(short_text)) == x else f"{float(x):.{full_digits}g}"
 
 
-def _array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
+def format_array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
     """Format an array; long axes are abbreviated to their ends."""
-    if not array.ndim:
-        return _number(array[()])
+    if isinstance(array, bytes) or not array.ndim:
+        return _number(array if isinstance(array, bytes) else array[()])
     separator = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (depth + 1)
     count = len(array)
     if limit < 0 or count <= 2 * limit:
-        parts = [_array(x, limit, depth + 1) for x in array]
+        parts = [format_array(x, limit, depth + 1) for x in array]
     else:
-        edges = [_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))]
+        edges = [format_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))]
         parts = [*edges[:limit], "...", *edges[limit:]]
     return f"[{separator.join(parts)}]"
 
@@ -287,8 +301,8 @@ def print_(*inputs: object, **kwargs: Any) -> None:
     limit = 3 if limit is None else limit
 
     def printable(x: Any) -> Any:
-        if isinstance(x, Tensor | Variable):
-            return _Shown(_array(np.asarray(x.numpy()), limit))
+        if isinstance(x, Tensor | Variable | StringTensor):
+            return _Shown(format_array(np.asarray(x.numpy()), limit))
         return x
 
     parts = [

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 from ...errors import InvalidArgumentError
 from .. import settings
 from ..cpython.version import CALLS_USE_VECTORCALL
+from ..values.composite import recover
 from ..values.intern_table import WeakRefs, clearable_cache
 from ..values.memory import view
 from ..values.spec import Spec
@@ -86,7 +87,10 @@ def unary(op: Op, **attributes: Any) -> Recorder:
             a = x._row
             sx = x._spec
         else:
-            a, sx = log.row_of(x, None, op.name)
+            try:
+                a, sx = log.row_of(x, None, op.name)
+            except Exception:
+                return recover(op, x)  # type: ignore[no-any-return]
         try:
             spec = results[sx]
         except KeyError:
@@ -131,7 +135,10 @@ def binary(op: Op, **attributes: Any) -> Recorder:
             a = read[1]
             sx = x._spec
         else:
-            a, sx = log.row_of(x, spec_of(y), op.name)
+            try:
+                a, sx = log.row_of(x, spec_of(y), op.name)
+            except Exception:
+                return recover(op, x, y)  # type: ignore[no-any-return]
         operand_type = type(y)
         if operand_type is Tensor and y._home is log:
             b = y._row
@@ -140,7 +147,10 @@ def binary(op: Op, **attributes: Any) -> Recorder:
             b = read[1]
             sy = y._spec
         else:
-            b, sy = log.row_of(y, sx, op.name)
+            try:
+                b, sy = log.row_of(y, sx, op.name)
+            except Exception:
+                return recover(op, x, y)  # type: ignore[no-any-return]
         try:
             spec = same_spec_results[sx] if sx is sy else results[sx, sy]
         except KeyError:
@@ -407,9 +417,12 @@ def ternary(op: Op) -> Recorder:
     def record(x: TensorLike, y: TensorLike, z: TensorLike, name: str | None = None) -> Tensor:
         log = local.log
         tensors = log.tensors
-        a, sx = log.row_of(x, None, op.name)
-        b, sy = log.row_of(y, spec_of(z), op.name)
-        c, sz = log.row_of(z, sy, op.name)
+        try:
+            a, sx = log.row_of(x, None, op.name)
+            b, sy = log.row_of(y, spec_of(z), op.name)
+            c, sz = log.row_of(z, sy, op.name)
+        except Exception:
+            return recover(op, x, y, z)  # type: ignore[no-any-return]
         try:
             spec = results[sx, sy, sz]
         except KeyError:

@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..settings import after_fork_in_child
 from ..values import dtypes
+from ..values.composite import has_text
 from ..values.dtypes import DType
 from ..values.hints import give_hints
 from ..values.indexed_slices import IndexedSlices
@@ -523,7 +524,15 @@ class Variable(Operators):
             VariableAggregation, aggregation, VariableAggregation.NONE, "aggregation", name
         )
         requested_dtype = dtypes.as_dtype(dtype) if dtype is not None else None
-        value = to_tensor(initial_value, requested_dtype)
+        try:
+            value = to_tensor(initial_value, requested_dtype)
+        except Exception:
+            if not has_text((initial_value,)):
+                raise
+            raise UnimplementedError(
+                "A Variable of strings is not supported. Keep a tensor of strings as an attribute, "
+                "or a table of `lookup`."
+            ) from None
         if shape is not None:
             requested_shape = (shape,) if isinstance(shape, int) else shape
             if not hasattr(requested_shape, "__iter__") or isinstance(requested_shape, str):

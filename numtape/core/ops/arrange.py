@@ -13,6 +13,7 @@ from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require, spec_of
 from ..values import dtypes
 from ..values.arguments import truncate_float
+from ..values.composite import dispatches
 from ..values.hints import suggest_keywords
 from ..values.spec import Spec, broadcast, check_axis, intern
 from ..values.tensor import Tensor
@@ -167,6 +168,7 @@ def _parse_axis(axis: IntLike, rank: int, op: str) -> int:
     return int(result)
 
 
+@dispatches
 def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """Coordinate tensors of a grid, one for each axis.
 

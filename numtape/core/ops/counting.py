@@ -13,6 +13,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.dtypes import as_dtype
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
@@ -461,6 +462,7 @@ def _record_unique(x: TensorLike, out_idx: DTypeLike, *parts: str) -> list[Tenso
     ]
 
 
+@dispatches
 def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
     """Return the unique elements of a vector, in order of their first occurrence.
 
@@ -486,6 +488,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = 
     return Unique(*_record_unique(x, out_idx, "y", "idx"))
 
 
+@dispatches
 def unique_with_counts(
     x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:

@@ -13,6 +13,7 @@ from ..log.evaluate import executor
 from ..log.record import Recorder, require, spec_of
 from ..log.variable import Variable
 from ..values import dtypes
+from ..values.composite import Composite, dispatches, recover
 from ..values.convert import new_array
 from ..values.dtypes import DType, as_dtype
 from ..values.hints import suggest_keywords
@@ -76,8 +77,11 @@ def constant(
                 f"Expected tensor with type {requested!r} not {tensor.dtype!r}. Use `cast`."
             )
     else:
-        result = new_array(value, requested)
-        tensor = result if isinstance(result, Tensor) else from_owned_array(result)
+        try:
+            result = new_array(value, requested)
+            tensor = result if isinstance(result, Tensor) else from_owned_array(result)
+        except Exception:
+            return recover(constant, value, dtype, shape)  # type: ignore[no-any-return]
     if shape is None:
         return tensor
     target = movement.to_shape(shape)
@@ -130,7 +134,10 @@ def convert_to_tensor(
             return to_tensor(value, as_dtype(dtype_hint))
         except (TypeError, ValueError):
             pass
-    return to_tensor(value, requested)
+    try:
+        return to_tensor(value, requested)
+    except Exception:
+        return recover(convert_to_tensor, value, dtype, dtype_hint)  # type: ignore[no-any-return]
 
 
 @suggest_keywords
@@ -228,6 +235,7 @@ def ones(
     return _fill(movement.to_shape(shape), as_dtype(dtype), 1)
 
 
+@dispatches
 def zeros_like(
     input: TensorLike,
     dtype: DTypeLike | None = None,
@@ -256,6 +264,7 @@ def zeros_like(
     return _fill_like(elementwise.zeros_like_op, input, dtype, 0)
 
 
+@dispatches
 def ones_like(
     input: TensorLike,
     dtype: DTypeLike | None = None,
@@ -347,9 +356,10 @@ def is_tensor(x: object) -> bool:
       >>> tf.is_tensor(tf.constant(1.0)), tf.is_tensor(tf.Variable(1.0)), tf.is_tensor(np.ones(2))
       (True, True, False)
     """
-    return spec_of(x) is not None or isinstance(x, IndexedSlices)
+    return spec_of(x) is not None or isinstance(x, IndexedSlices | Composite)
 
 
+@dispatches
 def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The number of elements, as a tensor. ``tf.size(x)`` of shape (2, 3) is 6.
 
@@ -368,6 +378,7 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
     return constant(as_tensor(input)._spec.size, out_type)
 
 
+@dispatches
 def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     """The shape, as a tensor. ``x.shape`` is a `TensorShape`, which costs no row.
 
@@ -386,6 +397,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
     return constant(np.array(as_tensor(input).shape, as_dtype(out_type).numpy_dtype))
 
 
+@dispatches
 def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes, as a tensor. ``x.ndim`` is an int.
 

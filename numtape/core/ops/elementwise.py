@@ -10,6 +10,7 @@ from ..log.log import RuleLog
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
 from ..log.record import Recorder, spec_of, ternary, unary
 from ..values import dtypes
+from ..values.composite import recover
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
@@ -745,7 +746,10 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     spec = spec_of(x)
     if spec is not None and spec.dtype is target:
         return x  # type: ignore[return-value]
-    tensor = as_tensor(x)
+    try:
+        tensor = as_tensor(x)
+    except Exception:
+        return recover(cast, x, dtype)  # type: ignore[no-any-return]
     if tensor.dtype is target:
         return tensor
     return _CASTS[target](tensor)

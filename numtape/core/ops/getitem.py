@@ -15,6 +15,7 @@ from ..log.as_tensor import as_tensor
 from ..log.record import append, require
 from ..log.variable import Variable
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.dtypes import bool_
 from ..values.intern_table import clearable_cache
 from ..values.spec import TensorShape
@@ -162,6 +163,7 @@ def _as_index(value: Any) -> int:
         ) from None
 
 
+@dispatches
 def strided_slice_(
     input_: TensorLike,
     begin: ShapeLike,

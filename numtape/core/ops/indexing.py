@@ -12,6 +12,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, record, require
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.convert import NUMPY
 from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern, to_axis
@@ -280,6 +281,7 @@ def pick(x: Tensor, indices: TensorLike, op: str, name: str) -> Tensor:
     return _record_pick(x, check_indices(indices, (*x._spec.shape,)[-1], op, name))
 
 
+@dispatches
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, axis: IntLike | None = None, name: str = "boolean_mask"
 ) -> Tensor:
@@ -317,6 +319,7 @@ def boolean_mask(
     return gather(flat, np.flatnonzero(mask_tensor._array()), axis=first_axis)
 
 
+@dispatches
 def repeat(
     input: TensorLike, repeats: ShapeLike, axis: IntLike | None = None, name: str | None = None
 ) -> Tensor:
@@ -361,6 +364,7 @@ def repeat(
     return gather(x, np.repeat(np.arange(dim), counts), axis=repeat_axis)
 
 
+@dispatches
 def where(
     condition: TensorLike,
     x: TensorLike | None = None,

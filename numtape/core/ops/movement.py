@@ -12,6 +12,7 @@ from ...errors import AxisError, InvalidArgumentError
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, ELEMENTWISE, VIEW, Native, Op, OpCode, defop
 from ..log.record import Recorder, append, record, require, unary
+from ..values.composite import dispatches, recover
 from ..values.dtypes import repr_of
 from ..values.hints import suggest_keywords
 from ..values.intern_table import clearable_cache
@@ -137,7 +138,10 @@ def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
              [3, 4],
              [5, 6]], dtype=int32)
     """
-    x = tensor if type(tensor) is Tensor else as_tensor(tensor)
+    try:
+        x = tensor if type(tensor) is Tensor else as_tensor(tensor)
+    except Exception:
+        return recover(reshape, tensor, shape)  # type: ignore[no-any-return]
     sizes: Any = (
         (*shape,) if isinstance(shape, list | tuple) and set(map(type, shape)) <= _INT else None
     )
@@ -393,6 +397,7 @@ BROADCAST = defop(
 )
 
 
+@dispatches
 def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Broadcast to a shape: repeat elements along axes of size 1 and along new leading axes.
 

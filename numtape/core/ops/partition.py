@@ -14,6 +14,7 @@ from ...errors import InvalidArgumentError
 from ..log.as_tensor import as_tensor, from_owned_array, to_tensor
 from ..log.record import record, require
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.tensor import Tensor
 from . import elementwise, movement
 from .indexing import GATHER
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+@dispatches
 def dynamic_partition(
     data: TensorLike, partitions: TensorLike, num_partitions: IntLike, name: str | None = None
 ) -> list[Tensor]:
@@ -80,6 +82,7 @@ def _read_int32(value: TensorLike, op: str) -> Array:
     return result
 
 
+@dispatches
 def dynamic_stitch(
     indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None
 ) -> Tensor:

@@ -12,6 +12,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import record, require, spec_of
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import comparison, elementwise, movement
@@ -74,6 +75,7 @@ def to_index_tuples(indices: TensorLike, op: str) -> Tensor:
     return result
 
 
+@dispatches
 def gather_nd(
     params: TensorLike,
     indices: TensorLike,
@@ -214,6 +216,7 @@ def _parse_updates(
     return flatten_indices(result, sizes, op), provided, math.prod(sizes), rest
 
 
+@dispatches
 def scatter_nd(
     indices: TensorLike,
     updates: TensorLike,
@@ -412,6 +415,7 @@ def tensor_scatter_nd_sub(
     return scatter(tensor, indices, updates, "sub", "TensorScatterSub", bad_indices_policy)
 
 
+@dispatches
 def tensor_scatter_nd_update(
     tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:

@@ -10,6 +10,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.dtypes import as_dtype
 from ..values.spec import Spec, TensorShape, intern
 from ..values.tensor import Tensor
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+@dispatches
 def shape_n(
     input: Sequence[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
@@ -49,6 +51,7 @@ def shape_n(
     return [shape_of(x, out_type) for x in input]
 
 
+@dispatches
 def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | None = None) -> Tensor:
     """Check the shape of a tensor and return its value as a new tensor.
 
@@ -82,6 +85,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike | PartialShape, name: str | Non
     return movement.identity(tensor)
 
 
+@dispatches
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
     """Return a list of new tensors with the same values.
 

@@ -10,6 +10,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, OpCode, defop
 from ..log.record import append, record, require
 from ..plan.plan import SMALL_ROW_SIZE
+from ..values.composite import dispatches
 from ..values.dtypes import int64
 from ..values.hints import suggest_keywords
 from ..values.intern_table import clearable_cache
@@ -404,6 +405,7 @@ def _as_new_tensor(value: Tensor, x: Tensor) -> Tensor:
     return identity(value) if value is x else value
 
 
+@dispatches
 def slice_(
     input_: TensorLike, begin: ShapeLike, size: ShapeLike, name: str | None = None
 ) -> Tensor:

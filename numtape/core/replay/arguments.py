@@ -19,6 +19,7 @@ import numpy as np
 
 from ..log.as_tensor import to_tensor
 from ..log.variable import Alias, original
+from ..values.composite import Composite
 from ..values.dtypes import DType
 from ..values.spec import TensorShape
 from ..values.tensor import Tensor
@@ -150,6 +151,7 @@ class Arguments(list[Tensor]):
       objects: The argument from which each tensor was made.
       copies_containers: Whether a call as plain Python gets copies of containers as well. This is
         set if they hold arrays, which become tensors, or if an abandoned trace changed them.
+      runs_as_python: Whether an argument is of a class with which nothing is recorded.
     """
 
     __slots__ = (
@@ -162,6 +164,7 @@ class Arguments(list[Tensor]):
         "keyword_values",
         "kwargs",
         "objects",
+        "runs_as_python",
         "values",
     )
 
@@ -172,7 +175,7 @@ class Arguments(list[Tensor]):
         self.key: list[Any] = []
         self.containers: list[Any] = []
         self.objects: list[Any] = []
-        self.copies_containers = False
+        self.copies_containers = self.runs_as_python = False
         self._depth = 0
         self._slots_by_id: dict[int, Any] = dict(passed)
         self.values = [self._extract(x) for x in args]
@@ -205,6 +208,8 @@ class Arguments(list[Tensor]):
             # Sets whose copies have another order are compared by identity.
             if cls is not set or not any(map(operator.is_not, x, set(x))):
                 return self._extract_container(x, cls)
+        if isinstance(x, Composite):
+            self.runs_as_python |= x.runs_as_python
         self.key.append(comparison_key(x))  # the dispatcher keeps it alive
         return x
 

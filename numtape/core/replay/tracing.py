@@ -26,6 +26,7 @@ from ..log.as_tensor import to_tensor
 from ..log.evaluate import executor
 from ..log.layer_context import drop_ended_losses, without_logits
 from ..log.log import READ_CODE, Log, local
+from ..log.string_tensor import StringTensor, run_as_python as refuse_trace
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
 from ..values import dtypes
@@ -309,6 +310,9 @@ def as_output(leaf: Any) -> Any:
         return to_tensor(leaf.as_list(), dtypes.int32)
     if isinstance(leaf, bool | int | float | np.ndarray | np.generic):
         return to_tensor(leaf, None)
+    if isinstance(leaf, StringTensor):
+        refuse_trace()
+        return leaf
     raise TypeError(
         f"A function returns tensors, None, or nests of them, but found a value of type "
         f"{type(leaf).__name__}."

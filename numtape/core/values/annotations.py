@@ -10,7 +10,7 @@ aliases of Keras.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,15 @@ from .indexed_slices import IndexedSlices
 from .spec import TensorShape
 from .tensor import Operators
 
+if TYPE_CHECKING:
+    from ..log.string_tensor import StringTensor
+
 # A tensor or variable (`Operators`), sparse slices, or what NumPy converts to an array; nested
 # lists may contain tensors.
 TensorLike: TypeAlias = Operators | IndexedSlices | ArrayLike | Sequence["TensorLike"]
+
+# A tensor of strings, or what converts to one: a string, an array or nested list of strings.
+StringLike: TypeAlias = "StringTensor | str | bytes | NDArray[Any] | Sequence[StringLike]"
 
 # A real number: a learning rate, a bound, an epsilon.
 NumberLike: TypeAlias = float | np.number[Any] | NDArray[Any] | Operators

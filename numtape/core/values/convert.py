@@ -244,9 +244,15 @@ def _format_brief(value: object) -> str:
 
 def _unsupported_error(value: object) -> ValueError:
     texts = any(isinstance(x, str | bytes | np.str_ | np.bytes_) for x in leaves(value))
+    hint = (
+        " Numbers cannot be computed from strings: convert them by `strings.to_number`, or by a "
+        "table of `lookup`."
+        if texts
+        else ""
+    )
     return ValueError(
         f"Attempt to convert a value ({_format_brief(value)}) with an unsupported type "
-        f"({type(value)}) to a Tensor.{' numtape has no string tensors.' if texts else ''}"
+        f"({type(value)}) to a Tensor.{hint}"
     )
 
 

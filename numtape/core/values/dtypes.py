@@ -22,8 +22,7 @@ class DType:
     """The type of a tensor's elements. Compares equal to NumPy dtypes and names.
 
     There is one object for each: `float16`, `bfloat16`, `float32`, `float64`, `complex64`,
-    `complex128`, `bool`, `int8` to `int64`, `uint8` to `uint64`; and `string`, which has no
-    values.
+    `complex128`, `bool`, `int8` to `int64`, `uint8` to `uint64`; and `string`.
 
     Attributes:
       name: The name, such as ``"float32"``.
@@ -60,7 +59,7 @@ class DType:
         if name in _ML_DTYPES:  # its NumPy dtype is imported when first read: see `__getattr__`
             kind, self.size = "f", _ML_DTYPES[name]
         elif name == "string":
-            kind, self.size = "O", 8
+            kind, self.size = "O", 0
         else:
             self.numpy_dtype = np.dtype(name)
             self.as_numpy_dtype = self.numpy_dtype.type
@@ -75,7 +74,7 @@ class DType:
         if name not in ("numpy_dtype", "as_numpy_dtype") or self.name not in _LAZY_NAMES:
             return object.__getattribute__(self, name)  # raises AttributeError
         if self.name == "string":
-            self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), np.object_
+            self.numpy_dtype, self.as_numpy_dtype = np.dtype(object), object
         else:
             scalar_type = getattr(importlib.import_module("ml_dtypes"), self.name)
             self.numpy_dtype, self.as_numpy_dtype = np.dtype(scalar_type), scalar_type
@@ -251,6 +250,7 @@ _BY_NUMPY: dict[Any, DType] = {
     dtype.numpy_dtype: dtype for dtype in ALL if dtype.name not in _LAZY_NAMES
 }
 _BY_NUMPY |= {dtype.as_numpy_dtype: dtype for dtype in _BY_NUMPY.values()}
+_BY_NUMPY[object] = string
 _BY_NUMPY |= {float: _BY_NAME["float32"], bool: _BY_NAME["bool"]}
 _BY_NAME |= {"float": _BY_NAME["float32"], "double": _BY_NAME["float64"]}
 _BY_NAME |= {"half": _BY_NAME["float16"]}
@@ -314,7 +314,7 @@ def as_dtype(value: object) -> DType:
     except TypeError:  # not hashable
         dtype = None
     if dtype is None and isinstance(value, np.dtype):
-        dtype = _of_numpy(value)
+        dtype = string if value.kind in "OSU" else _of_numpy(value)
     name = getattr(value, "__name__", "")
     if dtype is None and isinstance(name, str) and name in _ML_DTYPES:
         lazy = _BY_NAME[name]
@@ -409,7 +409,10 @@ def unsupported_dtype_error(op: str, dtype: DType) -> DtypeError:
 
 def no_strings_error(what: str = "values") -> UnimplementedError:
     """Return the error for strings."""
-    return UnimplementedError(f"numtape has no {what} of dtype string. Use Python's str or bytes.")
+    return UnimplementedError(
+        f"numtape has no {what} of dtype string but those that `constant` and the functions of "
+        f"`strings` make."
+    )
 
 
 # The smallest float64 that becomes infinite as float32.

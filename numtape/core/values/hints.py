@@ -1,7 +1,7 @@
 """Hints for attributes and keywords that NumPy, PyTorch and TensorFlow 1 spell differently.
 
 The errors of functions that are wrapped in `suggest_keywords` name the right keyword, at the cost
-of one more Python call.
+of one more Python call. These functions also take composite values, see `composite`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
+
+from .composite import recover
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,9 +108,9 @@ def name_in_errors(
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except TypeError as error:
-            if not is_argument_error(function, error):
-                raise
+        except Exception as error:
+            if not (isinstance(error, TypeError) and is_argument_error(function, error)):
+                return recover(function, *args, **kwargs)
             words = _drop_bound_argument(str(error)) if is_bound else str(error)
             parameters = [*inspect.signature(function).parameters][is_bound:]
             raise TypeError(
