@@ -26,7 +26,7 @@ _here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
-from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
+from . import bitwise, config, dtypes, errors, linalg, math, nn, random
 from .compat.missing_names import tell as _tell
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
 from .config.devices import device
@@ -325,6 +325,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "io",
     "is_symbolic_tensor",
     "is_tensor",
     "jacobian",
@@ -457,6 +458,8 @@ if _typing.TYPE_CHECKING:
         debugging,
         distribute,
         experimental,
+        image,
+        io,
         keras,
         nest,
         signal,
@@ -529,6 +532,8 @@ _LAZY = {
             "debugging",
             "distribute",
             "experimental",
+            "image",
+            "io",
             "keras",
             "nest",
             "signal",
