@@ -637,7 +637,7 @@ class Dataset(Pipeline):
         repetitions = -1 if count is None else check_int("count", count)
 
         total = self._count * repetitions if self._count >= 0 and repetitions >= 0 else self._count
-        if repetitions < 0 and self._count > 0:
+        if repetitions < 0 and self._count:
             total = INFINITE_CARDINALITY
         return self._reordered(
             "_RepeatDataset",

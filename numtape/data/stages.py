@@ -18,7 +18,12 @@ from ..core.log.as_tensor import as_tensor
 from ..core.values import dtypes
 from ..core.values.spec import intern
 from ..core.values.tensor import Tensor, of_array
-from ..errors import DataLossError, InvalidArgumentError, UnimplementedError
+from ..errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from . import elements
 from .elements import as_array, as_element, call, map_leaves
 
@@ -956,6 +961,70 @@ class WithoutErrors(Stage):
                 iterator = iter(self.sources[0])
                 continue
             yield element
+
+
+class AssertedCount(Stage):
+    """Elements, whose number must be ``count``."""
+
+    SAVED = ("number",)
+
+    def __init__(self, source: Iterable[Any], count: int) -> None:
+        self.sources, self._count, self.number = [source], count, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        count = self._count
+        for element in self.sources[0]:
+            self.number += 1
+            if 0 <= count < self.number:
+                raise FailedPreconditionError(
+                    f"Input dataset was expected to contain {count} elements but contained at "
+                    f"least {self.number} elements."
+                )
+            yield element
+        if self.number != count:
+            expected = "an infinite number of" if count < 0 else str(count)
+            raise FailedPreconditionError(
+                f"Input dataset was expected to contain {expected} elements but contained only "
+                f"{self.number} elements."
+            )
+
+
+class Reduced(Stage):
+    """The result of each key: elements with the same key are reduced to a state.
+
+    Args:
+      source: The elements.
+      key: A function from an element to its key.
+      initial: A function from a key to the first state.
+      reduce: A function from a state and an element to the next state.
+      finalize: A function from the last state to the result.
+    """
+
+    SAVED = ("states", "is_reading")
+
+    def __init__(
+        self,
+        source: Iterable[Any],
+        key: Callable[[Any], int],
+        initial: Callable[[int], Any],
+        reduce: Callable[[Any, Any], Any],
+        finalize: Callable[[Any], Any],
+    ) -> None:
+        self.sources = [source]
+        self._functions = key, initial, reduce, finalize
+        self.states: dict[int, Any] = {}
+        self.is_reading = True
+
+    def __iter__(self) -> Iterator[Any]:
+        key_of, initial, reduce, finalize = self._functions
+        if self.is_reading:
+            for element in self.sources[0]:
+                key = key_of(element)
+                state = self.states[key] if key in self.states else initial(key)
+                self.states[key] = reduce(state, element)
+            self.is_reading = False
+        for key in sorted(self.states):
+            yield finalize(self.states.pop(key))
 
 
 class Cached(Stage):

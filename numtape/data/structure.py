@@ -122,8 +122,11 @@ class OptionalSpec(_StructureSpec):
 
     Example:
       >>> tf.OptionalSpec(tf.TensorSpec((), tf.int32))
-      OptionalSpec(TensorSpec(shape=(), dtype=tf.int32, name=None), TensorShape([]))
+      OptionalSpec(TensorSpec(shape=(), dtype=tf.int32, name=None),)
     """
+
+    def __repr__(self) -> str:
+        return f"OptionalSpec({self._element_spec!r},)"
 
     @classmethod
     def from_value(cls, value: Optional) -> OptionalSpec:
