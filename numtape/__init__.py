@@ -28,6 +28,7 @@ if not (_here / "kernels").is_dir():
 
 from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
 from .compat.missing_names import tell as _tell
+from .compat.names import ModuleHints as _ModuleHints
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
 from .config.devices import device
 from .core.log.variable import Variable, VariableAggregation, VariableSynchronization
@@ -562,3 +563,4 @@ _guard([_load_lazily, _Function, _ConcreteFunction, _Elsewhere, Variable._assign
 for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _ConcreteFunction):
     _tell(_kind, _kind.__name__)
 _warn_of_unknown_variables()
+_sys.meta_path.append(_ModuleHints)
