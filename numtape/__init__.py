@@ -26,7 +26,18 @@ _here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
-from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
+from . import (
+    bitwise,
+    config,
+    dtypes,
+    errors,
+    image,
+    linalg,
+    math,
+    nn,
+    numpy_protocols as numpy_protocols,
+    random,
+)
 from .compat.missing_names import tell as _tell
 from .compat.names import ModuleHints as _ModuleHints
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
@@ -236,6 +247,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "array_api",
     "as_dtype",
     "asin",
     "asinh",
@@ -450,6 +462,7 @@ __all__ = [
 
 if _typing.TYPE_CHECKING:
     from . import (
+        array_api,
         autodiff,
         data,
         datasets,
@@ -521,6 +534,7 @@ _LAZY = {
     **{
         name: name
         for name in (
+            "array_api",
             "autodiff",
             "data",
             "datasets",

@@ -181,6 +181,11 @@ class Variable(Operators):
         return self._spec.rank
 
     @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._spec.size
+
+    @property
     def device(self) -> str:
         """Where the value lives, in TensorFlow's spelling."""
         return self._value.device

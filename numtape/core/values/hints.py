@@ -57,7 +57,6 @@ SPELLINGS = {
     "seed_value": "seed",
     "shifts": "shift",
     "sigma": "stddev",
-    "size": "shape num_or_size_splits",
     "start_dim": "axis",
     "std": "stddev",
     "step": "delta",
@@ -169,8 +168,6 @@ _IN_PLACE = "only a tf.Variable changes: v.assign(value), v.assign_add(value)"
 
 REPLACEMENTS = {
     # NumPy's.
-    "T": "tf.transpose(x)",
-    "mT": "tf.linalg.matrix_transpose(x)",
     "all": "tf.reduce_all(x)",
     "any": "tf.reduce_any(x)",
     "argmax": "tf.argmax(x, axis)",
@@ -220,7 +217,6 @@ REPLACEMENTS = {
     "grad_fn": _TAPE,
     "is_cuda": "x.device",
     "register_hook": "tf.custom_gradient",
-    "scatter_add": "tf.tensor_scatter_nd_add(x, [[i]], [value])",
     "add_": _IN_PLACE,
     "backward": _TAPE,
     "bmm": "tf.matmul(x, y)",
