@@ -20,6 +20,7 @@ import numpy as np
 from .core.derive.tape import Tape
 from .core.log.log import local
 from .core.log.variable import Variable, original
+from .core.values import export
 from .core.values.tensor import Tensor
 from .errors import UnimplementedError
 
@@ -183,6 +184,45 @@ def refusal(name: str, advice: str = "") -> UnimplementedError:
     )
 
 
+# Packages whose functions of arrays a gradient might be expected to follow.
+_PACKAGES = ("scipy.special", "scipy.sparse")
+
+
+def _check_reader(tensor: Any) -> None:
+    """Check that SciPy does not read the value of a tensor that a tape follows.
+
+    Raises:
+      UnimplementedError: If a function of `scipy.special` or `scipy.sparse` does.
+    """
+    frame: Any = sys._getframe(2)
+    if not frame.f_globals.get("__name__", "").startswith("scipy.") or not is_taped():
+        return
+    if not is_followed(tensor):
+        return
+    while frame.f_back is not None and _module_of(frame.f_back).startswith("scipy."):
+        frame = frame.f_back
+    package = ".".join(_module_of(frame).split(".")[:2])
+    if package == _PACKAGES[0]:
+        name = frame.f_code.co_name
+        raise refusal(f"{package}.{name}", _SCIPY_ADVICE.get(name, ""))
+    if package == _PACKAGES[1]:
+        raise refusal(
+            "An operation of a SciPy sparse matrix and a tensor",
+            "Use tf.linalg.matmul of `matrix.toarray()`, or the functions of tf.sparse.",
+        )
+
+
+_SCIPY_ADVICE = {
+    "log_softmax": "Use tf.nn.log_softmax.",
+    "logsumexp": "Use tf.reduce_logsumexp.",
+    "softmax": "Use tf.nn.softmax.",
+}
+
+
+def _module_of(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
 def install(kinds: Iterable[type]) -> None:
     """Add the protocols to classes."""
     protocols: dict[str, Callable[..., Any]] = {
@@ -196,3 +236,4 @@ def install(kinds: Iterable[type]) -> None:
 
 
 install((Tensor, Variable))
+export.before_export = _check_reader

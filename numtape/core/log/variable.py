@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..settings import after_fork_in_child
-from ..values import dtypes
+from ..values import dtypes, export
 from ..values.dtypes import DType
 from ..values.hints import give_hints
 from ..values.indexed_slices import IndexedSlices
@@ -420,6 +420,7 @@ class Variable(Operators):
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
+        export.before_export(self)
         # A copy, as in TensorFlow, unless the caller asks for a view of the current value.
         return self._current_tensor().__array__(dtype, copy is not False)
 

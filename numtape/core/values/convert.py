@@ -247,8 +247,11 @@ def _unsupported_error(value: object) -> ValueError:
     return ValueError(
         f"Attempt to convert a value ({_format_brief(value)}) with an unsupported type "
         f"({type(value)}) to a Tensor.{' numtape has no string tensors.' if texts else ''}"
-        f"{describe_columns(value)}"
+        f"{describe_columns(value)}{_SPARSE if hasattr(value, 'toarray') else ''}"
     )
+
+
+_SPARSE = " `toarray()` of a sparse matrix makes it dense, and tf.sparse has products."
 
 
 def describe_columns(value: Any) -> str:

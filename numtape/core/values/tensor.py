@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import settings
+from . import export
 from .dtypes import STRUCT_FORMATS, DType
 from .export import FAILED_EXPORTS, take_dropped_error, to_read_only, to_writable, view_of
 from .hints import give_hints, missing_attribute
@@ -352,6 +353,7 @@ class Tensor(Operators):
     ) -> np.ndarray[Any, Any]:
         if FAILED_EXPORTS and (error := take_dropped_error(self)):
             raise error
+        export.before_export(self)
         array = self._array()
         requested = np.dtype(dtype) if dtype is not None else array.dtype
         is_same_dtype = requested == array.dtype
