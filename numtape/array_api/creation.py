@@ -312,11 +312,11 @@ def triu(x: Array, /, *, k: int = 0) -> Tensor:
 @function(
     "[y.shape for y in xp.meshgrid(tf.range(2), tf.range(3))]",
     "[TensorShape([3, 2]), TensorShape([3, 2])]",
-    "A tuple of tensors.",
+    "A list of tensors.",
 )
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Tensor]:
     """Return the coordinates of a grid."""
-    return tuple(tf.meshgrid(*arrays, indexing=indexing)) if arrays else ()
+    return list(tf.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
 @function(
@@ -371,7 +371,7 @@ def result_type(*arrays: Array | Scalar | DType) -> DType:
     "A bool.",
     "ValueError: If the kind is unknown.",
 )
-def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...], /) -> bool:
+def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
     """Return whether a dtype is of a kind."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, x) for x in kind)

@@ -210,8 +210,9 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | str | None 
     if ord in ("fro", None):
         result = vector_norm(tensor, axis=(-2, -1))
     elif ord in (1, -1, math.inf, -math.inf):
-        sums = tf.reduce_sum(tf.abs(tensor), -2 if abs(float(ord)) == 1 else -1)  # type: ignore[arg-type]
-        result = (tf.reduce_max if ord > 0 else tf.reduce_min)(sums, -1)  # type: ignore[operator]
+        number = float(ord)
+        sums = tf.reduce_sum(tf.abs(tensor), -2 if abs(number) == 1 else -1)
+        result = (tf.reduce_max if number > 0 else tf.reduce_min)(sums, -1)
     elif ord in (2, -2, "nuc"):
         values = svdvals(tensor)
         reduce = tf.reduce_sum if ord == "nuc" else tf.reduce_max if ord == 2 else tf.reduce_min

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,12 +52,12 @@ def __dir__() -> list[str]:
 @function(
     "[y.shape for y in xp.broadcast_arrays(tf.ones((2, 1)), tf.ones(3))]",
     "[TensorShape([2, 3]), TensorShape([2, 3])]",
-    "A tuple of tensors.",
+    "A list of tensors.",
 )
-def broadcast_arrays(*arrays: Array) -> tuple[Tensor, ...]:
+def broadcast_arrays(*arrays: Array) -> list[Tensor]:
     """Broadcast tensors against each other."""
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in arrays))
-    return tuple(tf.broadcast_to(x, shape) for x in arrays)
+    return [tf.broadcast_to(x, shape) for x in arrays]
 
 
 @function(
@@ -72,7 +73,7 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Tensor:
     "xp.concat([tf.constant([1, 2]), tf.constant([3])])",
     "<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>",
 )
-def concat(arrays: tuple[Array, ...] | list[Array], /, *, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Tensor:
     """Join tensors along an axis; flattened ones for None."""
     parts = promoted(*arrays)
     if axis is None:
@@ -84,7 +85,7 @@ def concat(arrays: tuple[Array, ...] | list[Array], /, *, axis: int | None = 0) 
     "xp.stack([tf.constant([1, 2]), tf.constant([3, 4])])",
     "<tf.Tensor: shape=(2, 2), dtype=int32, numpy=\narray([[1, 2],\n       [3, 4]], dtype=int32)>",
 )
-def stack(arrays: tuple[Array, ...] | list[Array], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Tensor:
     """Join tensors along a new axis."""
     return tf.stack(promoted(*arrays), axis)
 
@@ -217,7 +218,8 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Tensor:
 )
 def where(condition: Array, x1: Operand, x2: Operand, /) -> Tensor:
     """Select elements of ``x1`` where the condition holds, else of ``x2``."""
-    return tf.where(condition, *promoted(x1, x2))
+    x, y = promoted(x1, x2)
+    return tf.where(condition, x, y)
 
 
 @function(

@@ -126,6 +126,7 @@ OPERATORS: dict[str, Any] = {
     "__matmul__": _product,
     "__rmatmul__": make_reflected(_product),
     "__neg__": ew.negative,
+    "__pos__": movement.identity,
     "__abs__": ew.abs_,
     "__lt__": comparison.less,
     "__le__": comparison.less_equal,

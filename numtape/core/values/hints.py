@@ -346,7 +346,7 @@ def give_hints(cls: type, display_name: str, item_assignment: str) -> None:
 
     for function in (__setitem__, __delitem__):
         setattr(cls, function.__name__, function)
-    cls.__dir__ = list_working_attributes  # type: ignore[assignment]
+    cls.__dir__ = list_working_attributes  # type: ignore[method-assign, assignment]
 
 
 class MissingAttribute:
@@ -372,8 +372,8 @@ def hint_missing_attributes(cls: type, replacements: dict[str, str], verb: str =
         existing = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
         if existing is None or isinstance(existing, MissingAttribute):
             setattr(cls, name, MissingAttribute(name, verb + message))
-    if cls.__dir__ is object.__dir__:
-        cls.__dir__ = list_working_attributes  # type: ignore[method-assign]
+    if "__dir__" not in vars(cls):
+        cls.__dir__ = list_working_attributes  # type: ignore[method-assign, assignment]
 
 
 # Attributes of PyTorch modules, and their replacements.
