@@ -195,6 +195,25 @@ PARTLY: dict[str, str] = {}
 # Names of NumPy, PyTorch and TensorFlow 1, and what they are called.
 HABITS = {
     "BoolTensor": "tf.constant(x, tf.bool)",
+    "PRNGKey": "tf.random.Generator.from_seed(seed), or tf.random.stateless_normal(shape, seed)",
+    "autograd": "tf.GradientTape",
+    "block_until_ready": "x.numpy(), which computes the value",
+    "checkpoint": "tf.recompute_grad",
+    "custom_jvp": "tf.custom_gradient",
+    "custom_vjp": "tf.custom_gradient",
+    "device_get": "x.numpy()",
+    "device_put": "tf.convert_to_tensor",
+    "enable_grad": "tf.GradientTape",
+    "fori_loop": "a loop of Python, or tf.while_loop",
+    "inference_mode": "nothing: without a tape no gradient is recorded",
+    "numpy": "numtape itself (tf.sin, tf.reduce_sum), tf.keras.ops with NumPy's names, or "
+    "numtape.array_api",
+    "pmap": "numtape.distribute",
+    "remat": "tf.recompute_grad",
+    "tree": "tf.nest",
+    "tree_map": "tf.nest.map_structure",
+    "tree_util": "tf.nest",
+    "vjp": "tf.GradientTape.gradient with output_gradients",
     "FloatTensor": "tf.constant(x, tf.float32)",
     "LongTensor": "tf.constant(x, tf.int64)",
     "absolute": "tf.abs",
@@ -278,6 +297,11 @@ HABITS = {
     "log_softmax": "tf.nn.log_softmax",
     "logsumexp": "tf.reduce_logsumexp",
     "lstsq": "tf.linalg.lstsq",
+    "jnp": "numtape itself: tf.sin, tf.reduce_sum, or numtape.array_api",
+    "jvp": "tf.autodiff.ForwardAccumulator",
+    "lax": "tf.while_loop, tf.cond, tf.scan, or plain Python: the tape follows loops and branches",
+    "linearize": "tf.autodiff.ForwardAccumulator",
+    "make_jaxpr": "function.paths() of a tf.function, or tape.summary()",
     "manual_seed": "tf.random.set_seed",
     "masked_select": "tf.boolean_mask",
     "matrix_inverse": "tf.linalg.inv",
@@ -364,12 +388,19 @@ HABITS |= {
 HABITS |= {
     f"random.{name}": replacement
     for name, replacement in {
+        "PRNGKey": "tf.random.Generator.from_seed(seed), or a seed of two ints of "
+        "tf.random.stateless_normal(shape, seed)",
+        "bernoulli": "tf.random.uniform(shape) < p",
         "choice": "tf.random.categorical",
+        "fold_in": "tf.random.experimental.stateless_fold_in",
+        "key": "tf.random.Generator.from_seed(seed), or a seed of two ints of "
+        "tf.random.stateless_normal(shape, seed)",
         "permutation": "tf.random.shuffle",
         "rand": "tf.random.uniform",
         "randint": "tf.random.uniform(..., dtype=tf.int32)",
         "randn": "tf.random.normal",
         "seed": "tf.random.set_seed",
+        "split": "tf.random.experimental.stateless_split, or Generator.split",
     }.items()
 }
 

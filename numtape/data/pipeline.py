@@ -59,13 +59,13 @@ class Iterator:
     def __iter__(self) -> Iterator:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Tensor | Any:
         token = local.log.token
         if token is not None and token is not self._token:
             return element_of(self._source)
         return as_tensors(next(self._source))
 
-    def get_next(self) -> Any:
+    def get_next(self) -> Tensor | Any:
         """Return the next element.
 
         Returns:

@@ -960,7 +960,7 @@ class Layer(Module):
                 self._nt_finish(first_input, outputs, mask)
         return outputs
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor | Any:
         """Compute the outputs; the first call creates the variables."""
         if getattr(self, "_nt_trained", None) is None:
             self._nt_check_initialized()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -277,14 +278,65 @@ class Configured:
         return f"{type(self).__name__}({options})"
 
 
+# Names of the same thing in other libraries and in papers.
+_SYNONYMS = {
+    "acc": "accuracy",
+    "bce_with_logits": "binary_crossentropy",
+    "f1": "f1_score",
+    "he": "he_normal",
+    "identity": "linear",
+    "iou": "mean_io_u",
+    "kaiming_normal": "he_normal",
+    "kaiming_uniform": "he_uniform",
+    "kullback_leibler": "kl_divergence",
+    "l1": "mean_absolute_error",
+    "l2": "mean_squared_error",
+    "log_loss": "binary_crossentropy",
+    "logistic": "sigmoid",
+    "logloss": "binary_crossentropy",
+    "lrelu": "leaky_relu",
+    "momentum": "sgd",
+    "nll": "sparse_categorical_crossentropy",
+    "rmse": "root_mean_squared_error",
+    "xavier": "glorot_uniform",
+    "xavier_normal": "glorot_normal",
+    "xavier_uniform": "glorot_uniform",
+}
+_STOP_WORDS = {"", "error", "loss", "function", "metric", "optimizer"}
+
+
 def nearest(provided: object, names: Iterable[str]) -> str:
-    """Return a hint for an unknown name, as a sentence; empty if no name is similar."""
+    """Return a hint for an unknown name, as a sentence; empty if no name is similar.
+
+    A name with the same words comes before one with similar letters: ``sparse_crossentropy``
+    suggests ``sparse_categorical_crossentropy``.
+    """
+    if not isinstance(provided, str):
+        return ""
+    known = [*names]
+    closest = _same_meaning(provided, known) or _similar_letters(provided, known)
+    return f" Did you mean {closest!r}?" if closest else ""
+
+
+def _same_meaning(provided: str, names: list[str]) -> str | None:
+    """Return the shortest name that contains the words of ``provided``, or a synonym."""
+    words = snake_case(provided).lower().replace("cross_entropy", "crossentropy")
+    synonym = _SYNONYMS.get(words.replace("-", "_"))
+    if synonym in names:
+        return synonym
+    wanted = set(re.split("[^a-z0-9]+", words)) - _STOP_WORDS
+    matches = [name for name in names if wanted and wanted <= set(snake_case(name).split("_"))]
+    # Classes are suggested for classes, functions for functions.
+    is_function = provided.islower()
+    return min(matches, key=lambda name: (name.islower() != is_function, len(name)), default=None)
+
+
+def _similar_letters(provided: str, names: list[str]) -> str | None:
     import difflib
 
-    close_matches = (
-        difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
+    return next(iter(difflib.get_close_matches(provided, names, 1)), None) or next(
+        iter(difflib.get_close_matches(provided.lower(), names, 1)), None
     )
-    return f" Did you mean {close_matches[0]!r}?" if close_matches else ""
 
 
 class ClassRegistry:

@@ -13,6 +13,7 @@ from ...compat.traceback_filter import warn
 from ...core.log.as_tensor import to_tensor
 from ...core.log.variable import Variable
 from ...core.ops.random import shuffle as shuffled
+from ...core.values.convert import describe_columns
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
@@ -59,12 +60,16 @@ def example_weights_of(y: TensorLike, class_weight: dict[int, float]) -> np.ndar
 
 def array_of(x: TensorLike) -> Any:
     """Convert data to an array; floats become float32."""
+    provided: Any = x
     if isinstance(x, Tensor | Variable):
         x = x.numpy()
     elif not isinstance(x, np.ndarray):
         x = np.asarray(x)
     if x.dtype == object or x.dtype.kind in "US":
-        raise ValueError(f"Data of dtype {x.dtype} cannot be used: a model requires numbers.")
+        raise ValueError(
+            f"Data of dtype {x.dtype} cannot be used: a model requires numbers."
+            f"{describe_columns(provided)}"
+        )
     if x.dtype.kind == "f" and x.dtype != np.float32:
         x = x.astype(np.float32)
     return x

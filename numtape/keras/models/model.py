@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...compat.missing_names import tell
 from ...core.values.hints import hint_missing_attributes
@@ -197,26 +197,33 @@ class Model(Trainer):
         self._nt_graph_layers = graph.layers
         self.built = True
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """Run the model's graph. Subclasses without a graph override this.
+    if TYPE_CHECKING:  # subclasses override it with parameters of other names
 
-        Args:
-          inputs: A tensor, or a list or dict of them.
-          training: Whether the call is part of training.
-          mask: The inputs' masks.
+        def call(self, *args: Any, **kwargs: Any) -> Any:
+            """Compute the outputs."""
 
-        Returns:
-          A tensor, or a structure of them.
+    else:
 
-        Raises:
-          NotImplementedError: If the model has no graph and does not override `call`.
-        """
-        if self._nt_graph is None:
-            raise NotImplementedError(
-                f"Model {type(self).__name__} does not have a `call()` method implemented."
-                + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
-            )
-        return self._nt_graph.run(inputs, training, mask)
+        def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+            """Run the model's graph. Subclasses without a graph override this.
+
+            Args:
+              inputs: A tensor, or a list or dict of them.
+              training: Whether the call is part of training.
+              mask: The inputs' masks.
+
+            Returns:
+              A tensor, or a structure of them.
+
+            Raises:
+              NotImplementedError: If the model has no graph and does not override `call`.
+            """
+            if self._nt_graph is None:
+                raise NotImplementedError(
+                    f"Model {type(self).__name__} does not have a `call()` method implemented."
+                    + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
+                )
+            return self._nt_graph.run(inputs, training, mask)
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the shape of the output.

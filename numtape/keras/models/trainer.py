@@ -18,7 +18,7 @@ from ...function.function import Function
 from ...nest import flatten, map_structure
 from ...tape import GradientTape
 from .. import optimizers
-from ..callbacks import CallbackList
+from ..callbacks import CallbackList, History
 from ..callbacks.callback_list import as_numbers as numbers
 from ..layer import Layer
 from ..metrics import Mean
@@ -41,7 +41,7 @@ from .progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from ..annotations import Config, LossesLike, LossWeights, MetricsLike
+    from ..annotations import Config, DataLike, LossesLike, LossWeights, MetricsLike
     from ..optimizers.optimizer import Optimizer
 
 Step = Callable[..., Any]
@@ -444,27 +444,27 @@ class Trainer(Layer):
 
     # Loops over batches.
 
-    history: Any
+    history: History
 
     def fit(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: DataLike = None,
+        y: DataLike = None,
         batch_size: int | None = None,
         epochs: int = 1,
         verbose: int | str = "auto",
         callbacks: object = None,
         validation_split: float = 0.0,
-        validation_data: Any = None,
+        validation_data: DataLike = None,
         shuffle: bool = True,
         class_weight: dict[int, float] | None = None,
-        sample_weight: Any = None,
+        sample_weight: DataLike = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: int | Container[int] = 1,
-    ) -> Any:
+    ) -> History:
         """Train the model.
 
         Args:
@@ -647,11 +647,11 @@ class Trainer(Layer):
 
     def evaluate(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: DataLike = None,
+        y: DataLike = None,
         batch_size: int | None = None,
         verbose: int | str = "auto",
-        sample_weight: Any = None,
+        sample_weight: DataLike = None,
         steps: int | None = None,
         callbacks: object = None,
         return_dict: bool = False,
@@ -718,12 +718,12 @@ class Trainer(Layer):
 
     def predict(
         self,
-        x: Any,
+        x: DataLike,
         batch_size: int | None = None,
         verbose: int | str = "auto",
         steps: int | None = None,
         callbacks: object = None,
-    ) -> Any:
+    ) -> np.ndarray[Any, Any]:
         """Compute the model's outputs for data.
 
         Args:
@@ -774,7 +774,8 @@ class Trainer(Layer):
             raise ValueError(_NO_BATCHES)
         progress.end(count, {})
         callback_list.on_predict_end()
-        return map_structure(_join, *outputs)
+        joined: np.ndarray[Any, Any] = map_structure(_join, *outputs)
+        return joined
 
     # --- One batch ---------------------------------------------------------------------------
 
@@ -843,7 +844,7 @@ class Trainer(Layer):
         logs = numbers(self._nt_result(self._nt_run_step(kind, batch)))
         return logs if return_dict else self._nt_in_order(logs)
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: DataLike) -> np.ndarray[Any, Any]:
         """Compute the model's outputs for a batch.
 
         Args:
@@ -852,7 +853,9 @@ class Trainer(Layer):
         Returns:
           A NumPy array, or a structure of them.
         """
-        return map_structure(_as_array, self._nt_run_step("predict", (batch_of(x), None, None)))
+        outputs = self._nt_run_step("predict", (batch_of(x), None, None))
+        result: np.ndarray[Any, Any] = map_structure(_as_array, outputs)
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_nt_functions": {}}

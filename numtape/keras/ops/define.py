@@ -478,28 +478,30 @@ def infer_broadcast(
 class Unary(Protocol):
     """A function of one tensor."""
 
-    def __call__(self, x: TensorLike) -> Any:
+    def __call__(self, x: TensorLike) -> Tensor | Any:
         """Return a tensor."""
 
 
 class Binary(Protocol):
     """A function of two tensors."""
 
-    def __call__(self, x1: TensorLike, x2: TensorLike) -> Any:
+    def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor | Any:
         """Return a tensor."""
 
 
 class BitwiseBinary(Protocol):
     """A function of two tensors of integers."""
 
-    def __call__(self, x: TensorLike, y: TensorLike) -> Any:
+    def __call__(self, x: TensorLike, y: TensorLike) -> Tensor | Any:
         """Return a tensor."""
 
 
 class Reduction(Protocol):
     """A function that reduces axes."""
 
-    def __call__(self, x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Any:
+    def __call__(
+        self, x: TensorLike, axis: AxisLike = None, keepdims: bool = False
+    ) -> Tensor | Any:
         """Return a tensor."""
 
 

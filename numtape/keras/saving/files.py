@@ -248,7 +248,7 @@ def load_model(
     custom_objects: dict[str, Any] | None = None,
     compile: bool = True,
     safe_mode: bool = True,
-) -> Any:
+) -> Model:
     """Load a model saved by `Model.save`.
 
     Args:
@@ -298,7 +298,8 @@ def load_model(
         if compile:
             compile_from(model, compile_config)
     _restore(model, members[_WEIGHTS], path)
-    return model
+    result: Model = model
+    return result
 
 
 def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
