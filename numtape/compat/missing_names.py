@@ -101,8 +101,6 @@ INSTEAD = {
     "variable_creator_scope": "variables are made where the program makes them",
     # Names in modules.
     "config.experimental.*mlir*": _GRAPH,
-    "config.experimental.*logical*": "use `tf.config.list_physical_devices`",
-    "config.experimental.*visible*": "choose one with `tf.device`, or NUMTAPE_DEVICE",
     "config.experimental.*memory*": "use `tf.config.experimental.get_memory_info`",
     "config.experimental_connect*": "numtape computes in this process",
     "config.experimental_functions*": "use `tf.config.run_functions_eagerly`",

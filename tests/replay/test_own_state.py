@@ -203,7 +203,12 @@ STATE = {
         ],
         NEW,
     ),
-    "config/devices.py": {"_before.stack": LOG, "_soft_placement": COMPARED},
+    "config/devices.py": {
+        "_before.stack": LOG,
+        "_gpu_is_hidden": COMPARED,
+        "_soft_placement": COMPARED,
+    },
+    "config/logical.py": {"_configurations": COMPARED, "_visible": COMPARED},
     "function/signature.py": dict.fromkeys(
         [
             "self._all_positional",
