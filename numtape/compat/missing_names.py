@@ -124,7 +124,6 @@ INSTEAD = {
     "image.*": "numtape has no image processing beyond this: use Pillow or scikit-image",
     "initializers.*": "use `tf.keras.initializers`",
     "keras.optimizers.legacy*": _LEGACY,
-    "keras.optimizers.LossScaleOptimizer": _SCALED,
     "keras.optimizers.*": _OPTIMIZER,
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
