@@ -325,7 +325,7 @@ class Optimizer:
         self._nt_learning_rate = learning_rate
         if not callable(learning_rate):
             self._nt_own(learning_rate, "learning_rate", float32)
-            *_, self._nt_learning_rate = self._nt_named
+            self._nt_learning_rate = [*self._nt_named][-1]
         self.weight_decay = weight_decay
         self.clipnorm = clipnorm
         self.clipvalue = clipvalue
