@@ -75,7 +75,6 @@ class Trainer(Layer):
             "_nt_functions",
             "_nt_compile_arguments",
             "_nt_graph",
-            "_nt_built_for",
         }
     )
 
