@@ -220,7 +220,8 @@ def read_array(group: Any, path: str) -> Array:
             f"stored."
         )
     value: Array = np.asarray(dataset[()])
-    return value.view(bfloat16.numpy_dtype) if dataset.attrs.get("dtype") == "bfloat16" else value
+    is_bfloat16 = dataset.attrs.get("dtype") == "bfloat16" or value.dtype == np.dtype("V2")
+    return value.view(bfloat16.numpy_dtype) if is_bfloat16 else value
 
 
 # --- Shards ---------------------------------------------------------------------------------------

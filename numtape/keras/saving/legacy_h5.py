@@ -14,6 +14,7 @@ import numpy as np
 
 from ...compat.traceback_filter import warn
 from ...errors import DataLossError
+from .. import losses, optimizers
 from ..layers.base import deserialize
 from ..models import Model
 from ..optimizers import Optimizer
@@ -45,6 +46,8 @@ def _legacy_value(value: Any) -> Any:
     """Return the config of a loss or metric as legacy files have it."""
     if isinstance(value, list):
         return [_legacy_value(x) for x in value]
+    if isinstance(value, str) and value in losses.__all__:  # Keras does not read "mse" here
+        return getattr(getattr(losses, value), "__name__", value)
     if not isinstance(value, dict):
         return value
     if value.get("class_name") == "function":
@@ -205,22 +208,20 @@ def _json(file: Any, name: str, where: str) -> Any:
 
 
 def _compile_arguments(config: dict[str, Any]) -> dict[str, Any]:
-    from .. import losses, metrics, optimizers
-
-    def values(kind: Any, value: Any) -> Any:
+    def values(kind: str, value: Any) -> Any:
         if isinstance(value, list):
             return [values(kind, x) for x in value]
         if isinstance(value, dict) and "class_name" not in value:
             return {key: values(kind, x) for key, x in value.items()}
         if value is None or value in _WITHOUT_FUNCTION or isinstance(value, str):
             return value
-        return deserialize_keras_object(value) if "module" in value else kind.deserialize(value)
+        return deserialize_keras_object({"module": f"keras.{kind}", **value})
 
     return {
         "optimizer": optimizers.deserialize(config["optimizer_config"]),
-        "loss": values(losses, config.get("loss")),
-        "metrics": values(metrics, config.get("metrics")),
-        "weighted_metrics": values(metrics, config.get("weighted_metrics")),
+        "loss": values("losses", config.get("loss")),
+        "metrics": values("metrics", config.get("metrics")),
+        "weighted_metrics": values("metrics", config.get("weighted_metrics")),
         "loss_weights": config.get("loss_weights"),
     }
 
