@@ -16,7 +16,7 @@ from ..core.log import layer_context
 from ..core.log.as_tensor import as_tensor
 from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.variable import Alias, Variable, assign_all, original
+from ..core.log.variable import AutocastAlias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.elementwise import cast
 from ..core.values.arguments import MethodSignature, inspect_signature, signature_of
@@ -28,10 +28,10 @@ from ..errors import OpError
 from ..function.pickling import refuse_older
 from ..module import Module
 from ..nest import flatten, map_structure
-from . import constraints, initializers, regularizers
+from . import constraints, dtype_policies, initializers, regularizers
 from .error_context import LAYER, add_location
 from .input_spec import assert_input_compatibility
-from .registry import keras_dtype
+from .registry import keras_dtype, plain_dtype
 from .symbolic import (
     KerasTensor,
     Node,
@@ -48,9 +48,10 @@ from .symbolic import (
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, TensorLike
     from .annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
+    from .dtype_policies import DTypePolicy
 
 
-class LayerVariable(Alias):
+class LayerVariable(AutocastAlias):
     """A variable under its name in a layer, such as ``kernel``; tapes use ``dense/kernel:0``.
 
     Attributes:
@@ -66,8 +67,9 @@ class LayerVariable(Alias):
         of: Variable,
         regularizer: Callable[..., Any] | None = None,
         trained: bool | None = None,
+        autocast: bool = True,
     ) -> None:
-        super().__init__(of)
+        super().__init__(of, autocast)
         self.regularizer = regularizer
         self._trained = of.trainable if trained is None else trained
 
@@ -105,14 +107,23 @@ class LayerVariable(Alias):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._original, self.regularizer, self._trained)
+        return type(self), (self._original, self.regularizer, self._trained, self._is_cast)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return type(self)(
             copy.deepcopy(self._original, memo),
             copy.deepcopy(self.regularizer, memo),
             self._trained,
+            self._is_cast,
         )
+
+
+def operand(variable: Variable) -> Variable:
+    """Return what an op of a layer's call reads: the variable itself, unless reads are cast.
+
+    Recording a variable is faster than an alias.
+    """
+    return original(variable) if local.autocast is None else variable
 
 
 def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -227,13 +238,13 @@ class Layer(Module):
     Args:
       trainable: Whether the variables of the layer are trainable.
       name: The name of the layer; None for the class name in snake case, numbered.
-      dtype: The dtype of variables and computations, to which floating-point inputs are cast.
+      dtype: The dtype of variables and computations, to which floating-point inputs are cast; or
+        a `keras.DTypePolicy` or its name, such as ``"mixed_bfloat16"``; None for the global policy.
       activity_regularizer: A regularizer of the outputs: a function that returns a loss, or a name.
-      autocast: Whether to cast floating-point inputs to ``dtype``.
+      autocast: Whether to cast floating-point inputs to the policy's ``compute_dtype``.
       **kwargs: ``input_shape``, without the batch axis, or ``input_dim``: for `Sequential`.
 
     Raises:
-      TypeError: If the dtype does not exist.
       ValueError: If an argument is unknown or has a wrong type.
 
     Example:
@@ -251,7 +262,7 @@ class Layer(Module):
         self,
         trainable: bool = True,
         name: str | None = None,
-        dtype: DTypeLike | None = None,
+        dtype: DTypeLike | DTypePolicy | None = None,
         activity_regularizer: RegularizerLike = None,
         autocast: bool = True,
         **kwargs: Any,
@@ -270,7 +281,7 @@ class Layer(Module):
             )
         self._nt_name = name
         self._nt_trainable = trainable
-        self._nt_dtype: DType = keras_dtype(dtype)
+        self._nt_set_policy(dtype)
         self._nt_trained, self._nt_fixed = (), ()
         self._nt_inbound_nodes: list[Any] = []
         self._nt_losses = Losses()
@@ -362,7 +373,34 @@ class Layer(Module):
     @property
     def dtype(self) -> str:
         """The name of the variables' dtype."""
-        return self._nt_dtype.name
+        return self.variable_dtype
+
+    # The policy, unless it is that of one dtype; the dtype of computations is `_nt_dtype`.
+    _nt_policy: DTypePolicy | None = None
+    _nt_casts = False  # whether variables are cast when they are read in `call`
+
+    def _nt_set_policy(self, value: DTypeLike | DTypePolicy | None) -> None:
+        policy = dtype_policies.get(value)
+        if isinstance(policy, dtype_policies.DTypePolicyMap):
+            policy_map, policy = policy, policy[self.path]
+            self._nt_policy = policy_map
+        self._nt_dtype, variable_dtype = policy._nt_dtypes
+        self._nt_casts = self._nt_dtype is not variable_dtype
+        if self._nt_casts or type(policy) is not dtype_policies.DTypePolicy:
+            self._nt_policy = self._nt_policy or policy
+
+    @property
+    def dtype_policy(self) -> DTypePolicy:
+        """The dtypes of variables and computations. Settable before the layer is built."""
+        policy = self._nt_policy
+        if isinstance(policy, dtype_policies.DTypePolicyMap):
+            policy = policy[self.path]
+        return policy or dtype_policies.DTypePolicy(self._nt_dtype.name)
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: DTypeLike | DTypePolicy | None) -> None:
+        self._nt_policy = None
+        self._nt_set_policy(value)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments. Subclasses add their own.
@@ -375,11 +413,12 @@ class Layer(Module):
             them; such a class must override this method.
 
         Example:
-          >>> tf.keras.Layer(name="mine").get_config()
-          {'name': 'mine', 'trainable': True, 'dtype': 'float32'}
+          >>> config = tf.keras.Layer(name="mine").get_config()
+          >>> config["name"], config["dtype"]["config"]
+          ('mine', {'name': 'float32'})
         """
         base: dict[str, Any] = {"name": self._nt_name, "trainable": self._nt_trainable}
-        base["dtype"] = self.dtype
+        base["dtype"] = dtype_policies.serialize(self._nt_policy or self.dtype_policy)
         if self.activity_regularizer is not None:
             base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
         if type(self).get_config is not Layer.get_config:
@@ -415,7 +454,7 @@ class Layer(Module):
           >>> tf.keras.Layer.from_config({"name": "mine"}).name
           'mine'
         """
-        return cls(**config)
+        return cls(**plain_dtype(config))
 
     # --- Attributes that hold variables and layers ------------------------------------------
 
@@ -447,11 +486,11 @@ class Layer(Module):
     @property
     def variable_dtype(self) -> str:
         """The name of the variables' dtype."""
-        return self._nt_dtype.name
+        return self.dtype_policy.variable_dtype if self._nt_casts else self._nt_dtype.name
 
     @property
     def compute_dtype(self) -> str:
-        """The name of the dtype of computations, equal to `variable_dtype`."""
+        """The name of the dtype of computations and outputs."""
         return self._nt_dtype.name
 
     # --- Variables ---------------------------------------------------------------------------
@@ -477,7 +516,7 @@ class Layer(Module):
             "glorot_uniform" for floating-point dtypes and "zeros" for others.
           dtype: The dtype; None for that of the layer.
           trainable: Whether the variable is trainable if the layer is.
-          autocast: Accepted for compatibility with Keras, and ignored.
+          autocast: Whether ``call`` reads the variable in the policy's ``compute_dtype``.
           regularizer: A function that returns a loss of the value, which `losses` includes.
           constraint: A function that optimizers apply to the new value after each step.
           aggregation: Accepted for compatibility with Keras, and ignored.
@@ -509,7 +548,7 @@ class Layer(Module):
                 "optimizers. Omit the argument, and assign the gradient to the variable."
             )
         self._nt_set_path()
-        requested = self._nt_dtype if dtype is None else keras_dtype(dtype)
+        requested = keras_dtype(self.variable_dtype if dtype is None else dtype)
         if initializer is None:
             initializer = "glorot_uniform" if requested.is_floating else "zeros"
         size = (shape,) if isinstance(shape, int) else tuple(shape or ())
@@ -527,6 +566,7 @@ class Layer(Module):
             ),
             regularizers.get(regularizer),
             trainable and self._nt_trainable,
+            autocast,
         )
         if trainable:
             self._nt_trained = (*self._nt_trained, variable)
@@ -998,8 +1038,9 @@ class Layer(Module):
         """
         if len(kwargs) == 1 and not args:  # the name may differ from that in `call`
             args, kwargs = (*kwargs.values(),), {}
-        inputs = tuple(symbols_of(x, self.dtype) for x in args)
-        named = {k.removesuffix("_shape"): symbols_of(x, self.dtype) for k, x in kwargs.items()}
+        dtype = self.compute_dtype
+        inputs = tuple(symbols_of(x, dtype) for x in args)
+        named = {k.removesuffix("_shape"): symbols_of(x, dtype) for k, x in kwargs.items()}
         if not self.built:
             self._nt_build(signature_of(type(self).call).arguments(inputs, named))
         return map_structure(lambda x: x.shape, self._nt_infer_outputs(*inputs, **named))
@@ -1019,12 +1060,14 @@ class Layer(Module):
             return self._nt_infer_outputs(*args, **kwargs)
         arguments = signature_of(type(self).call).arguments(args, kwargs)
         shape = self.compute_output_shape(**shapes_for(method, arguments, type(self).__name__))
-        return symbols_of(shape, self.dtype)
+        return symbols_of(shape, self.compute_dtype)
 
     def _nt_infer_outputs(self, *args: Any, **kwargs: Any) -> Any:
         """Infer the symbolic outputs of ``call`` by a call with zeros."""
+        dtype = self._nt_dtype if self._nt_casts else None
+        args, kwargs = map_structure(self._nt_cast_symbol, (args, kwargs))
         try:
-            return infer(self.call, args, kwargs)
+            return layer_context.call_autocast(dtype, infer, (self.call, args, kwargs), {})
         finally:
             self._nt_clear_losses()
 
@@ -1042,6 +1085,13 @@ class Layer(Module):
                 x = cast(x, self._nt_dtype)
                 set_mask(x, mask)
         return x
+
+    def _nt_cast_symbol(self, x: object) -> Any:
+        """Return a symbol of the dtype to which `_nt_convert_input` would cast a tensor."""
+        if not isinstance(x, KerasTensor) or not self.autocast or not self._nt_dtype.is_floating:
+            return x
+        is_cast = keras_dtype(x.dtype).is_floating and x.dtype != self._nt_dtype.name
+        return KerasTensor(x.shape, self._nt_dtype.name) if is_cast else x
 
     def _nt_build(self, arguments: dict[str, Any]) -> None:
         method = type(self).build
@@ -1065,7 +1115,11 @@ class Layer(Module):
             if self._nt_supports_masking and (has_compute_mask or is_symbolic(mask)):
                 pass_masks(self.compute_mask, first_input, mask, outputs)
         else:
-            outputs = self.call(*args, **kwargs)
+            if self._nt_casts or local.autocast is not None:
+                dtype = self._nt_dtype if self._nt_casts else None
+                outputs = layer_context.call_autocast(dtype, self.call, args, kwargs)
+            else:
+                outputs = self.call(*args, **kwargs)
             if not self.built:
                 self.built = True
             masks = self._nt_supports_masking and type(self).compute_mask is not Layer.compute_mask

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ..core.values.arguments import inspect_signature
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
+from .config import floatx
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
@@ -247,7 +248,7 @@ def supported_arguments(cls: type, config: dict[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(config, dict):
         raise ValueError(f"The config of {cls.__name__} must be a dict, got {repr_of(config)}.")
-    arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
+    arguments = plain_dtype(config)
     if not cls.__module__.startswith("numtape."):
         return arguments
     accepted = _accepted_names(cls)
@@ -274,32 +275,32 @@ def _accepted_names(cls: type) -> set[str]:
     return names
 
 
-def _plain_dtype(dtype: object) -> Any:
-    """Replace a serialized DTypePolicy by its dtype name."""
-    if not isinstance(dtype, dict):
-        return dtype
-    config = dtype.get("config")
-    name = config.get("name") if isinstance(config, dict) else None
-    if dtype.get("class_name") != "DTypePolicy" or not isinstance(name, str):
-        raise ValueError(f"dtype must be a name or a DTypePolicy, got {dtype.get('class_name')!r}.")
-    if name.startswith("mixed_"):
-        raise ValueError(
-            f"The dtype policy {name!r}: numtape's layers compute in the dtype of their variables."
-        )
-    return name
+def plain_dtype(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a config in which the config of a `DTypePolicy` is replaced by its name."""
+    if not isinstance(config.get("dtype"), dict):
+        return dict(config)
+    from . import dtype_policies
+
+    policy = dtype_policies.deserialize(config["dtype"])
+    is_map = isinstance(policy, dtype_policies.DTypePolicyMap)
+    return {**config, "dtype": policy if is_map else policy.name}
 
 
 def keras_dtype(value: DTypeLike | None) -> DType:
     """Convert a value to a dtype like `tf.as_dtype`, except that ``int`` is int64 as in Keras.
 
     Args:
-      value: A dtype, a name or a Python type; None for float32.
+      value: A dtype, a name or a Python type; None for `keras.config.floatx`. Of a policy it is the
+        dtype of computations.
 
     Raises:
       TypeError: If the dtype does not exist.
     """
     if value is None:
-        return as_dtype("float32")
+        value = floatx()
+    value = getattr(value, "compute_dtype", value)
+    if value in ("mixed_float16", "mixed_bfloat16"):
+        value = str(value).removeprefix("mixed_")
     return as_dtype(
         "int64" if value is int or (isinstance(value, str) and value == "int") else value
     )

@@ -270,7 +270,24 @@ class Model(Trainer):
           8
         """
         if not self.built:
-            self._nt_infer_outputs(symbols_of(input_shape, self.dtype))
+            self._nt_infer_outputs(symbols_of(input_shape, self.compute_dtype))
+
+    def _nt_passes_inputs(self) -> bool:
+        """Whether the model leaves casts of its inputs to its layers."""
+        return self._nt_casts and self._nt_graph is not None
+
+    def _nt_convert_input(self, x: object) -> Any:
+        if not self._nt_passes_inputs():
+            return super()._nt_convert_input(x)
+        autocast = self.autocast
+        try:  # the layers of a graph cast their inputs, of which some may be tokens
+            self.autocast = False
+            return super()._nt_convert_input(x)
+        finally:
+            self.autocast = autocast
+
+    def _nt_cast_symbol(self, x: object) -> Any:
+        return x if self._nt_passes_inputs() else super()._nt_cast_symbol(x)
 
     @property
     def layers(self) -> list[Any]:
