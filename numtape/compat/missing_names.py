@@ -127,7 +127,6 @@ INSTEAD = {
     "keras.Variable": "use `tf.Variable`",
     "keras.applications*": "numtape has no trained models to download",
     "keras.callbacks.*Checkpoint": "use `tf.keras.callbacks.ModelCheckpoint`",
-    "keras.callbacks.BackupAndRestore": "use `tf.keras.callbacks.ModelCheckpoint`, and load that",
     "keras.callbacks.ProgbarLogger": "`fit`, `evaluate` and `predict` show progress by themselves",
     "keras.callbacks.RemoteMonitor": "send the logs in a `tf.keras.callbacks.LambdaCallback`",
     "keras.callbacks.*": "write it as a `tf.keras.callbacks.Callback`",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,8 @@ def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
     def build_and_mark(self: Layer, *args: Any, **kwargs: Any) -> None:
         self._nt_check_initialized()
         variables = self._nt_trained, self._nt_fixed
+        if type(self).build is build_and_mark:
+            self._nt_build_shapes = args, kwargs
         try:
             self._nt_call_within(build, self, *args, **kwargs)
         except BaseException:
@@ -154,6 +156,17 @@ class _Signature:
             raise AttributeError("__signature__")
         result = inspect_signature(owner.__init__)  # type: ignore[misc]
         return result.replace(parameters=list(result.parameters.values())[1:])
+
+
+def _plain_shapes(shapes: Any) -> Any:
+    """Convert shapes, also nested ones, to plain tuples."""
+    if isinstance(shapes, dict):
+        return {key: _plain_shapes(x) for key, x in shapes.items()}
+    if isinstance(shapes, list | tuple):
+        if all(n is None or isinstance(n, int) for n in shapes):
+            return tuple(None if n is None else int(n) for n in shapes)
+        return type(shapes)(map(_plain_shapes, shapes))
+    return shapes
 
 
 def _is_plain(x: object) -> bool:
@@ -451,6 +464,7 @@ class Layer(Module):
     # Internal attributes, excluded from the search for variables and layers.
     _nt_internal = frozenset(
         {
+            "_nt_build_shapes",
             "_nt_fixed",
             "_nt_held",
             "_nt_inbound_nodes",
@@ -466,6 +480,7 @@ class Layer(Module):
     _nt_fixed: tuple[LayerVariable, ...]  # variables created with ``trainable=False``
     _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
     built: bool
+    _nt_build_shapes: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # arguments of `build`
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         refuse_older(self, state, "_nt_trained")
@@ -742,6 +757,10 @@ class Layer(Module):
                 f"You called `set_weights(weights)` on layer '{self.name}' with a weight list of "
                 f"length {len(weights)}, but the layer was expecting {len(variables)} weights."
             )
+        self._nt_assign(variables, weights)
+
+    def _nt_assign(self, variables: Sequence[Variable], weights: Iterable[Any]) -> None:
+        """Assign values to variables of the same shapes, cast to their dtypes."""
         values = [np.asarray(value) for value in weights]
         for v, value in zip(variables, values, strict=True):
             if tuple(v.shape) != value.shape:
@@ -756,6 +775,100 @@ class Layer(Module):
                 for v, value in zip(variables, values, strict=True)
             ],
         )
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Store the values of the layer's own variables; override it to store something else.
+
+        Args:
+          store: The dict to fill; its keys become ``"0"``, ``"1"`` and so on.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+          >>> dense.build((None, 2))
+          >>> store = {}
+          >>> dense.save_own_variables(store)
+          >>> store["0"].tolist()
+          [[1.0], [1.0]]
+        """
+        for k, v in enumerate(self._nt_own_variables()):
+            store[str(k)] = v.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Load the layer's own variables. If one does not fit, none changes.
+
+        Args:
+          store: A dict filled by `save_own_variables`.
+
+        Raises:
+          ValueError: If the number of arrays or a shape differs.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1, use_bias=False)
+          >>> dense.build((None, 2))
+          >>> dense.load_own_variables({"0": np.array([[3.0], [4.0]])})
+          >>> dense.kernel.numpy().tolist()
+          [[3.0], [4.0]]
+        """
+        variables = self._nt_own_variables()
+        if len(store) != len(variables):
+            if not variables and not self.built:
+                raise ValueError(
+                    f"Layer '{self.name}' was never built and thus it doesn't have any variables. "
+                    f"However the weights file lists {len(store)} variables for this layer.\n"
+                    f"In most cases, this error indicates that either:\n\n"
+                    f"1. The layer is owned by a parent layer that implements a `build()` method, "
+                    f"but calling the parent's `build()` method did NOT create the state of the "
+                    f"child layer. A `build()` method must create ALL state for the layer, "
+                    f"including the state of any children layers.\n\n"
+                    f"2. You need to implement the `def build_from_config(self, config)` method on "
+                    f"the layer, to specify how to rebuild it during loading."
+                )
+            raise ValueError(
+                f"Layer '{self.name}' expected {len(variables)} variables, but received "
+                f"{len(store)} variables during loading. Expected: {[v.name for v in variables]}"
+            )
+        self._nt_assign(variables, [store[str(k)] for k in range(len(variables))])
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """Return the shapes with which `build` was called.
+
+        Returns:
+          A dict for `build_from_config`; None if the layer is not built.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1)
+          >>> dense.build((None, 2))
+          >>> dense.get_build_config()
+          {'input_shape': (None, 2)}
+        """
+        if self._nt_build_shapes is None:
+            return None
+        args, kwargs = self._nt_build_shapes
+        names = [*inspect_signature(type(self).build).parameters][1:]
+        shapes = {**dict(zip(names, args, strict=False)), **kwargs}
+        shapes = {name: _plain_shapes(shape) for name, shape in shapes.items()}
+        if len(shapes) == 1:
+            return {"input_shape": next(iter(shapes.values()))}
+        return {"shapes_dict": shapes}
+
+    def build_from_config(self, config: dict[str, Any] | None) -> None:
+        """Build the layer with the result of `get_build_config`.
+
+        Args:
+          config: The result of `get_build_config`; None to do nothing.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1)
+          >>> dense.build_from_config({"input_shape": (None, 2)})
+          >>> dense.kernel.shape.as_list()
+          [2, 1]
+        """
+        if not config:
+            return
+        if "input_shape" in config:
+            self.build(config["input_shape"])
+        elif "shapes_dict" in config:
+            self.build(**config["shapes_dict"])
 
     def count_params(self) -> int:
         """Count the elements of all variables.

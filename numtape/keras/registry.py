@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 from ..compat.docstrings import Decorated as Decorated, describe as describe
@@ -136,6 +137,65 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
     finally:
         _OBJECTS.clear()
         _OBJECTS.update(previous_objects)
+
+
+class SharedObjects:
+    """The objects in one file: an object at several places is written, and created, once.
+
+    An object that is written again has the key ``shared_object_id`` at each place.
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[int, tuple[object, Config]] = {}
+        self._created: dict[Any, Any] = {}
+
+    def note_written(self, obj: object, config: Config) -> None:
+        """Mark the configuration of an object, and an earlier one of the same object, as shared."""
+        _, earlier = self._written.setdefault(id(obj), (obj, config))
+        if earlier is not config:
+            earlier["shared_object_id"] = config["shared_object_id"] = id(obj)
+
+    def created(self, config: Config) -> Any:
+        """Return the object that was created from a configuration with the same id, or None."""
+        return self._created.get(config.get("shared_object_id"))
+
+    def note_created(self, config: Config, obj: object) -> None:
+        """Remember the object that was created from a configuration."""
+        if "shared_object_id" in config:
+            self._created[config["shared_object_id"]] = obj
+
+
+_SHARED: ContextVar[SharedObjects | None] = ContextVar("shared_objects", default=None)
+
+
+@contextmanager
+def sharing_objects() -> Iterator[None]:
+    """Write, or create, each object in the block once. See `SharedObjects`."""
+    token = _SHARED.set(SharedObjects())
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def note_written(obj: object, config: Config) -> Config:
+    """Return the configuration of an object, marked as shared in `sharing_objects`."""
+    shared = _SHARED.get()
+    if shared is not None:
+        shared.note_written(obj, config)
+    return config
+
+
+def create_once(config: Config, create: Callable[[], Any]) -> Any:
+    """Create the object of a configuration, or return it if it is shared and exists."""
+    shared = _SHARED.get()
+    if shared is None:
+        return create()
+    result = shared.created(config)
+    if result is None:
+        result = create()
+        shared.note_created(config, result)
+    return result
 
 
 # Arguments of Keras that numtape lacks, with the values that have no effect and are dropped.
@@ -410,12 +470,13 @@ class ClassRegistry:
         """Return the class and arguments of an object that has a method `get_config`."""
         name = type(obj).__name__
         is_builtin = self.classes.get(name) is type(obj)
-        return {
+        config: Config = {
             "module": self.module if is_builtin else type(obj).__module__,
             "class_name": name,
             "config": obj.get_config(),
             "registered_name": None if is_builtin else get_registered_name(type(obj)),
         }
+        return note_written(obj, config)
 
     def deserialize(
         self,
@@ -454,4 +515,4 @@ class ClassRegistry:
         arguments = supported_arguments(result, arguments or {})
         accepts = "custom_objects" in inspect_signature(from_config).parameters
         options = {"custom_objects": custom_objects} if accepts else {}
-        return from_config(arguments, **options)
+        return create_once(config, lambda: from_config(arguments, **options))

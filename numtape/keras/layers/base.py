@@ -55,7 +55,24 @@ def serialize(layer: object) -> Any:
     if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
         functional = result["class_name"] == "Functional"
         result["module"] = FUNCTIONAL if functional else "keras"  # a model
+    if isinstance(layer, Layer):
+        add_layer_entries(layer, result)
     return result
+
+
+def add_layer_entries(layer: Layer, config: Config) -> None:
+    """Write the dtype of a layer as Keras does, and the shapes with which it was built."""
+    dtype = config["config"].get("dtype")
+    if isinstance(dtype, str) and type(layer).__name__ != "InputLayer":
+        config["config"]["dtype"] = {
+            "module": "keras",
+            "class_name": "DTypePolicy",
+            "config": {"name": dtype},
+            "registered_name": None,
+        }
+    build_config = layer.get_build_config()
+    if build_config is not None:
+        config["build_config"] = build_config
 
 
 def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
