@@ -22,8 +22,8 @@ from .compat.names import getter
 from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.as_tensor import as_tensor
 from .core.log.variable import Variable
-from .core.values.dtypes import as_dtype
 from .core.values.composite import Composite
+from .core.values.dtypes import as_dtype
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.tensor import Tensor
 from .errors import OpError

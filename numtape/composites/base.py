@@ -136,7 +136,7 @@ def register(cls: _C) -> _C:
 
 def to_index_tensor(array: Array, dtype: DType) -> Tensor:
     """Return a tensor of integers that no other code refers to."""
-    return from_owned_array(np.array(array, dtype.numpy_dtype))
+    return from_owned_array(np.array(array, dtype.numpy_dtype, order="C"))
 
 
 def read_array(value: Any) -> Array:
@@ -152,7 +152,7 @@ def take_rows(values: Any, rows: Array) -> Any:
     if len(rows) == count and (rows == np.arange(count)).all():
         return values
     if type(values) is Tensor:
-        index = from_owned_array(np.array(rows, np.int32 if count < 2**31 else np.int64))
+        index = from_owned_array(np.array(rows, np.int32 if count < 2**31 else np.int64, order="C"))
         return record(GATHER, (values, index), axis=0)
     if isinstance(values, CompositeTensor):
         return values._take_rows(rows)

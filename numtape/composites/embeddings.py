@@ -165,9 +165,13 @@ def _bincount(
         factors = w.flat_values if isinstance(w, RaggedTensor) else w
         factors = factors.values if isinstance(factors, SparseTensor) else factors
     if axis in (None, 0):
-        return counting.bincount(flat, factors, minlength, maxlength, dtype, axis=axis, binary_output=binary_output)
+        return counting.bincount(
+            flat, factors, minlength, maxlength, dtype, axis=axis, binary_output=binary_output
+        )
     if axis != -1:
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported.")
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported."
+        )
     numbers = read_array(flat).astype(np.int64)
     if (numbers < 0).any():
         raise InvalidArgumentError("Input arr must be non-negative! [Op:Bincount]")

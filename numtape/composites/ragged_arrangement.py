@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def stack_ragged(values: Any, axis: int = 0) -> Any:
         raise ValueError("rt_inputs may not be empty.")
     parts = [as_values(x) for x in values]
     rank = _common_rank(parts)
-    axis = resolve_axis(int(axis), rank + 1)
+    axis = resolve_axis(axis, rank + 1)
     if not rank:
         return joining.stack(parts)
     return _join(parts, axis, True)
@@ -51,7 +52,7 @@ def _stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
 def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
     parts = [as_values(x) for x in (values if isinstance(values, list | tuple) else [values])]
     rank = _common_rank(parts)
-    axis = resolve_axis(int(read_array(axis)), rank)
+    axis = resolve_axis(axis, rank)
     if not rank:
         raise ValueError("concat requires tensors of at least one axis")
     return _join(parts, axis, False)
@@ -72,6 +73,9 @@ def _join(parts: list[Any], axis: int, stacks: bool) -> Any:
             return joined
         dtype = joined._splits_dtype if isinstance(joined, RaggedTensor) else dtypes.int64
         return RaggedTensor._make(joined, rows.of_lengths(counts), dtype)
+    if len(parts[0].shape) == 1:  # vectors, stacked as columns
+        joined = joining.stack(parts, 1)
+        return as_ragged(joined, 1)
     ragged = [as_ragged(x, 1) for x in parts]
     count = ragged[0]._partition.nrows
     if any(x._partition.nrows != count for x in ragged):
@@ -110,6 +114,8 @@ def _squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
     if axis is None:
         raise ValueError("Ragged.squeeze must have an axis argument.")
     rank = len(input.shape)
+    if not isinstance(axis, int | list | tuple | Tensor | np.ndarray | np.integer):
+        raise TypeError(f"axis must be an int or a list of ints, got {axis!r}")
     axes = {resolve_axis(int(k), rank) for k in np.ravel(read_array(axis))}
     return _squeeze_axes(input, axes)
 
@@ -157,8 +163,8 @@ def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 @handles(RaggedTensor, slicing.reverse)
 def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    if isinstance(axis, int):
-        raise TypeError("`axis` must be a list of int or a constant tensor")
+    if axis is None or isinstance(axis, int):
+        raise TypeError("`axis` must be a list of int or a constant tensor when reversing")
     rank = len(tensor.shape)
     axes = {resolve_axis(int(k), rank) for k in np.ravel(read_array(axis))}
     parts, flat = tensor._partitions(), tensor.flat_values
@@ -189,7 +195,7 @@ def _split(
 ) -> list[Any]:
     if isinstance(num_or_size_splits, RaggedTensor):
         raise TypeError("num_or_size_splits must not be a RaggedTensor")
-    axis = resolve_axis(int(read_array(axis)), len(value.shape))
+    axis = resolve_axis(axis, len(value.shape))
     sizes = read_array(num_or_size_splits)
     if axis > 0:
         parts = [value._partition.uniform, *(part.uniform for part in value._partitions()[1:])]
@@ -249,7 +255,7 @@ def _gather(
     rank, index_rank = len(x.shape), len(index.shape)
     if batch_dims < 0:
         batch_dims += index_rank
-    axis = batch_dims if axis is None else resolve_axis(int(read_array(axis)), rank)
+    axis = batch_dims if axis is None else resolve_axis(axis, rank)
     if axis < batch_dims:
         raise ValueError(f"batch_dims={batch_dims} must be less than or equal to axis={axis}")
     if not isinstance(x, RaggedTensor) and batch_dims == 0 and axis == 0:
@@ -298,11 +304,14 @@ def _gather_batch(x: Any, index: Any, axis: int, batch_dims: int) -> Any:
         inner = as_ragged(index, 1)
         _check_batch(x, inner)
         return inner.with_values(_gather_batch(x._values, inner._values, axis - 1, batch_dims - 1))
+    if axis > 1:
+        pieces = [
+            _gather_any(x[k], index[k], axis - 1) for k in np.arange(x._partition.nrows).tolist()
+        ]
+        return stack_ragged(pieces)
     if index_rank == 1:  # one row of each
         numbers = read_array(index)
         part = x._partition
-        if axis > 1:
-            raise ValueError("gather of an inner axis with batch_dims takes indices of more axes")
         if len(numbers) != part.nrows:
             raise InvalidArgumentError("params and indices differ in their batch sizes")
         if ((numbers < 0) | (numbers >= part.lengths)).any():
@@ -310,12 +319,6 @@ def _gather_batch(x: Any, index: Any, axis: int, batch_dims: int) -> Any:
         return take_rows(x._values, part.splits[:-1] + numbers)
     index = as_ragged(index, max(depth, 1))
     _check_batch(x, index)
-    if axis > 1:
-        pieces = [
-            _gather_any(getitem(x, k), getitem(index, k), axis - 1)
-            for k in np.arange(x._partition.nrows).tolist()
-        ]
-        return stack_ragged(pieces)
     levels = index._partitions()
     row = rows.rowids_of(levels[0].splits)
     for part in levels[1:]:
@@ -370,13 +373,15 @@ def _gather_nd(
     params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, **_: Any
 ) -> Any:
     x, index = as_values(params), as_values(indices)
+    if not len(index.shape):
+        raise ValueError(f"Shape {tuple(index.shape)} must have rank at least 1: indices")
     if batch_dims:
         raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
     if not isinstance(x, RaggedTensor):
         return index.with_flat_values(scatter.gather_nd(x, index.flat_values))
     if isinstance(index, RaggedTensor):
         if index.shape[-1] is None:
-            raise ValueError("the innermost axis of indices may not be ragged")
+            raise ValueError("The innermost dimension of indices may not be ragged")
         dense = index.flat_values
         if len(dense.shape) == 1:
             size = index._partitions()[-1].uniform
@@ -387,7 +392,7 @@ def _gather_nd(
         return index.with_flat_values(_gather_nd(x, dense))
     numbers = read_array(index).astype(np.int64)
     size = numbers.shape[-1]
-    flat = numbers.reshape(-1, size)
+    flat = numbers.reshape(math.prod(numbers.shape[:-1]), size)
     levels = x._partitions()
     if size == 0:
         return stack_ragged([x] * len(flat)) if len(flat) else x

@@ -12,7 +12,7 @@ from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import ragged_tensor, row_structure as rows
-from .base import Array, read_array, take_rows
+from .base import Array, take_rows
 from .ragged_tensor import RaggedTensor, resolve_axis
 
 
@@ -156,7 +156,7 @@ def expand_dims(x: Any, axis: int) -> Any:
     """Insert an axis of size 1."""
     if not isinstance(x, RaggedTensor):
         return movement.expand_dims(x, axis)
-    axis = resolve_axis(int(read_array(axis)), len(x.shape) + 1)
+    axis = resolve_axis(axis, len(x.shape) + 1)
     if axis > 1:
         return x.with_values(expand_dims(x._values, axis - 1))
     count = x._partition.nrows

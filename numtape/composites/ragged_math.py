@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import (
-    losses,
     along_axis,
     creation,
     elementwise as ew,
     indexing,
+    losses,
     matrix_products,
     movement,
     norms,
@@ -32,6 +32,9 @@ from .ragged_tensor import RaggedTensor, common_splits_dtype, resolve_axis
 from .row_structure import BroadcastError, Operand
 
 Function = Callable[..., Any]
+_INNER_RAGGED = (
+    "The matrices in `a` and `b` may not be ragged in their innermost dimension. [Op:MatMul]"
+)
 
 
 def map_values(function: Function, x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
@@ -154,14 +157,15 @@ def _reduce_axis(x: Any, axis: int, how: str) -> Any:
 
 
 def _axes_of(x: RaggedTensor, axis: Any) -> list[int]:
-    array = read_array(axis)
-    return sorted({resolve_axis(int(k), len(x.shape)) for k in np.ravel(array)})
+    axes = np.ravel(read_array(axis))
+    return sorted({resolve_axis(k, len(x.shape)) for k in axes.tolist()})
 
 
 def reduce_ragged(x: RaggedTensor, axis: Any, keepdims: Any, how: str) -> Any:
     """Reduce some axes, as TensorFlow does; all of them if ``axis`` is None."""
     if axis is None:
-        return _DENSE[how](x.flat_values, None, bool(keepdims))
+        total = _DENSE[how](x.flat_values)
+        return _keep_all(total, x) if keepdims else total
     axes = _axes_of(x, axis)
     result: Any = x
     for k in reversed(axes):
@@ -185,54 +189,51 @@ for _how, _function in _DENSE.items():
     _register(_function, _how)
 
 
+def _to_inexact(x: RaggedTensor) -> RaggedTensor:
+    """Return integers as float64, so that means are exact."""
+    return (
+        x if x.dtype.is_floating or x.dtype.is_complex else map_values(ew.cast, x, dtypes.float64)
+    )
+
+
 @handles(RaggedTensor, reduction.reduce_mean)
 def _reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
-    if axis is None:
-        return reduction.reduce_mean(input_tensor.flat_values, None, bool(keepdims))
-    total = reduce_ragged(input_tensor, axis, keepdims, "sum")
-    ones = map_values(ew.ones_like_op, input_tensor)
-    count = reduce_ragged(ones, axis, keepdims, "sum")
-    return (
-        total / count
-        if total.dtype.is_floating or total.dtype.is_complex
-        else _divide_integers(total, count)
-    )
-
-
-def _divide_integers(total: Any, count: Any) -> Any:
-    if isinstance(total, RaggedTensor):
-        return map_elements(_divide_integers, total, count)
-    return total // ew.maximum(count, ew.ones_like_op(count))
+    x = _to_inexact(input_tensor)
+    total = reduce_ragged(x, axis, keepdims, "sum")
+    count = reduce_ragged(map_values(ew.ones_like_op, x), axis, keepdims, "sum")
+    return total / count
 
 
 @handles(RaggedTensor, reduction.reduce_variance)
 def _reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
+    x = _to_inexact(input_tensor)
     if axis is None:
-        return reduction.reduce_variance(input_tensor.flat_values, None, bool(keepdims))
-    squares = _reduce_mean(input_tensor * input_tensor, axis, keepdims)
-    mean = _reduce_mean(input_tensor, axis, keepdims)
-    return squares - mean * mean
+        variance = reduction.reduce_variance(x.flat_values)
+        return _keep_all(variance, x) if keepdims else variance
+    difference = x - _reduce_mean(x, axis, True)
+    return _reduce_mean(difference * difference, axis, keepdims)
 
 
 @handles(RaggedTensor, reduction.reduce_std)
 def _reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
-    variance = _reduce_variance(input_tensor, axis, keepdims)
-    if isinstance(variance, RaggedTensor):
-        return map_values(ew.sqrt, variance)
-    return ew.sqrt(variance)
+    return map_any(ew.sqrt, _reduce_variance(input_tensor, axis, keepdims))
+
+
+def _keep_all(total: Tensor, x: RaggedTensor) -> Tensor:
+    return movement.reshape(total, (1,) * len(x.shape))
 
 
 @handles(RaggedTensor, along_axis.cumsum)
 def _cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> RaggedTensor:
-    axis = resolve_axis(int(read_array(axis)), len(x.shape))
+    axis = resolve_axis(axis, len(x.shape))
     parts, flat = x._partitions(), x.flat_values
     if axis > len(parts):
         return map_values(
@@ -337,9 +338,13 @@ def _matmul(
     x, y = as_values(a), as_values(b)
     if len(x.shape) < 2 or len(y.shape) < 2 or len(x.shape) != len(y.shape):
         raise ValueError(
-            f"matmul takes tensors of the same rank of at least 2, got {len(x.shape)} and "
+            f"`a` and `b` must have the same rank. It is at least 2; got {len(x.shape)} and "
             f"{len(y.shape)}"
         )
+    if x.dtype is not y.dtype:
+        raise ValueError(f"`a` and `b` must have the same dtype, got {x.dtype!r} and {y.dtype!r}")
+    if len(x.shape) > 2 and None not in (x.shape[0], y.shape[0]) and x.shape[0] != y.shape[0]:
+        raise ValueError("Batch dimensions of `a` and `b` do not have the same size.")
     if len(x.shape) == 2:
         if (
             isinstance(x, RaggedTensor)
@@ -367,7 +372,7 @@ def _matmul(
 def _require_uniform(x: RaggedTensor) -> None:
     lengths = x._partition.lengths
     if len(lengths) and (lengths != lengths[0]).any():
-        raise InvalidArgumentError("The rows of a ragged matrix differ in length [Op:MatMul]")
+        raise InvalidArgumentError(_INNER_RAGGED)
 
 
 def _matrix_sizes(x: Any, transposed: bool) -> tuple[Any, Any, Any]:
@@ -390,9 +395,7 @@ def _matrix_sizes(x: Any, transposed: bool) -> tuple[Any, Any, Any]:
                         np.maximum.at(longest, rows.rowids_of(above.splits), lengths)
                         owner = rows.rowids_of(above.splits)
                         if (lengths != longest[owner]).any():
-                            raise InvalidArgumentError(
-                                "The rows of a matrix differ in length [Op:MatMul]"
-                            )
+                            raise InvalidArgumentError(_INNER_RAGGED)
                         lengths = longest
                     sizes.append(lengths)
                 else:

@@ -1,7 +1,8 @@
-"""`RaggedTensor`: rows of different lengths, as one tensor of values and the offsets of its rows."""
+"""`RaggedTensor`: rows of different lengths, as one tensor of values and offsets of rows."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -12,7 +13,7 @@ from ..core.settings import unset
 from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
-from ..core.values.tensor import Tensor
+from ..core.values.tensor import Tensor, before_printing
 from ..errors import CompositeError, InvalidArgumentError
 from . import row_structure as rows
 from .base import (
@@ -528,7 +529,10 @@ class RaggedTensor(CompositeTensor):
             _check_list(nested_nrows, "nested_nrows")
             counts = nested_nrows
             if len(counts) != len(nested_value_rowids):
-                raise ValueError("nested_nrows must have the same length as nested_value_rowids")
+                raise ValueError(
+                    "Argument `nested_nrows` must have the same length as argument "
+                    "`nested_value_rowids`."
+                )
         result: Any = _parse_values(flat_values)
         for rowids, count in zip(reversed(nested_value_rowids), reversed(counts), strict=True):
             result = cls.from_value_rowids(result, rowids, count, validate=validate)
@@ -584,8 +588,8 @@ class RaggedTensor(CompositeTensor):
                 ragged_rank = len(lengths)
         if len(shape) <= ragged_rank:
             raise ValueError(
-                f"The rank of a RaggedTensor must be greater than ragged_rank, i.e. greater than "
-                f"{ragged_rank}. Received tensor with rank {len(shape)}"
+                f"The rank of a RaggedTensor must be greater than {ragged_rank}, its ragged_rank: "
+                f"Shape {shape} must have rank at least {ragged_rank + 1}"
             )
         flat = _reshape_values(
             x, (int(np.prod(shape[: ragged_rank + 1])), *shape[ragged_rank + 1 :])
@@ -593,7 +597,7 @@ class RaggedTensor(CompositeTensor):
         partitions = []
         count = shape[0]
         for size in shape[1 : ragged_rank + 1]:
-            partitions.append(Partition(rows.uniform_partition(count, size).splits))
+            partitions.append(rows.uniform_partition(count, size))
             count *= size
         full: RaggedTensor = cls._nest(flat, partitions, dtype)
         if lengths is not None:
@@ -612,10 +616,13 @@ class RaggedTensor(CompositeTensor):
                     f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1 :]} are incompatible"
                 )
             is_padding = read_array(flat) == read_array(pad)
-            is_padding = is_padding.reshape(len(is_padding), -1).all(axis=1)
+            is_padding = is_padding.all(axis=tuple(range(1, is_padding.ndim)))
             size = shape[ragged_rank]
-            kept = ~is_padding.reshape(-1, size)
-            length = np.where(kept.any(1), size - np.argmax(kept[:, ::-1], 1) if size else 0, 0)
+            kept = ~is_padding.reshape(int(np.prod(shape[:ragged_rank])), size)
+            if size:
+                length = np.where(kept.any(1), size - np.argmax(kept[:, ::-1], 1), 0)
+            else:
+                length = np.zeros(len(kept), np.int64)
             flat_rows = rows.expand(partitions[-1].splits[:-1], length)
             return cls._nest(
                 take_rows(flat, flat_rows), [*partitions[:-1], rows.of_lengths(length)], dtype
@@ -655,7 +662,8 @@ class RaggedTensor(CompositeTensor):
             )
         if len(st_input.shape) != 2:
             raise ValueError(
-                f"Argument `st_input` must have rank 2. Received {len(st_input.shape)}."
+                f"Argument `st_input` must have rank 2: rank(st_input) must be 2. Received "
+                f"{len(st_input.shape)}."
             )
         dtype = _parse_splits_dtype(row_splits_dtype)
         indices = read_array(st_input.indices)
@@ -975,7 +983,8 @@ class RaggedTensor(CompositeTensor):
           <tf.RaggedTensor [[1, 2, 3], [4]]>
         """
         rank = len(self.shape)
-        outer, inner = resolve_axis(outer_axis, rank), resolve_axis(inner_axis, rank)
+        outer = resolve_axis(outer_axis, rank, "outer_axis")
+        inner = resolve_axis(inner_axis, rank, "inner_axis")
         if outer > inner:
             raise ValueError(
                 f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis "
@@ -1083,7 +1092,7 @@ class RaggedTensor(CompositeTensor):
         splits = self._partition.splits
         pieces = [parts[splits[k] : splits[k + 1]] for k in range(len(splits) - 1)]
         if not pieces:
-            return np.zeros((0, 0) + np.shape(parts)[1:], dtype=parts.dtype)
+            return np.zeros((0, 0, *np.shape(parts)[1:]), dtype=parts.dtype)
         if all(len(piece) == len(pieces[0]) for piece in pieces):
             return _stack_pieces(pieces)
         result = np.empty(len(pieces), object)
@@ -1115,7 +1124,16 @@ class RaggedTensor(CompositeTensor):
         return getitem(self, key)
 
     def __repr__(self) -> str:
-        return f"<tf.RaggedTensor {self.to_list()}>"
+        before_printing()
+        return f"<tf.RaggedTensor {_format(self.numpy())}>"
+
+
+def _format(value: Any) -> str:
+    """Return rows as nested lists; NumPy leaves out the middle of long ones."""
+    if isinstance(value, np.ndarray) and value.size:
+        with np.printoptions(formatter={"all": _format}):
+            return np.array2string(value, separator=", ")
+    return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def nested_list(partitions: list[Partition], values: list[Any]) -> list[Any]:
@@ -1138,8 +1156,10 @@ def _stack_pieces(pieces: list[Array]) -> Array:
 
 def resolve_axis(axis: int, rank: int, name: str = "axis") -> int:
     """Return an axis counted from the front."""
-    if not isinstance(axis, int | np.integer):
-        raise TypeError(f"{name} must be an int; got {axis!r}")
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name} must be an int; got {axis!r}") from None
     if not -rank <= axis < rank:
         raise ValueError(f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}")
     return int(axis) % rank if rank else 0

@@ -106,15 +106,24 @@ def to_dense(
         steps = np.diff(flat)
         if (steps <= 0).any():
             k = int(np.argmax(steps <= 0)) + 1
-            reason = "repeated" if steps[k - 1] == 0 else (
-                "out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to "
-                "create a correctly ordered copy"
+            reason = (
+                "repeated"
+                if steps[k - 1] == 0
+                else (
+                    "out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to "
+                    "create a correctly ordered copy"
+                )
             )
             raise InvalidArgumentError(
                 f"indices[{k}] = {index[k].tolist()} is {reason}. [Op:SparseToDense]"
             )
     total = math.prod(sizes)
-    if default_value is None and type(values) is Tensor and values._spec.is_float and validate_indices:
+    if (
+        default_value is None
+        and type(values) is Tensor
+        and values._spec.is_float
+        and validate_indices
+    ):
         flat_ids = to_index_tensor(flat, dtypes.int64)
         return movement.reshape(record(SCATTER_ADD, (values, flat_ids), axis=0, size=total), sizes)
     if default_value is not None:
@@ -123,7 +132,9 @@ def to_dense(
         if len(padding.shape):
             raise ValueError("default_value should be a scalar.")
     else:
-        padding = creation.zeros((), values.dtype) if type(values) is Tensor else creation.constant("")
+        padding = (
+            creation.zeros((), values.dtype) if type(values) is Tensor else creation.constant("")
+        )
     count = len(flat)
     source = np.full(total, count, np.int64)
     source[flat] = np.arange(count)
@@ -453,7 +464,9 @@ def slice(
     sizes = np.maximum(np.minimum(counts, np.array(x._sizes, np.int64) - begin), 0)
     index = index_of(x)
     rows = np.flatnonzero(((index >= begin) & (index < begin + sizes)).all(axis=1))
-    return SparseTensor._make(index[rows] - begin, take_rows(x._values, rows), tuple(sizes.tolist()))
+    return SparseTensor._make(
+        index[rows] - begin, take_rows(x._values, rows), tuple(sizes.tolist())
+    )
 
 
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
@@ -702,5 +715,3 @@ def cross(
         "numtape has no sparse.cross: use `tf.keras.layers.HashedCrossing`, or combine the columns "
         "before they become tensors."
     )
-
-

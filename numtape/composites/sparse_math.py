@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.log.record import record
 from ..core.ops import (
     arithmetic,
     complex as complex_ops,
@@ -19,7 +20,6 @@ from ..core.ops import (
     segments,
     special,
 )
-from ..core.log.record import record
 from ..core.ops.indexing import GATHER, SCATTER_ADD, gather
 from ..core.values import dtypes
 from ..core.values.composite import Composite
@@ -121,7 +121,9 @@ def _reduced_axes(x: SparseTensor, axis: Any) -> list[int]:
     axes = [int(k) for k in np.ravel(read_array(axis))]
     for k in axes:
         if not -rank <= k < rank:
-            raise InvalidArgumentError(f"Invalid reduction dimension {k}, for input with {rank} dimension(s)")
+            raise InvalidArgumentError(
+                f"Invalid reduction dimension {k}, for input with {rank} dimension(s)"
+            )
     return sorted({k % rank for k in axes})
 
 
@@ -133,7 +135,9 @@ def _reduce(
     remaining = [k for k in np.arange(len(x._sizes)).tolist() if k not in axes]
     index = index_of(x)
     outer = tuple(x._sizes[k] for k in remaining)
-    shape = tuple(1 if k in axes else size for k, size in enumerate(x._sizes)) if keepdims else outer
+    shape = (
+        tuple(1 if k in axes else size for k, size in enumerate(x._sizes)) if keepdims else outer
+    )
     flat = flatten_index(index[:, remaining], outer)
     if is_sparse:
         unique, inverse = np.unique(flat, return_inverse=True)
@@ -527,7 +531,9 @@ def bincount(
     from .ragged_tensor import RaggedTensor
 
     if axis not in (0, -1, None):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported.")
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported."
+        )
     x = as_values(values)
     by_row = axis == -1 and len(x.shape) > 1
     flat: Any
@@ -554,7 +560,9 @@ def bincount(
         else:
             weight_values = movement.reshape(w, (-1,))
         if weight_values.shape[0] != len(numbers):
-            raise InvalidArgumentError("Argument `weights` must have the form of the values [Op:Bincount]")
+            raise InvalidArgumentError(
+                "Argument `weights` must have the form of the values [Op:Bincount]"
+            )
     rows = np.arange(len(numbers))
     if maxlength is not None:
         rows = np.flatnonzero(numbers < int(read_array(maxlength)))
@@ -565,14 +573,18 @@ def bincount(
     shape = (int(count), size) if by_row else (size,)
     keys = row * max(size, 1) + numbers if by_row else numbers
     unique, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    index = np.stack(np.unravel_index(unique, shape), 1) if len(unique) else np.zeros((0, len(shape)))
+    index = (
+        np.stack(np.unravel_index(unique, shape), 1) if len(unique) else np.zeros((0, len(shape)))
+    )
     result: Any
     if weight_values is not None:
         ids = to_index_tensor(inverse.ravel(), dtypes.int64)
         taken = take_rows(weight_values, rows)
         result = segments.unsorted_segment_sum(taken, ids, len(unique))
     else:
-        result = creation.constant(np.ones_like(counts) if binary_output else counts.astype(np.int64))
+        result = creation.constant(
+            np.ones_like(counts) if binary_output else counts.astype(np.int64)
+        )
     return SparseTensor._make(index, result, shape)
 
 
@@ -659,7 +671,9 @@ def _combine(function: Function, x: Any, y: Any) -> SparseTensor:
         )
     if isinstance(y, SparseTensor):
         if function is not ew.multiply:
-            raise TypeError("A dense tensor is not divided by a SparseTensor, whose other elements are 0.")
+            raise TypeError(
+                "A dense tensor is not divided by a SparseTensor, whose other elements are 0."
+            )
         return y.with_values(function(_broadcast_dense(y, x), y._values))
     return x.with_values(function(x._values, _broadcast_dense(x, y)))  # type: ignore[no-any-return]
 
@@ -738,8 +752,7 @@ def _convert(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
     if isinstance(value, SparseTensor) and (dtype is None or dtypes.as_dtype(dtype) is value.dtype):
         return value
     raise CompositeError(
-        "A SparseTensor is not converted to a dense tensor implicitly: use "
-        "`tf.sparse.to_dense(x)`."
+        "A SparseTensor is not converted to a dense tensor implicitly: use `tf.sparse.to_dense(x)`."
     )
 
 
@@ -792,4 +805,3 @@ def _set_operators() -> None:
 
 
 _set_operators()
-

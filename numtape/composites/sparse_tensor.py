@@ -259,8 +259,8 @@ class SparseTensor(CompositeTensor):
 
     def __array__(self, *_: object, **__: object) -> Any:
         raise CompositeError(
-            "A SparseTensor is not converted to a dense tensor implicitly: use `tf.sparse.to_dense(x)`, "
-            "or `x.to_scipy()`."
+            "A SparseTensor is not converted to a dense tensor implicitly: use "
+            "`tf.sparse.to_dense(x)`, or `x.to_scipy()`."
         )
 
     def __bool__(self) -> bool:
