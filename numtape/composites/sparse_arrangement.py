@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
 
 
+_OUT_OF_ORDER = (
+    "out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to create a "
+    "correctly ordered copy"
+)
+
+
 def parse(value: Any) -> SparseTensor:
     """Return a sparse tensor, or raise the error for another value."""
     if isinstance(value, SparseTensor):
@@ -106,14 +112,7 @@ def to_dense(
         steps = np.diff(flat)
         if (steps <= 0).any():
             k = int(np.argmax(steps <= 0)) + 1
-            reason = (
-                "repeated"
-                if steps[k - 1] == 0
-                else (
-                    "out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to "
-                    "create a correctly ordered copy"
-                )
-            )
+            reason = "repeated" if steps[k - 1] == 0 else _OUT_OF_ORDER
             raise InvalidArgumentError(
                 f"indices[{k}] = {index[k].tolist()} is {reason}. [Op:SparseToDense]"
             )
