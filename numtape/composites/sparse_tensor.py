@@ -228,7 +228,8 @@ class SparseTensor(CompositeTensor):
           ValueError: If the shape differs.
 
         Example:
-          >>> tf.sparse.eye(2).set_shape((2, None))
+          >>> tf.sparse.eye(2).set_shape((2, None)) is None
+      True
         """
         message = "Tensor's shape {} is not compatible with supplied shape {}."
         check_shape(self.shape, shape, message)
