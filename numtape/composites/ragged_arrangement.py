@@ -259,6 +259,7 @@ def _gather(
     if axis < batch_dims:
         raise ValueError(f"batch_dims={batch_dims} must be less than or equal to axis={axis}")
     if not isinstance(x, RaggedTensor) and batch_dims == 0 and axis == 0:
+        _check_rows(read_array(index.flat_values), x.shape[0])
         return index.with_flat_values(indexing.gather(x, index.flat_values))
     if batch_dims:
         return _gather_batch(x, index, axis, batch_dims)
@@ -374,7 +375,7 @@ def _gather_nd(
 ) -> Any:
     x, index = as_values(params), as_values(indices)
     if not len(index.shape):
-        raise ValueError(f"Shape {tuple(index.shape)} must have rank at least 1: indices")
+        raise ValueError("indices.rank must be at least 1.")
     if batch_dims:
         raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
     if not isinstance(x, RaggedTensor):

@@ -97,14 +97,18 @@ def constant(
             pylist = _to_lists(pylist)
         flat_values = creation.constant(pylist, target)
         return flat_values if inner_shape is None else movement.reshape(flat_values, inner_shape)
-    if scalar_depth == 1:
+    if scalar_depth is not None and scalar_depth <= ragged_rank:
         raise ValueError(
-            f"Invalid pylist={pylist!r}: pylist has scalar values depth 1, but "
-            f"ragged_rank={ragged_rank} requires scalar value depth greater than 1"
+            f"Invalid pylist={pylist!r}: pylist has scalar values depth {scalar_depth}, but "
+            f"ragged_rank={ragged_rank} requires scalar value depth greater than {ragged_rank}"
         )
     partitions = []
     values: list[Any] = list(pylist)
     for _ in np.arange(ragged_rank):
+        if not all(map(_is_list, values)):
+            raise ValueError(
+                f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}"
+            )
         lengths = np.array([len(row) for row in values], np.int64)
         partitions.append(rows.of_lengths(lengths))
         values = [item for row in values for item in row]
@@ -267,7 +271,7 @@ def row_splits_to_segment_ids(
         raise ValueError(f"Invalid row_splits: {splits!r}")
     kind = dtypes.of_array(array) if array.size else dtypes.int64
     if array.dtype.kind not in "iu" or kind not in (dtypes.int32, dtypes.int64):
-        raise ValueError("Argument `splits` must have dtype int32 or int64.")
+        raise ValueError("splits must have dtype int32 or int64.")
     if array.ndim != 1 or not array.size:
         raise ValueError("Argument `splits` must be a vector of at least one element.")
     target = kind if out_type is None else as_dtype(out_type)
@@ -303,7 +307,7 @@ def segment_ids_to_row_splits(
     if isinstance(segment_ids, list | tuple) and not len(segment_ids):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise ValueError("Argument `segment_ids` must have dtype int32 or int64.")
+        raise ValueError("segment_ids must have dtype int32 or int64.")
     if array.ndim != 1:
         raise ValueError(f"Shape {array.shape} must have rank 1")
     if (array < 0).any():
@@ -342,7 +346,8 @@ def stack_dynamic_partitions(
     values = as_values(data)
     if isinstance(partitions, RaggedTensor):
         values = as_ragged(values, partitions.ragged_rank)
-        check_same_rows([values, partitions], 1)
+        if not np.array_equal(values._partition.splits, partitions._partition.splits):
+            raise InvalidArgumentError("data and partitions have incompatible ragged shapes")
         return stack_dynamic_partitions(values.values, partitions.values, num_partitions)
     ids = read_array(as_values(partitions))
     if ids.dtype.kind not in "iu" and ids.size:
@@ -354,7 +359,7 @@ def stack_dynamic_partitions(
         values, ids = expand_dims(values, 0), ids.reshape(1)
     lead = tuple(values.shape[: ids.ndim])
     if any(size not in (None, other) for size, other in zip(lead, ids.shape, strict=False)):
-        raise ValueError(f"Shapes {lead} and {ids.shape} are incompatible: data and partitions")
+        raise ValueError(f"Shapes {ids.shape} and {lead} are incompatible: partitions and data")
     for _ in np.arange(ids.ndim - 1):
         values = (
             values.values
@@ -366,8 +371,8 @@ def stack_dynamic_partitions(
         raise ValueError(f"data has {values.shape[0]} slices, but there are {len(ids)} partitions")
     if ids.size and (ids.min() < 0 or ids.max() >= count):
         raise InvalidArgumentError(
-            f"partitions must be in [0, {count}), got {int(ids.min())} to {int(ids.max())} "
-            f"[Op:StackDynamicPartitions]"
+            f"{_partition_error(ids)}: they are in [0, {count}), got {int(ids.min())} to "
+            f"{int(ids.max())} [Op:StackDynamicPartitions]"
         )
     order = np.argsort(ids, kind="stable")
     lengths = np.bincount(ids.astype(np.int64), minlength=count)
@@ -420,14 +425,19 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return first.with_flat_values(result)
 
 
-def check_same_rows(ragged: Sequence[RaggedTensor], depth: int | None = None) -> None:
-    """Raise an error unless ragged tensors have the same rows, at some or all levels."""
+def _partition_error(ids: Array) -> str:
+    if ids.min() < 0:
+        return "partitions must be non-negative"
+    return "partitions must be less than num_partitions"
+
+
+def check_same_rows(ragged: Sequence[RaggedTensor]) -> None:
+    """Raise an error unless ragged tensors have the same rows at all levels."""
     first = ragged[0]
     for x in ragged[1:]:
-        if depth is None and x.ragged_rank != first.ragged_rank:
+        if x.ragged_rank != first.ragged_rank:
             raise ValueError("All ragged inputs must have the same ragged_rank.")
-        levels = zip(x._partitions()[:depth], first._partitions()[:depth], strict=True)
-        for a, b in levels:
+        for a, b in zip(x._partitions(), first._partitions(), strict=True):
             if a.splits is not b.splits and not np.array_equal(a.splits, b.splits):
                 raise InvalidArgumentError(
                     "Inputs must have identical ragged splits: their partitions have incompatible "

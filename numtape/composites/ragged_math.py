@@ -214,15 +214,20 @@ def _reduce_variance(
     if axis is None:
         variance = reduction.reduce_variance(x.flat_values)
         return _keep_all(variance, x) if keepdims else variance
-    difference = x - _reduce_mean(x, axis, True)
-    return _reduce_mean(difference * difference, axis, keepdims)
+    # A shift does not change the variance, and keeps the digits that the squares would lose. An
+    # integer is exact.
+    center = ew.stop_gradient(ew.round_(reduction.reduce_mean(x.flat_values)))
+    shifted = map_values(lambda values: values - center, x)
+    mean = _reduce_mean(shifted, axis, keepdims)
+    return _reduce_mean(shifted * shifted, axis, keepdims) - mean * mean
 
 
 @handles(RaggedTensor, reduction.reduce_std)
 def _reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
-    return map_any(ew.sqrt, _reduce_variance(input_tensor, axis, keepdims))
+    variance = _reduce_variance(input_tensor, axis, keepdims)
+    return map_any(lambda values: ew.sqrt(ew.select(values < 0.0, 0.0, values)), variance)
 
 
 def _keep_all(total: Tensor, x: RaggedTensor) -> Tensor:

@@ -583,9 +583,20 @@ class RaggedTensor(CompositeTensor):
         dtype = _parse_splits_dtype(row_splits_dtype)
         x = as_values(tensor)
         shape = tuple(x.shape)
-        if lengths is not None and isinstance(lengths, list | tuple) and len(lengths):
-            if not isinstance(lengths[0], int | float | np.number):
-                ragged_rank = len(lengths)
+        levels: list[Array] = []
+        if lengths is not None:
+            is_nested = isinstance(lengths, list | tuple) and not all(
+                isinstance(x, int | float | np.number) for x in lengths
+            )
+            levels = [read_array(level) for level in (lengths if is_nested else [lengths])]
+            if any(level.size and level.dtype.kind not in "iu" for level in levels):
+                raise TypeError("Argument `tensor` (name: lengths) must be of type integer.")
+            if is_nested and ragged_rank not in (1, len(levels)):
+                raise ValueError(
+                    f"If Argument `lengths` is a tuple of row_lengths, argument `ragged_rank` must "
+                    f"be len(lengths): {len(levels)}. Received ragged_rank: {ragged_rank}."
+                )
+            ragged_rank = max(ragged_rank, len(levels))
         if len(shape) <= ragged_rank:
             raise ValueError(
                 f"The rank of a RaggedTensor must be greater than {ragged_rank}, its ragged_rank: "
@@ -601,16 +612,11 @@ class RaggedTensor(CompositeTensor):
             count *= size
         full: RaggedTensor = cls._nest(flat, partitions, dtype)
         if lengths is not None:
-            levels = (
-                lengths
-                if isinstance(lengths, list | tuple)
-                and ragged_rank == len(lengths)
-                and not isinstance(lengths[0], int | np.number)
-                else [lengths]
-            )
-            return _cut_rows(full, [read_array(level).astype(np.int64) for level in levels])
+            return _cut_rows(full, [level.astype(np.int64) for level in levels])
         if padding is not None:
             pad = as_values(padding)
+            if pad.dtype is not x.dtype:
+                raise TypeError(f"padding has dtype {pad.dtype.name}, the tensor {x.dtype.name}")
             if tuple(pad.shape) != shape[ragged_rank + 1 :]:
                 raise ValueError(
                     f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1 :]} are incompatible"

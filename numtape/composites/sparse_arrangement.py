@@ -650,8 +650,11 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
         raise ValueError("No SparseTensor in argument list of map_values")
     first = sparse[0]
     for x in sparse[1:]:
-        if x._indices is not first._indices and not np.array_equal(index_of(x), index_of(first)):
-            raise InvalidArgumentError("The sparse tensors of map_values have different indices")
+        same = x._indices is first._indices or np.array_equal(index_of(x), index_of(first))
+        if not same or x._sizes != first._sizes:
+            raise InvalidArgumentError(
+                "The sparse tensors of map_values have different indices or shapes"
+            )
     return first.with_values(op(*flat_args, **flat_kwargs))
 
 

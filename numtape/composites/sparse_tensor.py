@@ -229,7 +229,7 @@ class SparseTensor(CompositeTensor):
 
         Example:
           >>> tf.sparse.eye(2).set_shape((2, None)) is None
-      True
+          True
         """
         message = "Tensor's shape {} is not compatible with supplied shape {}."
         check_shape(self.shape, shape, message)
