@@ -96,6 +96,10 @@ def _stack(column: list[Any], spec: TensorSpec) -> Any:
         return concat(0, [expand_dims(x, 0) for x in column], expand_nonconcat_dims=True)
     if not isinstance(spec, RaggedTensorSpec):
         return joining.stack(column) if column else _empty((0, *_known(spec.shape)), spec.dtype)
+    if column and not spec.ragged_rank and spec.shape.rank != 0:
+        lengths = np.array([x.shape[0] for x in column], np.int64)
+        joined = joining.concat(column, 0)
+        return RaggedTensor._make(joined, rows.of_lengths(lengths), spec.row_splits_dtype)
     if column:
         if all(isinstance(x, Tensor) and not len(x.shape) for x in column):
             return joining.stack(column)

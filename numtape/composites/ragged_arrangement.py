@@ -94,7 +94,11 @@ def _join(parts: list[Any], axis: int, stacks: bool) -> Any:
     for x in ragged[1:]:
         if not np.array_equal(x._partition.splits, ragged[0]._partition.splits):
             raise InvalidArgumentError("Inputs must have identical ragged splits")
-    return ragged[0].with_values(_join([x._values for x in ragged], axis - 1, stacks))
+    values = [x._values for x in ragged]
+    if not any(isinstance(x, RaggedTensor) for x in values):
+        function = joining.stack if stacks else joining.concat
+        return ragged[0].with_values(function(values, axis - 1))
+    return ragged[0].with_values(_join(values, axis - 1, stacks))
 
 
 def _make_ragged(x: RaggedTensor) -> RaggedTensor:
@@ -277,8 +281,8 @@ def _gather(
 def _wrap_axes(result: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Divide the first axis of a tensor into axes of uniform sizes."""
     for k in np.arange(len(shape) - 1, 0, -1):
-        part = rows.uniform_partition(int(np.prod(shape[:k])), shape[k])
-        result = RaggedTensor._make(result, part, dtype)
+        part = rows.uniform_partition(math.prod(shape[:k]), shape[k])
+        result = RaggedTensor._make(result, Partition(part.splits), dtype)
     return result
 
 

@@ -28,7 +28,8 @@ def getitem(x: RaggedTensor, key: Any) -> Any:
 
     Raises:
       ValueError: If an integer indexes an inner ragged axis.
-      InvalidArgumentError: If an index is out of bounds.
+      IndexError: If there is no such row.
+      InvalidArgumentError: If an index of another axis is out of bounds.
       TypeError: If a key has another type.
     """
     if isinstance(key, RaggedTensor):
@@ -88,9 +89,7 @@ def _row(x: RaggedTensor, index: int) -> Any:
     splits = x._partition.splits
     count = x._partition.nrows
     if not -count <= index < count:
-        raise InvalidArgumentError(
-            f"slice index {index} of dimension 0 out of bounds [Op:StridedSlice]"
-        )
+        raise IndexError(f"Row key {index} out of bounds: there are {count} rows")
     index %= count
     values = x._values
     begin, end = int(splits[index]), int(splits[index + 1])

@@ -170,13 +170,60 @@ def reduce_ragged(x: RaggedTensor, axis: Any, keepdims: Any, how: str) -> Any:
     result: Any = x
     for k in reversed(axes):
         result = _reduce_axis(result, k, how)
-    return _restore_axes(result, axes) if keepdims else result
+        if keepdims:
+            result = expand_dims(result, k)
+    return result
 
 
-def _restore_axes(x: Any, axes: list[int]) -> Any:
-    for k in axes:
-        x = expand_dims(x, k)
-    return x
+def _reduce_segments(data: Any, segment_ids: Any, num_segments: Any, how: str) -> Any:
+    """Reduce rows with the same id; rows are aligned at their beginning."""
+    x, ids = as_values(data), as_values(segment_ids)
+    while isinstance(ids, RaggedTensor):
+        if not isinstance(x, RaggedTensor) or not _same_rows([x._partition], [ids._partition]):
+            raise InvalidArgumentError("data and segment_ids have incompatible ragged shapes")
+        x, ids = x._values, ids._values
+    if not isinstance(x, RaggedTensor):
+        return _SEGMENTS[how](x, ids, num_segments)
+    numbers = read_array(ids).astype(np.int64)
+    count = int(read_array(num_segments))
+    if numbers.shape != (x._partition.nrows,):
+        raise InvalidArgumentError(
+            f"There are {numbers.shape} segment_ids for {x._partition.nrows} rows"
+        )
+    if ((numbers < 0) | (numbers >= count)).any():
+        raise InvalidArgumentError(f"segment_ids must be in [0, {count})")
+    levels, target, total = rows.align(x._partitions(), numbers, count)
+    return RaggedTensor._nest(
+        _reduce_rows(x.flat_values, target, total, how), levels, x._splits_dtype
+    )
+
+
+def _register_segments(function: Function, how: str) -> None:
+    @handles(RaggedTensor, function)
+    def reduce(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+        return _reduce_segments(data, segment_ids, num_segments, how)
+
+
+for _how, _function in _SEGMENTS.items():
+    _register_segments(_function, _how)
+
+
+def _segment_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any]:
+    total = _reduce_segments(data, segment_ids, num_segments, "sum")
+    ones = map_any(ew.ones_like_op, as_values(data))
+    return total, _reduce_segments(ones, segment_ids, num_segments, "sum")
+
+
+@handles(RaggedTensor, segments.unsorted_segment_mean)
+def _segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+    total, count = _segment_counts(data, segment_ids, num_segments)
+    return total / count
+
+
+@handles(RaggedTensor, segments.unsorted_segment_sqrt_n)
+def _segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+    total, count = _segment_counts(data, segment_ids, num_segments)
+    return total / map_any(ew.sqrt, count)
 
 
 def _register(function: Function, how: str) -> None:

@@ -106,28 +106,33 @@ def reduce_level(partitions: list[Partition], axis: int) -> tuple[list[Partition
       the number of rows of the result, of which the first partition's are the last ones' parents.
     """
     if axis == 0:
-        count = 1
-        target = np.zeros(partitions[0].nrows, np.int64)
-        result = []
-    else:
-        result = list(partitions[: axis - 1])
-        count = partitions[axis - 1].nrows
-        target = rowids_of(partitions[axis - 1].splits)
-    for part in partitions[axis:]:
+        levels, target, count = align(partitions, np.zeros(partitions[0].nrows, np.int64), 1)
+        return levels[1:], target, count  # the outermost level is the one reduced row
+    part = partitions[axis - 1]
+    levels, target, count = align(partitions[axis:], rowids_of(part.splits), part.nrows)
+    return [*partitions[: axis - 1], *levels], target, count
+
+
+def align(
+    partitions: list[Partition], target: Array, count: int
+) -> tuple[list[Partition], Array, int]:
+    """Combine rows: ``target`` is the row of the result that each outermost row contributes to.
+
+    Returns:
+      The partitions of the result; the row of the result that each flat row contributes to; and
+      the number of flat rows of the result.
+    """
+    result = []
+    for part in partitions:
         lengths = np.zeros(count, np.int64)
         np.maximum.at(lengths, target, part.lengths)
-        if part.uniform is not None:
-            # A row that is reduced of none is empty.
-            has_rows = np.bincount(target, minlength=count) > 0
-            uniform = part.uniform if has_rows.all() else None
-        else:
-            uniform = None
+        uniform = part.uniform
+        if uniform is not None and not (np.bincount(target, minlength=count) > 0).all():
+            uniform = None  # a row of the result that is combined of none is empty
         level = of_lengths(lengths, uniform)
         result.append(level)
         target = np.repeat(level.splits[:-1][target], part.lengths) + offsets_in_rows(part.lengths)
         count = int(level.splits[-1])
-    if axis == 0:  # the outermost level is the one row of the reduced axis
-        result = result[1:]
     return result, target, count
 
 

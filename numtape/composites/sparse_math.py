@@ -314,8 +314,9 @@ def add(
         ids = join_rows([a_ids, b_ids])
         values = segments.unsorted_segment_sum(parts, ids, count)
         limit = read_array(threshold)
-        if (limit > 0).any():
-            rows = np.flatnonzero(np.abs(read_array(values)) >= limit)
+        if (limit > 0).any():  # elements of one operand alone stay
+            is_single = np.bincount(read_array(ids), minlength=count) == 1
+            rows = np.flatnonzero(is_single | (np.abs(read_array(values)) >= limit))
             index, values = index[rows], take_rows(values, rows)
         return SparseTensor._make(index, values, a._sizes)
     sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
@@ -749,8 +750,6 @@ def _rank(input: Any, name: str | None = None) -> Tensor:
 
 @handles(SparseTensor, creation.convert_to_tensor, creation.constant)
 def _convert(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
-    if isinstance(value, SparseTensor) and (dtype is None or dtypes.as_dtype(dtype) is value.dtype):
-        return value
     raise CompositeError(
         "A SparseTensor is not converted to a dense tensor implicitly: use `tf.sparse.to_dense(x)`."
     )
