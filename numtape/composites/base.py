@@ -116,18 +116,19 @@ class CompositeTensor(Composite):
         return id(self)
 
 
+def _flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
+    components: tuple[tuple[Any, ...], Any] = value._flatten()
+    return components
+
+
 def _restore(cls: type[CompositeTensor], metadata: Any, components: tuple[Any, ...]) -> Any:
     return cls._unflatten(metadata, components)
 
 
 def register(cls: _C) -> _C:
     """Decorate a class of composite tensors, so that optree and `tf.nest` can flatten it."""
-    optree.register_pytree_node(
-        cls,
-        lambda value: value._flatten(),
-        lambda metadata, components: cls._unflatten(metadata, components),
-        namespace=COMPOSITES,
-    )
+    node: Any = cls
+    optree.register_pytree_node(node, _flatten, node._unflatten, namespace=COMPOSITES)
     return cls
 
 

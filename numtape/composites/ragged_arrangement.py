@@ -389,7 +389,7 @@ def _gather_nd(
             raise ValueError("The innermost dimension of indices may not be ragged")
         dense = index.flat_values
         if len(dense.shape) == 1:
-            size = index._partitions()[-1].uniform
+            size: Any = index._partitions()[-1].uniform
             merged = movement.reshape(dense, (-1, size))
             return RaggedTensor._nest(
                 _gather_nd(x, merged), index._partitions()[:-1], index._splits_dtype

@@ -27,6 +27,7 @@ from . import row_structure as rows
 from .base import as_values, read_array, take_rows, to_index_tensor
 from .dispatch import handles
 from .ragged_arrangement import find_true
+from .ragged_conversion import coordinates
 from .ragged_getitem import expand_dims
 from .ragged_tensor import RaggedTensor, common_splits_dtype, resolve_axis
 from .row_structure import BroadcastError, Operand
@@ -286,37 +287,18 @@ def _cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> RaggedTensor:
     axis = resolve_axis(axis, len(x.shape))
-    parts, flat = x._partitions(), x.flat_values
+    parts = x._partitions()
     if axis > len(parts):
         return map_values(
             lambda values: along_axis.cumsum(values, axis - len(parts), exclusive, reverse), x
         )
-    if axis != len(parts):
-        raise TypeError(
-            f"tf.cumsum of a RaggedTensor is supported along the innermost ragged axis, "
-            f"{len(parts)}, and inner ones, got {axis}: use `x.to_tensor()`."
-        )
-    if exclusive or reverse:
-        total = along_axis.cumsum(flat, 0, exclusive, reverse)
-    else:
-        total = along_axis.cumsum(flat, 0)
-    # Subtract what the rows before, or after, contribute.
-    part = parts[-1]
-    row = rows.rowids_of(part.splits)
-    full = along_axis.cumsum(flat, 0)
-    padded = _prepend_zero(full)
-    before = take_rows(padded, part.splits[:-1][row])
-    if reverse:
-        end = take_rows(padded, part.splits[1:][row])
-        last = take_rows(padded, np.full(len(row), flat.shape[0]))
-        return x.with_flat_values(total - (last - end))
-    return x.with_flat_values(total - before)
-
-
-def _prepend_zero(values: Tensor) -> Tensor:
-    from ..core.ops.joining import concat
-
-    return concat([creation.zeros((1, *values.shape[1:]), values.dtype), values], 0)
+    # The padding is 0, and each row of the dense tensor is added up alone.
+    total = along_axis.cumsum(x.to_tensor(), axis, exclusive, reverse)
+    places = rows_of_batches(parts, tuple(total.shape))
+    inner = tuple(x.flat_values.shape[1:])
+    values = take_rows(movement.reshape(total, (-1, *inner)), places)
+    result: RaggedTensor = x.with_flat_values(values)
+    return result
 
 
 @handles(RaggedTensor, losses.softmax)
@@ -409,7 +391,7 @@ def _matmul(
     batch = x if isinstance(x, RaggedTensor) else y
     dense_x, row_counts, inner_x = _matrix_sizes(x, transpose_a or adjoint_a)
     dense_y, inner_y, column_counts = _matrix_sizes(y, transpose_b or adjoint_b)
-    if not np.array_equal(*np.broadcast_arrays(inner_x, inner_y)):
+    if (np.subtract(inner_x, inner_y) != 0).any():
         raise InvalidArgumentError(
             "Matrix size-incompatible: inner sizes of rows differ [Op:MatMul]"
         )
@@ -482,8 +464,6 @@ def _cut_matrices(product: Tensor, like: RaggedTensor, row_counts: Any, column_c
 
 
 def rows_of_batches(parts: list[rows.Partition], shape: tuple[int, ...]) -> Any:
-    """Return the flat position of each batch element among those of the padded tensor."""
-    from .ragged_conversion import coordinates
-
+    """Return the position of each flat row among those of the padded tensor."""
     index = coordinates(parts)
     return np.ravel_multi_index(tuple(index.T), shape[: index.shape[1]])

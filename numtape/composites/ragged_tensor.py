@@ -72,6 +72,36 @@ class RaggedTensor(CompositeTensor):
     _partition: Partition
     _row_splits: Tensor
 
+    if TYPE_CHECKING:  # set in `ragged_elementwise`
+
+        def __add__(self, other: Any, /) -> RaggedTensor: ...
+        def __radd__(self, other: Any, /) -> RaggedTensor: ...
+        def __sub__(self, other: Any, /) -> RaggedTensor: ...
+        def __rsub__(self, other: Any, /) -> RaggedTensor: ...
+        def __mul__(self, other: Any, /) -> RaggedTensor: ...
+        def __rmul__(self, other: Any, /) -> RaggedTensor: ...
+        def __truediv__(self, other: Any, /) -> RaggedTensor: ...
+        def __rtruediv__(self, other: Any, /) -> RaggedTensor: ...
+        def __floordiv__(self, other: Any, /) -> RaggedTensor: ...
+        def __rfloordiv__(self, other: Any, /) -> RaggedTensor: ...
+        def __mod__(self, other: Any, /) -> RaggedTensor: ...
+        def __rmod__(self, other: Any, /) -> RaggedTensor: ...
+        def __pow__(self, other: Any, /) -> RaggedTensor: ...
+        def __rpow__(self, other: Any, /) -> RaggedTensor: ...
+        def __eq__(self, other: object, /) -> RaggedTensor: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> RaggedTensor: ...  # type: ignore[override]
+        def __lt__(self, other: Any, /) -> RaggedTensor: ...
+        def __le__(self, other: Any, /) -> RaggedTensor: ...
+        def __gt__(self, other: Any, /) -> RaggedTensor: ...
+        def __ge__(self, other: Any, /) -> RaggedTensor: ...
+        def __and__(self, other: Any, /) -> RaggedTensor: ...
+        def __or__(self, other: Any, /) -> RaggedTensor: ...
+        def __xor__(self, other: Any, /) -> RaggedTensor: ...
+        def __neg__(self) -> RaggedTensor: ...
+        def __abs__(self) -> RaggedTensor: ...
+        def __invert__(self) -> RaggedTensor: ...
+        def __hash__(self) -> int: ...
+
     def __init__(
         self, values: object = None, row_partition: object = None, internal: bool = False
     ) -> None:
@@ -152,11 +182,12 @@ class RaggedTensor(CompositeTensor):
         depth = max(x.ragged_rank for x in parts if isinstance(x, RaggedTensor))
         ragged = [as_ragged(x, depth) for x in parts]
         dtype = common_splits_dtype(ragged)
-        return RaggedTensor._nest(
+        result: RaggedTensor = RaggedTensor._nest(
             join_rows([x.flat_values for x in ragged]),
             rows.join([x._partitions() for x in ragged]),
             dtype,
         )
+        return result
 
     # Constructors.
 
@@ -187,19 +218,19 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_splits([3, 1, 4, 1], [0, 2, 2, 4])
           <tf.RaggedTensor [[3, 1], [], [4, 1]]>
         """
-        values = _parse_values(values)
-        splits, dtype, tensor = _parse_indices(row_splits, "row_splits", values)
+        nested = _parse_values(values)
+        splits, dtype, tensor = _parse_indices(row_splits, "row_splits", nested)
         if not splits.size:
             raise ValueError("row_splits tensor may not be empty.")
         if validate:
             _check(int(splits[0]) == 0, "from_row_splits", "the first split must be 0")
             _check(bool((np.diff(splits) >= 0).all()), "from_row_splits", "splits must be sorted")
             _check(
-                int(splits[-1]) == values.shape[0],
+                int(splits[-1]) == nested.shape[0],
                 "from_row_splits",
-                f"the last split must be the number of values, {values.shape[0]}",
+                f"the last split must be the number of values, {nested.shape[0]}",
             )
-        return cls._make(values, Partition(splits), dtype, tensor)
+        return cls._make(nested, Partition(splits), dtype, tensor)
 
     @classmethod
     def from_row_lengths(
@@ -228,16 +259,16 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_lengths([3, 1, 4, 1], [3, 0, 1])
           <tf.RaggedTensor [[3, 1, 4], [], [1]]>
         """
-        values = _parse_values(values)
-        lengths, dtype, _ = _parse_indices(row_lengths, "row_lengths", values)
+        nested = _parse_values(values)
+        lengths, dtype, _ = _parse_indices(row_lengths, "row_lengths", nested)
         if validate:
             _check(bool((lengths >= 0).all()), "from_row_lengths", "lengths must not be negative")
             _check(
-                int(lengths.sum()) == values.shape[0],
+                int(lengths.sum()) == nested.shape[0],
                 "from_row_lengths",
-                f"the sum of the lengths must be the number of values, {values.shape[0]}",
+                f"the sum of the lengths must be the number of values, {nested.shape[0]}",
             )
-        return cls._make(values, rows.of_lengths(lengths), dtype)
+        return cls._make(nested, rows.of_lengths(lengths), dtype)
 
     @classmethod
     def from_row_starts(
@@ -266,14 +297,14 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_starts([3, 1, 4, 1], [0, 3, 3])
           <tf.RaggedTensor [[3, 1, 4], [], [1]]>
         """
-        values = _parse_values(values)
-        starts, dtype, _ = _parse_indices(row_starts, "row_starts", values)
-        nvals = values.shape[0]
+        nested = _parse_values(values)
+        starts, dtype, _ = _parse_indices(row_starts, "row_starts", nested)
+        nvals = nested.shape[0]
         if validate and len(starts):
             _check(int(starts[0]) == 0, "from_row_starts", "the first offset must be 0")
             _check(bool((np.diff(starts) >= 0).all()), "from_row_starts", "offsets must be sorted")
             _check(int(starts[-1]) <= nvals, "from_row_starts", f"an offset exceeds {nvals}")
-        return cls._make(values, Partition(np.append(starts, nvals)), dtype)
+        return cls._make(nested, Partition(np.append(starts, nvals)), dtype)
 
     @classmethod
     def from_row_limits(
@@ -302,9 +333,9 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_limits([3, 1, 4, 1], [3, 3, 4])
           <tf.RaggedTensor [[3, 1, 4], [], [1]]>
         """
-        values = _parse_values(values)
-        limits, dtype, _ = _parse_indices(row_limits, "row_limits", values)
-        nvals = values.shape[0]
+        nested = _parse_values(values)
+        limits, dtype, _ = _parse_indices(row_limits, "row_limits", nested)
+        nvals = nested.shape[0]
         splits = np.concatenate([np.zeros(1, np.int64), limits])
         if validate:
             _check(bool((np.diff(splits) >= 0).all()), "from_row_limits", "offsets must be sorted")
@@ -313,7 +344,7 @@ class RaggedTensor(CompositeTensor):
                 "from_row_limits",
                 f"the last offset must be the number of values, {nvals}",
             )
-        return cls._make(values, Partition(splits), dtype)
+        return cls._make(nested, Partition(splits), dtype)
 
     @classmethod
     def from_value_rowids(
@@ -345,8 +376,8 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_value_rowids([3, 1, 4, 1], [0, 0, 2, 2], nrows=4)
           <tf.RaggedTensor [[3, 1], [], [4, 1], []]>
         """
-        values = _parse_values(values)
-        rowids, dtype, _ = _parse_indices(value_rowids, "value_rowids", values)
+        nested = _parse_values(values)
+        rowids, dtype, _ = _parse_indices(value_rowids, "value_rowids", nested)
         count = int(rowids[-1]) + 1 if len(rowids) else 0
         if nrows is not None:
             size = read_array(nrows)
@@ -363,16 +394,16 @@ class RaggedTensor(CompositeTensor):
             count = int(size)
         if validate:
             _check(
-                len(rowids) == values.shape[0],
+                len(rowids) == nested.shape[0],
                 "from_value_rowids",
-                f"there are {len(rowids)} numbers for {values.shape[0]} values",
+                f"there are {len(rowids)} numbers for {nested.shape[0]} values",
             )
             _check(
                 bool((np.diff(rowids) >= 0).all()) and (not len(rowids) or int(rowids[0]) >= 0),
                 "from_value_rowids",
                 "numbers must be sorted and not negative",
             )
-        return cls._make(values, rows.of_lengths(np.bincount(rowids, minlength=count)), dtype)
+        return cls._make(nested, rows.of_lengths(np.bincount(rowids, minlength=count)), dtype)
 
     @classmethod
     def from_uniform_row_length(
@@ -405,10 +436,10 @@ class RaggedTensor(CompositeTensor):
           >>> x.shape
           TensorShape([1, 2, None])
         """
-        values = _parse_values(values)
+        nested = _parse_values(values)
         array = read_array(uniform_row_length)
-        length, nvals = int(array), values.shape[0]
-        dtype = values._splits_dtype if isinstance(values, RaggedTensor) else dtypes.int64
+        length, nvals = int(array), nested.shape[0]
+        dtype = nested._splits_dtype if isinstance(nested, RaggedTensor) else dtypes.int64
         if length < 0:
             raise ValueError("uniform_row_length must be greater than or equal to 0.")
         if nrows is None:
@@ -425,7 +456,7 @@ class RaggedTensor(CompositeTensor):
             if not length or nrows is not None:
                 raise ValueError(message)
             _check(False, "from_uniform_row_length", message)
-        return cls._make(values, rows.uniform_partition(count, length), dtype)
+        return cls._make(nested, rows.uniform_partition(count, length), dtype)
 
     @classmethod
     def from_nested_row_splits(
@@ -1237,10 +1268,9 @@ def _parse_indices(value: Any, name: str, values: Any) -> tuple[Array, DType, Te
     if isinstance(value, list | tuple) and not len(value):
         return np.zeros(0, np.int64), preferred, None
     array = read_array(value)
-    if isinstance(value, list | tuple) and array.dtype == np.int64:
-        dtype = preferred
-    else:
-        dtype = dtypes.of_array(array) if array.dtype.kind in "iuf" else None
+    dtype = preferred
+    if not isinstance(value, list | tuple) or array.dtype != np.int64:
+        dtype = dtypes.of_array(array) if array.dtype.kind in "iuf" else dtypes.bool_
     if dtype not in SPLITS_DTYPES:
         raise ValueError(f"{name} must have dtype int32 or int64. Received {array.dtype}")
     if array.ndim != 1:

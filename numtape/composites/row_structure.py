@@ -55,13 +55,15 @@ def uniform_partition(nrows: int, length: int) -> Partition:
 
 def rowids_of(splits: Array) -> Array:
     """Return the row of each value."""
-    return np.repeat(np.arange(len(splits) - 1), np.diff(splits))
+    result: Array = np.repeat(np.arange(len(splits) - 1), np.diff(splits))
+    return result
 
 
 def offsets_in_rows(lengths: Array) -> Array:
     """Return the position of each value in its row, of rows with these lengths."""
     starts = splits_of_lengths(lengths)[:-1]
-    return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts, lengths)
+    result: Array = np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts, lengths)
+    return result
 
 
 def expand(starts: Array, lengths: Array, step: int | Array = 1) -> Array:
@@ -69,7 +71,8 @@ def expand(starts: Array, lengths: Array, step: int | Array = 1) -> Array:
     offsets = offsets_in_rows(lengths)
     if isinstance(step, np.ndarray):
         step = np.repeat(step, lengths)
-    return np.repeat(starts, lengths) + offsets * step
+    result: Array = np.repeat(starts, lengths) + offsets * step
+    return result
 
 
 def take(partitions: list[Partition], rows: Array) -> tuple[list[Partition], Array]:
@@ -183,21 +186,23 @@ def broadcast(operands: list[Operand]) -> tuple[list[Partition], int, list[Array
         ragged_lengths = []
         for k, operand in enumerate(operands):
             level = axis - (rank - operand.rank)
+            lengths: Array | None = None
+            uniform: int | None = 1
             if level < 0:
-                lengths, first, uniform = None, rows[k], 1
+                first = rows[k]
             elif level == 0:
-                lengths, first, uniform = None, rows[k] * operand.nrows, operand.nrows
+                first, uniform = rows[k] * operand.nrows, operand.nrows
             elif level <= len(operand.partitions):
                 part = operand.partitions[level - 1]
                 first, uniform = part.splits[:-1][rows[k]], part.uniform
                 lengths = part.lengths[rows[k]] if uniform is None else None
             else:
-                uniform = operand.inner[level - 1 - len(operand.partitions)]
-                lengths, first = None, rows[k] * uniform
+                size = operand.inner[level - 1 - len(operand.partitions)]
+                first, uniform = rows[k] * size, size
             steps.append(0 if uniform == 1 and lengths is None else 1)
             starts.append(first)
             if lengths is None and uniform != 1:
-                lengths = np.full(count, uniform)
+                lengths = np.full(count, uniform, np.int64)
             elif lengths is not None:
                 is_uniform = False
             ragged_lengths.append(lengths)

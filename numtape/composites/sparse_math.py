@@ -319,7 +319,8 @@ def add(
             rows = np.flatnonzero(is_single | (np.abs(read_array(values)) >= limit))
             index, values = index[rows], take_rows(values, rows)
         return SparseTensor._make(index, values, a._sizes)
-    sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
+    operands: tuple[Any, Any] = (a, b) if isinstance(a, SparseTensor) else (b, a)
+    sparse, dense = operands
     tensor = creation.convert_to_tensor(dense, dtype_hint=sparse.dtype)
     if tuple(tensor.shape) != sparse._sizes:
         raise InvalidArgumentError(
@@ -450,7 +451,7 @@ def _divide_segments(
     divisor = np.sqrt(divisor) if by_root else divisor
     column = divisor.reshape(-1, *[1] * (len(rows.shape) - 1)).astype(rows.dtype.numpy_dtype)
     total = segments.unsorted_segment_sum(rows, ids, count)
-    return total / creation.constant(column)  # type: ignore[no-any-return]
+    return total / creation.constant(column)
 
 
 def segment_mean(
@@ -661,7 +662,8 @@ def _broadcast_dense(x: SparseTensor, dense: Any) -> Tensor:
             f"[{x._sizes}] vs. [{shape}]"
         )
     index = index_of(x)[:, lead:] * (np.array(shape, np.int64) != 1)
-    return take_rows(movement.reshape(tensor, (-1,)), flatten_index(index, shape))
+    result: Tensor = take_rows(movement.reshape(tensor, (-1,)), flatten_index(index, shape))
+    return result
 
 
 def _combine(function: Function, x: Any, y: Any) -> SparseTensor:
