@@ -70,6 +70,11 @@ class CompositeTensor(Composite):
         raise NotImplementedError
 
     @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
     def dtype(self) -> DType:
         """The dtype of the values."""
         result: DType = self._values_component().dtype

@@ -14,7 +14,7 @@ from ..core.ops.indexing import SCATTER_ADD
 from ..core.values import dtypes
 from ..core.values.indexed_slices import IndexedSlices
 from ..core.values.tensor import Tensor
-from ..errors import InvalidArgumentError, UnimplementedError
+from ..errors import InvalidArgumentError
 from .base import Array, as_values, join_rows, read_array, take_rows, to_index_tensor
 from .sparse_tensor import SparseTensor
 
@@ -688,32 +688,3 @@ def to_indicator(sp_input: SparseTensor, vocab_size: IntLike, name: str | None =
     result = np.zeros((*x._sizes[:-1], size), bool)
     result[(*index_of(x)[:, :-1].T, ids)] = True
     return creation.constant(result)
-
-
-def cross(
-    inputs: Sequence[Any], name: str | None = None, separator: str | None = None
-) -> SparseTensor:
-    """Raise an error: crosses of strings are not supported.
-
-    Args:
-      inputs: Sparse tensors.
-      name: Not used.
-      separator: The text between the parts.
-
-    Returns:
-      Nothing.
-
-    Raises:
-      UnimplementedError: Always.
-
-    Example:
-      >>> try:
-      ...     tf.sparse.cross([])
-      ... except tf.errors.UnimplementedError as error:
-      ...     print(error.message[:28])
-      numtape has no sparse.cross:
-    """
-    raise UnimplementedError(
-        "numtape has no sparse.cross: use `tf.keras.layers.HashedCrossing`, or combine the columns "
-        "before they become tensors."
-    )

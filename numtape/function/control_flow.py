@@ -136,7 +136,7 @@ def while_loop(
         loop_vars = results
         count += 1
     return nest.map_structure(
-        lambda x: x if isinstance(x, TensorArray) else as_tensor(x), loop_vars
+        lambda x: x if isinstance(x, TensorArray | Composite) else as_tensor(x), loop_vars
     )
 
 

@@ -246,3 +246,14 @@ def test_other_functions_name_the_remedy(tf, name):
         getattr(tf, name)(of(tf, A))
     with pytest.raises(TypeError, match="to_dense"):
         np.asarray(of(tf, A))
+
+
+def test_dense_layer(tf):
+    layer = tf.keras.layers.Dense(2, kernel_initializer="ones")
+    with tf.GradientTape() as tape:
+        y = layer(of(tf, A.astype(np.float32)))
+        total = tf.reduce_sum(y)
+    np.testing.assert_allclose(y, np.repeat(A.sum(1)[:, None], 2, 1))
+    np.testing.assert_allclose(
+        tf.convert_to_tensor(tape.gradient(total, layer.kernel)), np.repeat(A.sum(0)[:, None], 2, 1)
+    )
