@@ -11,6 +11,7 @@ from ..core.values.hints import hint_missing_attributes
 
 _STRINGS = "numtape has no string tensors: use Python's strings, outside of tensors"
 _RAGGED = "see `dir(tf.ragged)` and `dir(tf.RaggedTensor)` for the functions of ragged tensors"
+_CROSS = "use `tf.keras.layers.HashedCrossing`"
 _SPARSE = "see `dir(tf.sparse)` for the functions of sparse tensors"
 _QUANTIZED = "numtape has no quantized dtypes: use int8 with a scale of your own"
 _GRAPH = "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
@@ -42,6 +43,8 @@ INSTEAD = {
     "profiler*": "`step.paths()` shows what a function replays; Python's profilers see the rest",
     "quantization*": _QUANTIZED,
     "queue*": "use `tf.data.Dataset`, or Python's `queue`",
+    "ragged.cross*": _CROSS,
+    "sparse.cross*": _CROSS,
     "ragged*": _RAGGED,
     "raw_ops*": "use the public function of the op",
     "saved_model*": "numtape does not export graphs: pickle the module",

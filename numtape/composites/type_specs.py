@@ -211,3 +211,10 @@ class RaggedTensorSpec(TensorSpec):
             f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, "
             f"{self.row_splits_dtype!r})"
         )
+
+
+def spec_of_composite(value: Any) -> TensorSpec:
+    """Return the spec of a sparse or ragged tensor."""
+    cls: Any = SparseTensorSpec if isinstance(value, SparseTensor) else RaggedTensorSpec
+    result: TensorSpec = cls.from_value(value)
+    return result

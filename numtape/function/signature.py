@@ -213,6 +213,10 @@ class Parameters:
                     f"{x!r} has another structure than {spec!r}", args, {}
                 ) from None
             return x if all(map(operator.is_, flatten(converted), flatten(x))) else converted
+        if hasattr(spec, "value_type"):  # of a sparse or ragged tensor
+            if not spec.is_compatible_with(x):
+                raise self._binding_error(f"Can not cast {x!r} to {spec!r}", args, {})
+            return x
         if isinstance(x, Variable):
             x = x.read_value()
         tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)

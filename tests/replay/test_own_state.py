@@ -44,6 +44,18 @@ STATE = {
         "log.eager": LOG,
     },
     "compat/argument_errors.py": {"_DONE": CACHE},
+    "composites/ragged_elementwise.py": {"call.__name__": NEW},
+    "composites/ragged_tensor.py": {
+        "self._partition": NEW,
+        "self._row_splits": NEW,
+        "self._values": NEW,
+    },
+    "composites/sparse_tensor.py": {
+        "self._dense_shape": NEW,
+        "self._indices": NEW,
+        "self._sizes": NEW,
+        "self._values": NEW,
+    },
     "config/__init__.py": {
         "settings.run_eagerly": COMPARED,
         "settings.eager": COMPARED,
