@@ -44,6 +44,7 @@ __all__ = [
     "Sequential",
     "models",
     "ops",
+    "preprocessing",
     "random",
     "Layer",
     "Loss",
@@ -66,7 +67,7 @@ __all__ = [
 
 
 if _typing.TYPE_CHECKING:
-    from . import ops, random
+    from . import ops, preprocessing, random
 
 
 def __dir__() -> list[str]:
@@ -75,7 +76,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("ops", "random"):
+    if name in ("ops", "preprocessing", "random"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 

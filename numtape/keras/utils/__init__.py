@@ -22,6 +22,8 @@ from .arrays import (
     to_categorical,
     unpack_x_y_sample_weight,
 )
+from .image_directories import image_dataset_from_directory
+from .images import array_to_img, img_to_array, load_img, save_img
 from .sequences import PyDataset, timeseries_dataset_from_array
 
 Sequence = PyDataset
@@ -31,16 +33,21 @@ __all__ = [
     "CustomObjectScope",
     "PyDataset",
     "Sequence",
+    "array_to_img",
     "bounding_boxes",
     "clear_session",
     "custom_object_scope",
     "get_custom_objects",
     "get_registered_name",
     "get_registered_object",
+    "image_dataset_from_directory",
+    "img_to_array",
+    "load_img",
     "normalize",
     "pack_x_y_sample_weight",
     "pad_sequences",
     "register_keras_serializable",
+    "save_img",
     "set_random_seed",
     "timeseries_dataset_from_array",
     "to_categorical",
