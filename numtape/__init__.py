@@ -222,6 +222,7 @@ __all__ = [
     "Module",
     "RegisterGradient",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",
@@ -424,6 +425,7 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "testing",
     "tile",
     "timestamp",
@@ -464,6 +466,7 @@ if _typing.TYPE_CHECKING:
         nest,
         signal,
         strings,
+        test,
         testing,
         train,
     )
@@ -503,6 +506,7 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
 # Modules that are imported when they are first used, and functions of such modules.
@@ -518,6 +522,7 @@ _FUNCTIONS = {
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
     }.items()
     for name in names.split()
@@ -538,6 +543,7 @@ _LAZY = {
             "nest",
             "signal",
             "strings",
+            "test",
             "testing",
             "train",
         )

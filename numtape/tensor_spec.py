@@ -37,7 +37,7 @@ class TensorSpec:
     def __init__(
         self, shape: PartialShape = None, dtype: DTypeLike = dtypes.float32, name: str | None = None
     ):
-        self.shape = None if shape is None else TensorShape(shape)
+        self.shape = TensorShape(shape)
         self.dtype: DType = as_dtype(dtype)
         self.name = name
 
@@ -80,12 +80,7 @@ class TensorSpec:
         return as_dtype(dtype) is self.dtype and self._takes(shape)
 
     def _takes(self, shape: PartialShape) -> bool:
-        if self.shape is None or shape is None:
-            return True
-        return len(shape) == len(self.shape) and all(
-            None in (expected_size, size) or size == expected_size
-            for expected_size, size in zip(self.shape, shape, strict=True)
-        )
+        return self.shape.is_compatible_with(shape)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TensorSpec):
@@ -96,8 +91,7 @@ class TensorSpec:
         return hash((self.shape, self.dtype))
 
     def __repr__(self) -> str:
-        shape = "<unknown>" if self.shape is None else tuple(self.shape)
-        return f"TensorSpec(shape={shape}, dtype={self.dtype!r}, name={self.name!r})"
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
 
 
 def check_signature(signature: object) -> None:

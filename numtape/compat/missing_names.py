@@ -67,7 +67,7 @@ INSTEAD = {
     "OptionalSpec": _SPECS,
     "Ragged*": _RAGGED,
     "Sparse*": _SPARSE,
-    "TensorArray*": "append to a Python list, and `tf.stack` it",
+    "TensorArraySpec": _SPECS,
     "TypeSpec": _SPECS,
     "*_initializer": "use the classes of `tf.keras.initializers`",
     "version": "`tf.__version__`",
@@ -101,8 +101,6 @@ INSTEAD = {
     "variable_creator_scope": "variables are made where the program makes them",
     # Names in modules.
     "config.experimental.*mlir*": _GRAPH,
-    "config.experimental.*logical*": "use `tf.config.list_physical_devices`",
-    "config.experimental.*visible*": "choose one with `tf.device`, or NUMTAPE_DEVICE",
     "config.experimental.*memory*": "use `tf.config.experimental.get_memory_info`",
     "config.experimental_connect*": "numtape computes in this process",
     "config.experimental_functions*": "use `tf.config.run_functions_eagerly`",
@@ -733,15 +731,14 @@ METHODS: dict[str, dict[str, str]] = {
         "experimental_get_compiler_ir": "use `step.paths()`, which shows what it replays",
         "function_spec function_type": "use `inspect.signature(step.python_function)`",
         "get_initialization_function": "variables have their values at once: call the function",
-        "pretty_printed_concrete_signatures": "use `step.paths()`",
     },
     "ConcreteFunction": {
         "add_gradient_functions_to_graph add_to_graph from_func_graph function_def graph "
         "inference_fn": _GRAPH_ATTRIBUTE,
-        "captured_inputs inputs replace_capture_with_deferred_capture set_external_captures "
-        "set_variables trainable_variables variables": "use the objects of Python that it reads",
-        "function_type pretty_printed_signature": "use `structured_input_signature`",
-        "output_dtypes output_shapes outputs structured_outputs": "call it, and look at the result",
+        "replace_capture_with_deferred_capture set_external_captures set_variables": (
+            "use the objects of Python that it reads"
+        ),
+        "function_type": "use `structured_input_signature`",
     },
     "linalg.LinearOperator": {
         "assert_non_singular": "use `tf.debugging.assert_none_equal(operator.determinant(), 0.0)`",

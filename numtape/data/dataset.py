@@ -184,7 +184,7 @@ def start_ahead(
 def _relax_spec(result: Any, source: Any) -> Any:
     """Drop the sizes of a function's result spec if the source's elements vary in size."""
     has_unknown_size = any(
-        leaf.shape is None or None in tuple(leaf.shape)
+        leaf.shape.rank is None or None in tuple(leaf.shape)
         for leaf in elements.leaves(source)
         if isinstance(leaf, TensorSpec)
     )
@@ -193,7 +193,7 @@ def _relax_spec(result: Any, source: Any) -> Any:
     return map_leaves(
         lambda leaf: (
             TensorSpec([None] * len(leaf.shape), leaf.dtype)
-            if isinstance(leaf, TensorSpec) and leaf.shape is not None
+            if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None
             else leaf
         ),
         result,
@@ -1464,7 +1464,7 @@ class Dataset(Pipeline):
             shapes = padded_shapes
             if shapes is None:
                 shapes = map_leaves(
-                    lambda one: None if one.shape is None else list(one.shape), spec
+                    lambda one: None if one.shape.rank is None else list(one.shape), spec
                 )
             if key == len(boundaries):
                 raise InvalidArgumentError(

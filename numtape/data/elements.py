@@ -234,7 +234,7 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     Raises:
       ValueError: If the element is a scalar.
     """
-    if not isinstance(spec, TensorSpec) or spec.shape is None:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
     if not len(spec.shape):
         raise ValueError("Cannot unbatch an input with scalar components.")
@@ -249,7 +249,8 @@ def first_size(spec: Any) -> int | None:
     """
     sizes: list[int] = []
     for part in leaves(map_leaves(lambda one: (without_first_axis(one), one)[1], spec)):
-        size = part.shape[0] if isinstance(part, TensorSpec) and part.shape is not None else None
+        has_sizes = isinstance(part, TensorSpec) and part.shape.rank is not None
+        size = part.shape[0] if has_sizes else None
         if size is not None:
             sizes.append(int(size))
             if size != sizes[0]:
@@ -262,7 +263,7 @@ def first_size(spec: Any) -> int | None:
 
 def with_first_axis(spec: Any, size: int | None) -> Any:
     """Return the spec of a batch of elements."""
-    if not isinstance(spec, TensorSpec) or spec.shape is None:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
     return TensorSpec((size, *spec.shape), spec.dtype)
 
@@ -306,10 +307,10 @@ def zeros_like(spec: Any) -> Any:
     def zeros(leaf: Any) -> Any:
         if not isinstance(leaf, TensorSpec):
             raise UnimplementedError(
-                "The spec of this dataset is not known: it has no element, and its elements would be "
-                "datasets or sparse."
+                "The spec of this dataset is not known: it has no element, and its elements would "
+                "be datasets or sparse."
             )
-        shape = () if leaf.shape is None else [1 if size is None else size for size in leaf.shape]
+        shape = () if leaf.shape.rank is None else [1 if n is None else n for n in leaf.shape]
         if leaf.dtype.name == "string":
             return np.full(tuple(shape), b"", object)
         return np.zeros(tuple(shape), leaf.dtype.as_numpy_dtype)
@@ -408,7 +409,7 @@ def common(a: Any, b: Any) -> Any:
             return x
         if x.dtype is not y.dtype:
             raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
-        if x.shape is None or y.shape is None or len(x.shape) != len(y.shape):
+        if x.shape.rank is None or y.shape.rank is None or len(x.shape) != len(y.shape):
             return TensorSpec(None, x.dtype)
         return TensorSpec(
             [p if p == q else None for p, q in zip(x.shape, y.shape, strict=True)], x.dtype

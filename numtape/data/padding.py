@@ -85,7 +85,7 @@ def _check_shape(part: Any, sizes: Sizes) -> None:
 
 def without_sizes(part: TensorSpec) -> TensorSpec:
     """Return a spec whose shape has the same rank, but no sizes."""
-    return TensorSpec(None if part.shape is None else [None] * len(part.shape), part.dtype)
+    return TensorSpec(None if part.shape.rank is None else [None] * len(part.shape), part.dtype)
 
 
 def _split(values: Any, spec: Any) -> list[Any]:
@@ -131,7 +131,7 @@ def batch_spec(spec: Any, sizes: list[Sizes], count: int | None) -> Any:
     def padded(part: TensorSpec) -> TensorSpec:
         size = next(remaining)
         if size is None:
-            size = None if part.shape is None else list(part.shape)
+            size = None if part.shape.rank is None else list(part.shape)
         return TensorSpec(None if size is None else [count, *size], part.dtype)
 
     return map_leaves(padded, spec)

@@ -67,7 +67,7 @@ def encode_spec(spec: Any) -> Any:
     def leaf(one: Any) -> Any:
         if not isinstance(one, TensorSpec):
             raise UnimplementedError(f"Elements of {one} cannot be saved.")
-        return [None if one.shape is None else list(one.shape), one.dtype.name]
+        return [None if one.shape.rank is None else list(one.shape), one.dtype.name]
 
     return elements.map_leaves(leaf, spec)
 

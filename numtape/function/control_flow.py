@@ -22,6 +22,7 @@ from ..core.values.dtypes import as_dtype, repr_of
 from ..core.values.tensor import Reference, Tensor
 from ..debugging.assertions import Assert
 from ..errors import InvalidArgumentError, OutOfRangeError
+from ..tensor_array import TensorArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -103,7 +104,7 @@ def while_loop(
       name: Not used.
 
     Returns:
-      The last ``loop_vars``, as tensors.
+      The last ``loop_vars``, as tensors. A `TensorArray` is unchanged.
 
     Raises:
       TypeError: If ``cond`` or ``body`` is not callable.
@@ -133,7 +134,9 @@ def while_loop(
         _same_structure(*map(list, (loop_vars, results)) if are_lists else (loop_vars, results))
         loop_vars = results
         count += 1
-    return nest.map_structure(as_tensor, loop_vars)
+    return nest.map_structure(
+        lambda x: x if isinstance(x, TensorArray) else as_tensor(x), loop_vars
+    )
 
 
 def _same_structure(first_structure: object, second_structure: object) -> None:

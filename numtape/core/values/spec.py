@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, cast
 
 import numpy as np
 
@@ -26,9 +26,12 @@ def _check_dim(dim: SupportsIndex | None) -> Any:
         try:
             dim = operator.index(dim)
         except TypeError:
-            raise TypeError(f"A size must be an int or None, got {repr_of(dim)}.") from None
+            raise TypeError(
+                f"Dimension value must be integer or None or have an __index__ method, got value "
+                f"{repr_of(dim)} with type {type(dim)}."
+            ) from None
     if dim is not None and dim < 0:
-        raise ValueError(f"Sizes must be >= 0, got {repr_of(dim)}.")
+        raise ValueError(f"Dimension {repr_of(dim)} must be >= 0")
     return dim
 
 
@@ -37,6 +40,7 @@ class TensorShape(tuple[int, ...]):
 
     Args:
       dims: The sizes, None for an unknown one (in a `TensorSpec`); a single int for a vector.
+        None for a shape of unknown rank. The shape of a tensor is always known.
 
     Raises:
       TypeError: If a size is not an int.
@@ -53,7 +57,11 @@ class TensorShape(tuple[int, ...]):
     def __new__(cls, dims: Any = ()) -> Self:
         """Create a shape and check its sizes."""
         if dims is None:
-            raise TypeError("A shape must have a known rank: numtape has no tensors without one.")
+            return cast("Self", UNKNOWN_SHAPE)
+        if type(dims) is UnknownShape:
+            return cast("Self", dims)
+        if isinstance(dims, str | bytes):
+            raise TypeError(f"Failed to convert {dims!r} to a shape: it must be an int or a list.")
         return tuple.__new__(cls, map(_check_dim, dims if isinstance(dims, Iterable) else [dims]))
 
     @property
@@ -108,9 +116,9 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([None, 2]).is_compatible_with([3, 2])
           True
         """
-        if other is None:
-            return True
         other = TensorShape(other)
+        if _is_unknown(self, other):
+            return True
         return len(self) == len(other) and all(
             a is None or b is None or a == b for a, b in zip(self, other, strict=True)
         )
@@ -125,6 +133,10 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([3, 2]).is_subtype_of(tf.TensorShape([None, 2]))
           True
         """
+        if type(other) is UnknownShape:
+            return True
+        if not isinstance(other, TensorShape) or type(self) is UnknownShape:
+            return False
         return len(self) == len(other) and all(
             b is None or a == b for a, b in zip(self, other, strict=True)
         )
@@ -142,45 +154,48 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([None, 2]).merge_with([3, None])
           TensorShape([3, 2])
         """
-        if other is None:
-            return self
         other = TensorShape(other)
+        if _is_unknown(self, other):
+            return other if type(self) is UnknownShape else self
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are not compatible")
         return TensorShape([b if a is None else a for a, b in zip(self, other, strict=True)])
 
     def most_specific_compatible_shape(self, other: PartialShape) -> TensorShape:
-        """Return the sizes that two shapes of the same rank share, and None for the others.
+        """Return the sizes that two shapes share, and None for the others.
 
         Args:
           other: A shape.
 
-        Raises:
-          ValueError: If the ranks differ: a shape of unknown rank is not supported.
+        Returns:
+          A shape; of unknown rank if the ranks differ.
 
         Example:
           >>> tf.TensorShape([3, 2]).most_specific_compatible_shape([4, 2])
           TensorShape([None, 2])
         """
         other = TensorShape(other)
-        self.assert_same_rank(other)
+        if _is_unknown(self, other) or len(self) != len(other):
+            return TensorShape(None)
         return TensorShape([a if a == b else None for a, b in zip(self, other, strict=True)])
 
-    def most_specific_common_supertype(self, others: Iterable[Any]) -> TensorShape:
+    def most_specific_common_supertype(self, others: Iterable[Any]) -> TensorShape | None:
         """Return the sizes that several shapes share, and None for the others.
 
         Args:
-          others: Shapes of the same rank.
+          others: Shapes.
 
-        Raises:
-          ValueError: If the ranks differ: a shape of unknown rank is not supported.
+        Returns:
+          A shape, of unknown rank if the ranks differ; None if one of ``others`` is no shape.
 
         Example:
           >>> tf.TensorShape([3, 2]).most_specific_common_supertype([tf.TensorShape([4, 2])])
           TensorShape([None, 2])
         """
-        shape = self
+        shape: TensorShape = self
         for other in others:
+            if not isinstance(other, TensorShape):
+                return None
             shape = shape.most_specific_compatible_shape(other)
         return shape
 
@@ -197,6 +212,8 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([3, 2]).with_rank(2)
           TensorShape([3, 2])
         """
+        if type(self) is UnknownShape:
+            return TensorShape([None] * rank)
         if len(self) != rank:
             raise ValueError(f"Shape {self} must have rank {rank}")
         return self
@@ -214,7 +231,7 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([3, 2]).with_rank_at_least(1)
           TensorShape([3, 2])
         """
-        if len(self) < rank:
+        if type(self) is not UnknownShape and len(self) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
@@ -231,7 +248,7 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([3, 2]).with_rank_at_most(4)
           TensorShape([3, 2])
         """
-        if len(self) > rank:
+        if type(self) is not UnknownShape and len(self) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
@@ -247,7 +264,8 @@ class TensorShape(tuple[int, ...]):
         Example:
           >>> tf.TensorShape([3, 2]).assert_has_rank(2)
         """
-        self.with_rank(rank)
+        if type(self) is not UnknownShape:
+            self.with_rank(rank)
 
     def assert_same_rank(self, other: PartialShape) -> None:
         """Raise an error unless two shapes have the same rank.
@@ -262,7 +280,7 @@ class TensorShape(tuple[int, ...]):
           >>> tf.TensorShape([3, 2]).assert_same_rank([1, 1])
         """
         other = TensorShape(other)
-        if len(self) != len(other):
+        if not _is_unknown(self, other) and len(self) != len(other):
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_is_compatible_with(self, other: PartialShape) -> None:
@@ -298,8 +316,10 @@ class TensorShape(tuple[int, ...]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, tuple):
-            return tuple.__eq__(self, other)
-        return isinstance(other, list) and tuple.__eq__(self, tuple(other))
+            return type(other) is not UnknownShape and tuple.__eq__(self, other)
+        if isinstance(other, list):
+            return tuple.__eq__(self, tuple(other))
+        return type(other) is int and tuple.__eq__(self, (other,))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -307,12 +327,26 @@ class TensorShape(tuple[int, ...]):
     __hash__ = tuple.__hash__
 
     def __add__(self, other: Any) -> TensorShape:
-        return TensorShape((*self, *TensorShape(other)))
+        return self.concatenate(other)
 
     def __radd__(self, other: PartialShape) -> TensorShape:
-        return TensorShape((*TensorShape(other), *self))
+        return TensorShape(other).concatenate(self)
 
-    concatenate = __add__
+    def concatenate(self, other: PartialShape) -> TensorShape:
+        """Return the shape with the sizes of another one behind its own; the same as ``+``.
+
+        Args:
+          other: A shape, or None for any shape.
+
+        Returns:
+          A shape, of unknown rank if one of the two is.
+
+        Example:
+          >>> tf.TensorShape([3, 2]).concatenate([5]), [1] + tf.TensorShape([3, 2])
+          (TensorShape([3, 2, 5]), TensorShape([1, 3, 2]))
+        """
+        other = TensorShape(other)
+        return TensorShape(None if _is_unknown(self, other) else (*self, *other))
 
     def __repr__(self) -> str:
         return f"TensorShape([{', '.join(map(str, self))}])"
@@ -322,6 +356,68 @@ class TensorShape(tuple[int, ...]):
 
     def __format__(self, spec: str) -> str:
         return str(self).__format__(spec)
+
+
+class UnknownShape(TensorShape):
+    """The shape of unknown rank, `TensorShape(None)`: of a `TensorSpec`, never of a tensor."""
+
+    __slots__ = ()
+
+    rank = property(lambda self: None)
+    ndims = property(lambda self: None)
+    dims = property(lambda self: None)
+
+    def as_list(self) -> NoReturn:
+        """Raise ValueError: there are no sizes."""
+        raise ValueError("as_list() is not defined on an unknown TensorShape.")
+
+    def num_elements(self) -> None:
+        """Return None."""
+
+    def is_fully_defined(self) -> bool:
+        """Return False."""
+        return False
+
+    def __len__(self) -> int:
+        raise ValueError("Cannot take the length of shape with unknown rank.")
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __iter__(self) -> Iterator[int]:
+        raise ValueError("Cannot iterate over a shape with unknown rank.")
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, slice):
+            return None
+        start, stop = key.start or 0, key.stop
+        if key.step is not None:
+            raise ValueError("Steps are not yet handled")
+        if stop is None or start < 0 or stop < 0:  # counted from the unknown end
+            return self
+        return TensorShape([None] * max(stop - start, 0))
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or type(other) is UnknownShape
+
+    def __hash__(self) -> int:
+        return hash(UnknownShape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorShape, (None,)
+
+    def __repr__(self) -> str:
+        return "TensorShape(None)"
+
+    def __str__(self) -> str:
+        return "<unknown>"
+
+
+UNKNOWN_SHAPE = tuple.__new__(UnknownShape)
+
+
+def _is_unknown(*shapes: TensorShape) -> bool:
+    return any(type(shape) is UnknownShape for shape in shapes)
 
 
 class Spec:
@@ -508,9 +604,9 @@ def axes_of(op: str, axis: AxisLike, rank: int) -> Iterator[int]:
 
 def check_shape(actual: TensorShape, shape: PartialShape, message: str) -> None:
     """Raise ValueError unless two shapes are compatible. ``shape`` may contain None."""
-    if shape is None:
-        return
     expected = TensorShape(shape)
+    if type(expected) is UnknownShape:
+        return
     if len(expected) != len(actual) or any(
         size not in (None, dim) for size, dim in zip(expected, actual, strict=True)
     ):
