@@ -220,7 +220,11 @@ __all__ = [
     "GradientTape",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
+    "RaggedTensorSpec",
     "RegisterGradient",
+    "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -339,6 +343,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookup",
     "losses",
     "map_fn",
     "math",
@@ -368,6 +373,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "range",
     "rank",
@@ -406,6 +412,7 @@ __all__ = [
     "sort",
     "space_to_batch",
     "space_to_batch_nd",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -463,13 +470,19 @@ if _typing.TYPE_CHECKING:
         image,
         io,
         keras,
+        lookup,
         nest,
+        ragged,
         signal,
+        sparse,
         strings,
         test,
         testing,
         train,
     )
+    from .composites.ragged_tensor import RaggedTensor
+    from .composites.sparse_tensor import SparseTensor
+    from .composites.type_specs import RaggedTensorSpec, SparseTensorSpec
     from .custom_gradients import (
         RegisterGradient,
         custom_gradient,
@@ -524,6 +537,9 @@ _FUNCTIONS = {
         "type_spec_from_value",
         "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
+        "composites.ragged_tensor": "RaggedTensor",
+        "composites.sparse_tensor": "SparseTensor",
+        "composites.type_specs": "RaggedTensorSpec SparseTensorSpec",
     }.items()
     for name in names.split()
 }
@@ -540,8 +556,11 @@ _LAZY = {
             "image",
             "io",
             "keras",
+            "lookup",
             "nest",
+            "ragged",
             "signal",
+            "sparse",
             "strings",
             "test",
             "testing",

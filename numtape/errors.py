@@ -17,6 +17,7 @@ __all__ = [
     "AxisError",
     "CANCELLED",
     "CancelledError",
+    "CompositeError",
     "DATA_LOSS",
     "DEADLINE_EXCEEDED",
     "DataLossError",
@@ -101,6 +102,10 @@ class UnimplementedError(OpError):
     """numtape does not implement this case of an op."""
 
     error_code = 12
+
+
+class CompositeError(UnimplementedError, TypeError):
+    """A function does not support string, sparse or ragged tensors."""
 
 
 class ResourceExhaustedError(OpError):

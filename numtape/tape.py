@@ -24,7 +24,7 @@ from .core.log.evaluate import drop_unreachable
 from .core.log.log import LEAF_CODE, Log, local
 from .core.log.op import CODES
 from .core.log.variable import Variable, creation_order, original
-from .core.ops.creation import zeros, zeros_like
+from .core.ops.creation import convert_to_tensor, zeros, zeros_like
 from .core.ops.movement import broadcast_to, identity, reshape_if_needed, transpose_if_needed
 from .core.values.arguments import to_int
 from .core.values.convert import NUMPY
@@ -806,7 +806,12 @@ def _leaves(structure: Any) -> list[Any]:
         return list(structure)
     from .nest import flatten
 
-    return flatten(structure)
+    return [_values_of(leaf) for leaf in flatten(structure)]
+
+
+def _values_of(leaf: Any) -> Any:
+    """Return the component of a sparse or ragged tensor that has derivatives, or the leaf."""
+    return leaf._values_component() if hasattr(type(leaf), "_values_component") else leaf
 
 
 _first_item = itemgetter(0)
@@ -825,4 +830,16 @@ def _flat(structure: Any) -> tuple[list[Any], Any]:
         return structure, _unchanged
     from .nest import flatten_with
 
-    return flatten_with(structure)
+    leaves, rebuild = flatten_with(structure)
+    values = [_values_of(leaf) for leaf in leaves]
+
+    def replace(gradients: list[Any]) -> Any:
+        # The gradient by a sparse or ragged tensor has its structure.
+        return rebuild(
+            [
+                g if g is None or x is leaf else leaf._replace_values(convert_to_tensor(g))
+                for leaf, x, g in zip(leaves, values, gradients, strict=True)
+            ]
+        )
+
+    return values, replace

@@ -23,7 +23,6 @@ from ..core.values.dtypes import DType
 from ..core.values.pytree import COMPOSITES
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from ..errors import DtypeError
 
 Array = np.ndarray[Any, Any]
 _C = TypeVar("_C", bound="type[CompositeTensor]")
@@ -130,11 +129,6 @@ def register(cls: _C) -> _C:
         namespace=COMPOSITES,
     )
     return cls
-
-
-def refuse_conversion(kind: str, remedy: str) -> NoReturn:
-    """Raise the error for a composite tensor where a dense one is needed."""
-    raise DtypeError(f"A {kind} cannot be converted to a dense tensor implicitly: use {remedy}.")
 
 
 # Structure is computed with NumPy; the values follow it by ops that a tape can differentiate.

@@ -11,7 +11,7 @@ from ..core.ops import creation, indexing, joining, movement, scatter, slicing
 from ..core.values import dtypes
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
-from ..errors import InvalidArgumentError
+from ..errors import CompositeError, InvalidArgumentError
 from . import row_structure as rows
 from .base import Array, as_values, join_rows, read_array, take_rows, to_index_tensor
 from .dispatch import handles
@@ -181,7 +181,11 @@ def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
 
 @handles(RaggedTensor, slicing.split)
 def _split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
+    value: Any,
+    num_or_size_splits: Any,
+    axis: Any = 0,
+    num: int | None = None,
+    name: str | None = None,
 ) -> list[Any]:
     if isinstance(num_or_size_splits, RaggedTensor):
         raise TypeError("num_or_size_splits must not be a RaggedTensor")
@@ -206,9 +210,7 @@ def _split(
         ]
     counts = _split_sizes(sizes, value._partition.nrows, num)
     begins = np.cumsum([0, *counts[:-1]])
-    return [
-        value._take_rows(np.arange(b, b + n)) for b, n in zip(begins, counts, strict=True)
-    ]
+    return [value._take_rows(np.arange(b, b + n)) for b, n in zip(begins, counts, strict=True)]
 
 
 def _split_sizes(sizes: Array, total: int, num: int | None) -> list[int]:
@@ -430,7 +432,7 @@ def _rank(input: Any, name: str | None = None) -> Tensor:
 
 @handles(RaggedTensor, creation.shape)
 def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
-    raise TypeError(
+    raise CompositeError(
         "tf.shape of a RaggedTensor is not supported, because its axes have no sizes: use "
         "`x.bounding_shape()`, `x.row_lengths()` or `tf.shape(x.to_tensor())`."
     )
@@ -442,9 +444,7 @@ def _convert(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
         return value
     if isinstance(value, RaggedTensor) and as_dtype(dtype) is value.dtype:
         return value
-    raise TypeError(
+    raise CompositeError(
         "A RaggedTensor is not converted to a dense tensor implicitly: use `x.to_tensor()`, or "
         "`tf.ragged.stack` for a list of them."
     )
-
-

@@ -10,7 +10,7 @@ from ..core.ops import creation, joining, movement
 from ..core.ops.indexing import gather
 from ..core.values import dtypes
 from ..core.values.tensor import Tensor
-from . import row_structure as rows
+from . import ragged_tensor, row_structure as rows
 from .base import Array, as_values, read_array, to_index_tensor
 from .ragged_tensor import RaggedTensor
 from .row_structure import Partition
@@ -74,9 +74,7 @@ def _parse_default(value: Any, flat: Any, inner: tuple[int, ...]) -> Any:
     return movement.broadcast_to(padding, inner)
 
 
-def _parse_shape(
-    shape: Any, bounds: list[int], inner: tuple[int, ...], lead: int
-) -> list[int]:
+def _parse_shape(shape: Any, bounds: list[int], inner: tuple[int, ...], lead: int) -> list[int]:
     sizes = shape.as_list() if hasattr(shape, "as_list") else shape
     sizes = read_array(sizes).tolist() if isinstance(sizes, Tensor | np.ndarray) else sizes
     if not isinstance(sizes, list | tuple):
@@ -112,3 +110,7 @@ def to_sparse(x: RaggedTensor) -> SparseTensor:
         )
         flat = movement.reshape(flat, (len(index),))
     return SparseTensor._make(index, flat, x._bounds())
+
+
+ragged_tensor.convert_to_dense = to_dense
+ragged_tensor.convert_to_sparse = to_sparse

@@ -65,8 +65,7 @@ def constant(
             )
         if inner_shape:
             raise ValueError(
-                f"Invalid pylist={pylist!r}: incompatible with "
-                f"dim(inner_shape)={len(inner_shape)}"
+                f"Invalid pylist={pylist!r}: incompatible with dim(inner_shape)={len(inner_shape)}"
             )
         return creation.constant(pylist, target)
     if ragged_rank is not None and ragged_rank < 0:
@@ -109,9 +108,11 @@ def constant(
             inner_shape = (0,) * (depth - ragged_rank - 1)
     _check_shape(values, inner_shape)
     if not values:
-        flat = creation.zeros((0, *inner_shape), target or dtypes.float32) if (
-            target is not dtypes.string
-        ) else movement.reshape(creation.constant([], dtypes.string), (0, *inner_shape))
+        flat = (
+            creation.zeros((0, *inner_shape), target or dtypes.float32)
+            if (target is not dtypes.string)
+            else movement.reshape(creation.constant([], dtypes.string), (0, *inner_shape))
+        )
     else:
         flat = movement.reshape(
             creation.constant(_to_lists(values), target), (len(values), *inner_shape)
@@ -202,7 +203,9 @@ def range(
     target = as_dtype(dtype) if dtype is not None else _widest([x.dtype for x in parts])
     arrays = [read_array(x).astype(target.numpy_dtype) for x in parts]
     if any(x.ndim > 1 for x in arrays):
-        raise InvalidArgumentError("starts, limits and deltas must be vectors or scalars [Op:RaggedRange]")
+        raise InvalidArgumentError(
+            "starts, limits and deltas must be vectors or scalars [Op:RaggedRange]"
+        )
     sizes = {len(x) for x in arrays if x.ndim}
     if len(sizes) > 1:
         raise InvalidArgumentError(
@@ -297,7 +300,9 @@ def segment_ids_to_row_splits(
         raise ValueError(f"Shape {array.shape} must have rank 1")
     if (array < 0).any():
         raise InvalidArgumentError("segment_ids must not be negative [Op:SegmentIdsToRowSplits]")
-    counts = np.bincount(array, minlength=0 if num_segments is None else int(read_array(num_segments)))
+    counts = np.bincount(
+        array, minlength=0 if num_segments is None else int(read_array(num_segments))
+    )
     if num_segments is not None and len(counts) > int(read_array(num_segments)):
         raise InvalidArgumentError("a segment id is too large [Op:SegmentIdsToRowSplits]")
     target = dtypes.of_array(array) if out_type is None else as_dtype(out_type)
@@ -345,9 +350,7 @@ def stack_dynamic_partitions(
         )
     ids = ids.ravel()
     if values.shape[0] != len(ids):
-        raise ValueError(
-            f"data has {values.shape[0]} slices, but there are {len(ids)} partitions"
-        )
+        raise ValueError(f"data has {values.shape[0]} slices, but there are {len(ids)} partitions")
     if ids.size and (ids.min() < 0 or ids.max() >= count):
         raise InvalidArgumentError(
             f"partitions must be in [0, {count}), got {int(ids.min())} to {int(ids.max())} "
@@ -460,7 +463,11 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
             raise InvalidArgumentError("Inputs must have identical ragged splits: data and mask.")
     flags = read_array(m.flat_values)
     last = mask_parts[-1]
-    lengths = np.add.reduceat(np.append(flags, False).astype(np.int64), last.splits[:-1]) if len(flags) else np.zeros(last.nrows, np.int64)
+    lengths = (
+        np.add.reduceat(np.append(flags, False).astype(np.int64), last.splits[:-1])
+        if len(flags)
+        else np.zeros(last.nrows, np.int64)
+    )
     lengths = np.where(last.lengths > 0, lengths, 0)
     inner, flat = rows.take(parts[depth:], np.flatnonzero(flags))
     outer = [Partition(part.splits) for part in parts[: depth - 1]]
@@ -499,5 +506,3 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     from .ragged_arrangement import stack_ragged
 
     return stack_ragged(values, axis)
-
-

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import (
-    activations,
+    losses,
     along_axis,
     creation,
     elementwise as ew,
@@ -61,7 +61,9 @@ def map_elements(function: Function, *operands: Any, **kwargs: Any) -> Any:
     ):
         flat = [x.flat_values if isinstance(x, RaggedTensor) else x for x in operands]
         return first.with_flat_values(function(*flat, **kwargs))
-    tensors = [x if isinstance(x, RaggedTensor) or is_scalar(x) else _like(x, first) for x in operands]
+    tensors = [
+        x if isinstance(x, RaggedTensor) or is_scalar(x) else _like(x, first) for x in operands
+    ]
     structures, positions = [], []
     for k, x in enumerate(tensors):
         if is_scalar(x):
@@ -192,7 +194,11 @@ def _reduce_mean(
     total = reduce_ragged(input_tensor, axis, keepdims, "sum")
     ones = map_values(ew.ones_like_op, input_tensor)
     count = reduce_ragged(ones, axis, keepdims, "sum")
-    return total / count if total.dtype.is_floating or total.dtype.is_complex else _divide_integers(total, count)
+    return (
+        total / count
+        if total.dtype.is_floating or total.dtype.is_complex
+        else _divide_integers(total, count)
+    )
 
 
 def _divide_integers(total: Any, count: Any) -> Any:
@@ -260,11 +266,11 @@ def _prepend_zero(values: Tensor) -> Tensor:
     return concat([creation.zeros((1, *values.shape[1:]), values.dtype), values], 0)
 
 
-@handles(RaggedTensor, activations.softmax)
+@handles(RaggedTensor, losses.softmax)
 def _softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     axis = resolve_axis(-1 if axis is None else int(read_array(axis)), len(logits.shape))
     if axis > logits.ragged_rank:
-        return map_values(activations.softmax, logits, axis - logits.ragged_rank)
+        return map_values(losses.softmax, logits, axis - logits.ragged_rank)
     peak = reduce_ragged(logits, axis, True, "max")
     powers = map_values(ew.exp, logits - map_any(ew.stop_gradient, peak))
     return powers / reduce_ragged(powers, axis, True, "sum")
@@ -301,7 +307,9 @@ def _one_hot(
     inner = -1 if axis is None else int(axis)
     if inner >= 0:
         if inner <= depth_of:
-            raise ValueError(f"axis ({inner}) must be greater than indices.ragged_rank ({depth_of}).")
+            raise ValueError(
+                f"axis ({inner}) must be greater than indices.ragged_rank ({depth_of})."
+            )
         inner -= depth_of
     return map_values(indexing.one_hot, indices, depth, on_value, off_value, inner, dtype)
 
@@ -313,29 +321,6 @@ def _add_n(inputs: Any, name: str | None = None) -> Any:
     if not all(isinstance(x, RaggedTensor) for x in inputs):
         raise ValueError("Inputs must be all ragged tensors of the same rows.")
     return map_elements(lambda *values: norms.add_n([*values]), *inputs)
-
-
-@handles(RaggedTensor, ew.cast)
-def _cast(x: Any, dtype: Any, name: str | None = None) -> RaggedTensor:
-    return map_values(ew.cast, x, dtype)
-
-
-for _like_function in (creation.zeros_like, creation.ones_like):
-
-    def _make_like(function: Function) -> Function:
-        def like(input: Any, dtype: Any = None, *_: Any, **__: Any) -> RaggedTensor:
-            return map_values(function, input, dtype)
-
-        return like
-
-    handles(RaggedTensor, _like_function)(_make_like(_like_function))
-
-
-@handles(RaggedTensor, ew.clip_by_value)
-def _clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Any:
-    return map_elements(ew.clip_by_value, t, clip_value_min, clip_value_max)
 
 
 @handles(RaggedTensor, matrix_products.matmul)
@@ -356,9 +341,11 @@ def _matmul(
             f"{len(y.shape)}"
         )
     if len(x.shape) == 2:
-        if isinstance(x, RaggedTensor) and not (transpose_a or adjoint_a) and len(
-            x.flat_values.shape
-        ) == 1:
+        if (
+            isinstance(x, RaggedTensor)
+            and not (transpose_a or adjoint_a)
+            and len(x.flat_values.shape) == 1
+        ):
             _require_uniform(x)
         if isinstance(y, RaggedTensor):
             _require_uniform(y)
@@ -366,7 +353,9 @@ def _matmul(
     dense_x, row_counts, inner_x = _matrix_sizes(x, transpose_a or adjoint_a)
     dense_y, inner_y, column_counts = _matrix_sizes(y, transpose_b or adjoint_b)
     if not np.array_equal(*np.broadcast_arrays(inner_x, inner_y)):
-        raise InvalidArgumentError("Matrix size-incompatible: inner sizes of rows differ [Op:MatMul]")
+        raise InvalidArgumentError(
+            "Matrix size-incompatible: inner sizes of rows differ [Op:MatMul]"
+        )
     product = matrix_products.matmul(
         dense_x, dense_y, transpose_a, transpose_b, adjoint_a, adjoint_b
     )
@@ -421,9 +410,7 @@ def _cut_matrices(product: Tensor, like: RaggedTensor, row_counts: Any, column_c
     count = parts[-1].splits[-1] if parts else like.shape[0]
     if parts:
         index = rows_of_batches(parts, tuple(product.shape))
-        product = take_rows(
-            movement.reshape(product, (-1, *product.shape[-2:])), index
-        )
+        product = take_rows(movement.reshape(product, (-1, *product.shape[-2:])), index)
     lengths = np.broadcast_to(row_counts, (int(count),))
     height, width = product.shape[-2:]
     starts = np.arange(int(count)) * height
@@ -445,5 +432,3 @@ def rows_of_batches(parts: list[rows.Partition], shape: tuple[int, ...]) -> Any:
 
     index = coordinates(parts)
     return np.ravel_multi_index(tuple(index.T), shape[: index.shape[1]])
-
-

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from ..core.ops import movement
+from ..core.settings import unset
 from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from ..errors import InvalidArgumentError
+from ..errors import CompositeError, InvalidArgumentError
 from . import row_structure as rows
 from .base import (
     Array,
@@ -25,12 +26,16 @@ from .base import (
     to_index_tensor,
 )
 from .row_structure import Partition
+from .sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
-    from .sparse_tensor import SparseTensor
 
 SPLITS_DTYPES = dtypes.int32, dtypes.int64
+# Functions of the modules that convert and index ragged tensors, which set them.
+convert_to_dense: Callable[..., Any] = unset
+convert_to_sparse: Callable[..., SparseTensor] = unset
+getitem: Callable[..., Any] = unset
 
 
 @register
@@ -59,6 +64,9 @@ class RaggedTensor(CompositeTensor):
     """
 
     __slots__ = ("_partition", "_row_splits", "_values")
+    display_name = "RaggedTensor"
+    dispatch_priority = 3
+    remedy = "use `x.to_tensor()` for a dense tensor, or `tf.ragged.map_flat_values`"
     _values: Any
     _partition: Partition
     _row_splits: Tensor
@@ -153,7 +161,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_splits(
-        cls, values: TensorLike, row_splits: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_splits: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor whose row k has the values from one split to the next.
 
@@ -190,7 +202,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_lengths(
-        cls, values: TensorLike, row_lengths: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_lengths: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor of rows of these lengths.
 
@@ -224,7 +240,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_starts(
-        cls, values: TensorLike, row_starts: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_starts: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor of rows that begin at these offsets.
 
@@ -256,7 +276,11 @@ class RaggedTensor(CompositeTensor):
 
     @classmethod
     def from_row_limits(
-        cls, values: TensorLike, row_limits: TensorLike, name: str | None = None, validate: bool = True
+        cls,
+        values: TensorLike,
+        row_limits: TensorLike,
+        name: str | None = None,
+        validate: bool = True,
     ) -> RaggedTensor:
         """Return a ragged tensor of rows that end before these offsets.
 
@@ -563,7 +587,9 @@ class RaggedTensor(CompositeTensor):
                 f"The rank of a RaggedTensor must be greater than ragged_rank, i.e. greater than "
                 f"{ragged_rank}. Received tensor with rank {len(shape)}"
             )
-        flat = _reshape_values(x, (int(np.prod(shape[: ragged_rank + 1])), *shape[ragged_rank + 1 :]))
+        flat = _reshape_values(
+            x, (int(np.prod(shape[: ragged_rank + 1])), *shape[ragged_rank + 1 :])
+        )
         partitions = []
         count = shape[0]
         for size in shape[1 : ragged_rank + 1]:
@@ -571,13 +597,19 @@ class RaggedTensor(CompositeTensor):
             count *= size
         full: RaggedTensor = cls._nest(flat, partitions, dtype)
         if lengths is not None:
-            levels = lengths if isinstance(lengths, list | tuple) and ragged_rank == len(lengths) and not isinstance(lengths[0], int | np.number) else [lengths]
+            levels = (
+                lengths
+                if isinstance(lengths, list | tuple)
+                and ragged_rank == len(lengths)
+                and not isinstance(lengths[0], int | np.number)
+                else [lengths]
+            )
             return _cut_rows(full, [read_array(level).astype(np.int64) for level in levels])
         if padding is not None:
             pad = as_values(padding)
             if tuple(pad.shape) != shape[ragged_rank + 1 :]:
                 raise ValueError(
-                    f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1:]} are incompatible"
+                    f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1 :]} are incompatible"
                 )
             is_padding = read_array(flat) == read_array(pad)
             is_padding = is_padding.reshape(len(is_padding), -1).all(axis=1)
@@ -617,8 +649,6 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_sparse(x)
           <tf.RaggedTensor [[1, 2], [], [3]]>
         """
-        from .sparse_tensor import SparseTensor
-
         if not isinstance(st_input, SparseTensor):
             raise TypeError(
                 f"Argument `st_input` must be of type SparseTensor. Received {st_input!r}."
@@ -821,7 +851,10 @@ class RaggedTensor(CompositeTensor):
         return tuple(self._indices(rows.rowids_of(part.splits)) for part in self._partitions())
 
     def bounding_shape(
-        self, axis: TensorLike | None = None, name: str | None = None, out_type: DTypeLike | None = None
+        self,
+        axis: TensorLike | None = None,
+        name: str | None = None,
+        out_type: DTypeLike | None = None,
     ) -> Tensor:
         """Return the shape of the smallest dense tensor that has room for this one.
 
@@ -974,7 +1007,9 @@ class RaggedTensor(CompositeTensor):
             splits = part.splits[splits]
             uniform = None if uniform is None or part.uniform is None else uniform * part.uniform
         return self._nest(
-            flat, [*parts[: outer - 1], Partition(splits, uniform), *parts[inner:]], self._splits_dtype
+            flat,
+            [*parts[: outer - 1], Partition(splits, uniform), *parts[inner:]],
+            self._splits_dtype,
         )
 
     # Conversions.
@@ -1005,9 +1040,7 @@ class RaggedTensor(CompositeTensor):
           >>> x.to_tensor(default_value=-1, shape=[None, 2]).numpy().tolist()
           [[9, 8], [-1, -1], [6, 5], [4, -1]]
         """
-        from .ragged_conversion import to_dense
-
-        return to_dense(self, default_value, shape)
+        return convert_to_dense(self, default_value, shape)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """Return a sparse tensor of the values and their indices.
@@ -1022,9 +1055,7 @@ class RaggedTensor(CompositeTensor):
           >>> tf.ragged.constant([[1, 2, 3], [4], []]).to_sparse().indices.numpy().tolist()
           [[0, 0], [0, 1], [0, 2], [1, 0]]
         """
-        from .ragged_conversion import to_sparse
-
-        return to_sparse(self)
+        return convert_to_sparse(self)
 
     def to_list(self) -> list[Any]:
         """Return nested lists of Python values.
@@ -1075,14 +1106,12 @@ class RaggedTensor(CompositeTensor):
         raise TypeError("RaggedTensor may not be used as a boolean.")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError(
-            "A RaggedTensor is not converted to an array implicitly: use `x.numpy()` for an array "
-            "of rows, or `x.to_tensor()` for a dense tensor."
+        raise CompositeError(
+            "A RaggedTensor is not converted to a dense tensor implicitly: use `x.to_tensor()`, or "
+            "`x.numpy()` for an array of rows."
         )
 
     def __getitem__(self, key: Any) -> Any:
-        from .ragged_getitem import getitem
-
         return getitem(self, key)
 
     def __repr__(self) -> str:

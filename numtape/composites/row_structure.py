@@ -202,7 +202,9 @@ def broadcast(operands: list[Operand]) -> tuple[list[Partition], int, list[Array
             if total is None:
                 total = lengths
             elif not np.array_equal(total, lengths):
-                raise BroadcastError(f"Unable to broadcast: dimension size mismatch in dimension {axis}")
+                raise BroadcastError(
+                    f"Unable to broadcast: dimension size mismatch in dimension {axis}"
+                )
         if total is None:
             total = np.ones(count, np.int64)
         offsets = offsets_in_rows(total)

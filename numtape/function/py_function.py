@@ -197,6 +197,10 @@ def type_spec_from_value(value: object) -> TensorSpec:
       >>> tf.type_spec_from_value(tf.constant([1.0]))
       TensorSpec(shape=(1,), dtype=tf.float32, name=None)
     """
+    if hasattr(type(value), "_flatten"):
+        from ..composites.type_specs import spec_of_composite
+
+        return spec_of_composite(value)
     try:
         x = value if isinstance(value, Tensor | Variable) else to_tensor(value, None)
     except Exception:
@@ -257,7 +261,9 @@ def format_array(array: NDArray[Any], limit: int, depth: int = 0) -> str:
     if limit < 0 or count <= 2 * limit:
         parts = [format_array(x, limit, depth + 1) for x in array]
     else:
-        edges = [format_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))]
+        edges = [
+            format_array(array[k], limit, depth + 1) for k in (*range(limit), *range(-limit, 0))
+        ]
         parts = [*edges[:limit], "...", *edges[limit:]]
     return f"[{separator.join(parts)}]"
 

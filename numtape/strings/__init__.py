@@ -10,6 +10,7 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
+from . import ragged as _ragged
 from .hashing import to_hash_bucket, to_hash_bucket_fast, to_hash_bucket_strong
 from .parts import (
     bytes_split,
@@ -37,6 +38,8 @@ from .text import (
     unsorted_segment_join,
     upper,
 )
+
+_handlers = _ragged  # imported for the handlers that it registers
 
 __all__ = [
     "as_string",

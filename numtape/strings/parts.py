@@ -6,7 +6,7 @@ Their results are ragged tensors with one more axis than the input; for a scalar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from ..composites.ragged_tensor import RaggedTensor
 from ..core.log.as_tensor import as_tensor, from_owned_array
 from ..core.log.string_tensor import (
     StringTensor,
+    encode,
     of_strings,
     run_as_python,
+    to_string,
     to_string_array,
 )
 from ..core.values import dtypes
@@ -41,9 +43,7 @@ def _values_of(parts: list[Any], dtype: dtypes.DType) -> Any:
     return from_owned_array(np.array(parts, dtype.numpy_dtype))
 
 
-def ragged_of(
-    rows: Sequence[Sequence[Any]], shape: tuple[int, ...], dtype: dtypes.DType
-) -> Any:
+def ragged_of(rows: Sequence[Sequence[Any]], shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
     """Return rows of different lengths as a tensor.
 
     Args:
@@ -100,18 +100,21 @@ def split(
       >>> tf.strings.split("a,b,,c", sep=",").numpy()
       array([b'a', b'b', b'', b'c'], dtype=object)
     """
-    separator = to_string_array("" if sep is None else sep)
-    if separator.ndim:
-        raise InvalidArgumentError(f"sep must be a scalar, got shape {separator.shape}")
-    delimiter = separator[()] or None
+    delimiter = to_string("" if sep is None else sep, "sep", "StringSplitV2") or None
+
+    limit = max(maxsplit, -1)
 
     def split_one(string: bytes) -> list[bytes]:
-        parts = string.split(delimiter, maxsplit)
-        if delimiter is None and maxsplit >= 0 and len(parts) > maxsplit:
-            # As in TensorFlow, the rest keeps its trailing whitespace.
-            rest = string[string.rindex(parts[-1]) :] if parts else b""
-            parts[-1] = rest
-        return parts
+        if delimiter is not None or limit < 0:
+            return string.split(delimiter, limit)
+        # As in TensorFlow, the rest is the last part even if it is empty.
+        parts: list[bytes] = []
+        rest = string.lstrip()
+        while rest and len(parts) < limit:
+            word, *_ = rest.split(None, 1)
+            parts.append(word)
+            rest = rest[len(word) :].lstrip()
+        return [*parts, rest] if len(parts) == limit else parts
 
     return _split_all(input, split_one, dtypes.string)
 
@@ -169,7 +172,7 @@ def ngrams(
       >>> tf.strings.ngrams(["A", "B", "C", "D"], 2).numpy()
       array([b'A B', b'B C', b'C D'], dtype=object)
     """
-    widths = list(ngram_width) if isinstance(ngram_width, list | tuple) else [ngram_width]
+    widths: list[int] = [ngram_width] if isinstance(ngram_width, int) else [*ngram_width]
     if pad_values is None and padding_width is not None:
         raise ValueError("pad_values must be provided if padding_width is set.")
     pads = (pad_values, pad_values) if isinstance(pad_values, str | bytes) else pad_values
@@ -179,12 +182,12 @@ def ngrams(
         and all(isinstance(pad, str | bytes) for pad in pads)
     ):
         raise TypeError("pad_values must be a string, tuple of strings, or None.")
-    if padding_width is not None and padding_width < 0:
+    if padding_width is not None and padding_width < 1:
         raise ValueError("padding_width must be greater than 0.")
     if any(width < 1 for width in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width}")
-    glue = to_string_array(separator)[()]
-    left, right = (b"", b"") if pads is None else (to_string_array(pad)[()] for pad in pads)
+    glue = to_string(separator, "separator", "StringNGrams")
+    left, right = (b"", b"") if pads is None else (encode(pad) for pad in pads)
 
     def make_row(row: list[bytes]) -> list[bytes]:
         grams: list[bytes] = []
@@ -212,7 +215,7 @@ def ngrams(
             return data.with_values(inner)
         strings = to_string_array(data.values).tolist()
         bounds = np.asarray(data.row_splits.numpy()).tolist()
-        rows = [strings[i:j] for i, j in zip(bounds, bounds[1:], strict=False)]
+        rows = [strings[i:j] for i, j in pairwise(bounds)]
         return ragged_of([make_row(row) for row in rows], (len(rows),), dtypes.string)
     array = to_string_array(data)
     if not array.ndim:
@@ -356,7 +359,7 @@ def unicode_split(
     replacement_char: int = 65533,
     name: str | None = None,
 ) -> Any:
-    """Split strings into Unicode characters.
+    r"""Split strings into Unicode characters.
 
     Args:
       input: A tensor of strings, or a ragged one.
@@ -373,7 +376,7 @@ def unicode_split(
 
     Example:
       >>> tf.strings.unicode_split("hé", "UTF-8").numpy()
-      array([b'h', b'\\xc3\\xa9'], dtype=object)
+      array([b'h', b'\xc3\xa9'], dtype=object)
     """
     check_choice("UnicodeEncode", "output_encoding", input_encoding, _UNICODE)
     decode = _decoder(input_encoding, errors, replacement_char, False)
@@ -475,7 +478,7 @@ def unicode_encode(
             )
         points = np.asarray(input.values.numpy()).tolist()
         bounds = np.asarray(input.row_splits.numpy()).tolist()
-        rows = [points[i:j] for i, j in zip(bounds, bounds[1:], strict=False)]
+        rows = [points[i:j] for i, j in pairwise(bounds)]
         return _values_of([encode(row) for row in rows], dtypes.string)
     array = np.asarray(as_tensor(input).numpy())
     if not array.ndim:
@@ -495,7 +498,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> StringTensor:
-    """Convert strings from one encoding to another.
+    r"""Convert strings from one encoding to another.
 
     Args:
       input: A tensor of strings.
@@ -514,10 +517,8 @@ def unicode_transcode(
 
     Example:
       >>> tf.strings.unicode_transcode("é", "UTF-8", "UTF-16-BE").numpy()
-      b'\\x00\\xe9'
+      b'\x00\xe9'
     """
     encode = _encoder(output_encoding, errors, replacement_char)
     decode = _decoder(input_encoding, errors, replacement_char, replace_control_characters)
     return map_strings(input, lambda string: encode([point for point, _ in decode(string)]))
-
-

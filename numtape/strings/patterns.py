@@ -10,9 +10,13 @@ import functools
 import re
 import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ..core.log.string_tensor import to_string_array
+from ..core.log.string_tensor import to_string
 from ..errors import InvalidArgumentError, UnimplementedError
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import StringLike
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -32,7 +36,7 @@ _POSIX = {
 }
 
 
-def compile_pattern(pattern: object, op: str) -> re.Pattern[str]:
+def compile_pattern(pattern: StringLike, op: str) -> re.Pattern[str]:
     """Compile a pattern of RE2.
 
     Args:
@@ -43,10 +47,7 @@ def compile_pattern(pattern: object, op: str) -> re.Pattern[str]:
       InvalidArgumentError: If RE2 does not accept the pattern.
       UnimplementedError: If it uses a class of Unicode characters.
     """
-    array = to_string_array(pattern)
-    if array.ndim:
-        raise InvalidArgumentError(f"Pattern must be scalar, but received {array.shape} [Op:{op}]")
-    return _compile(array[()].decode("utf-8", "surrogateescape"), op)
+    return _compile(to_string(pattern, "Pattern", op).decode("utf-8", "surrogateescape"), op)
 
 
 @functools.lru_cache(256)
@@ -117,7 +118,7 @@ def _class_at(pattern: str, start: int) -> tuple[str, int]:
 
 
 def make_rewriter(
-    pattern: re.Pattern[str], rewrite: object
+    pattern: re.Pattern[str], rewrite: StringLike
 ) -> Callable[[re.Match[str]], str] | None:
     r"""Return a function that replaces a match, or None if a rewrite names an absent group.
 
@@ -128,11 +129,9 @@ def make_rewriter(
     Raises:
       InvalidArgumentError: If it is not a scalar.
     """
-    array = to_string_array(rewrite)
-    if array.ndim:
-        raise InvalidArgumentError(f"Rewrite must be scalar, but received {array.shape}")
+    template = to_string(rewrite, "Rewrite", "RegexReplace").decode("utf-8", "surrogateescape")
     parts: list[str | int] = []
-    for text in re.findall(r"\\.?|[^\\]+", array[()].decode("utf-8", "surrogateescape"), re.DOTALL):
+    for text in re.findall(r"\\.?|[^\\]+", template, re.DOTALL):
         if not text.startswith("\\"):
             parts.append(text)
         elif text[1:] == "\\":

@@ -16,6 +16,7 @@ from ..core.log.string_tensor import (
     StringTensor,
     of_strings,
     run_as_python,
+    to_string,
     to_string_array,
 )
 from ..core.ops import movement
@@ -88,7 +89,7 @@ def join(
         texts = " vs. ".join(str(list(array.shape)) for array in arrays if array.ndim)
         raise InvalidArgumentError(f"Input shapes do not match: {texts} [Op:StringJoin]")
     shape = shapes.pop() if shapes else ()
-    glue = to_string_array(separator)[()]
+    glue = to_string(separator, "separator", "Join")
     columns = [np.broadcast_to(array, shape).ravel().tolist() for array in arrays]
     result = np.empty(shape, object)
     rows = zip(*columns, strict=True) if columns else [()]
@@ -476,7 +477,7 @@ def as_string(
             return b"true" if number else b"false"
         if dtype.is_complex:
             return f"({style % number.real},{style % number.imag})".encode()
-        return (style % number).encode()
+        return str(style % number).encode()
 
     array = np.asarray(tensor.numpy())
     numbers = array.astype(np.float64) if dtype.is_floating else array
@@ -540,7 +541,8 @@ def reduce_join(
 
     Args:
       inputs: A tensor of strings.
-      axis: The axes, in the order in which their strings are joined; None for all axes.
+      axis: The axes, the first of which varies fastest in the result; None for all axes, of which
+        the last one varies fastest.
       keepdims: Whether the axes stay, with size 1.
       separator: The string between two parts.
       name: Not used.
@@ -570,9 +572,11 @@ def reduce_join(
         twice = next(k for k in axes if axes.count(k) > 1)
         raise InvalidArgumentError(f"Duplicate reduction dimension {twice} [Op:ReduceJoin]")
     others = [k for k in range(rank) if k not in axes]
+    if axis is not None:
+        axes.reverse()  # as in TensorFlow: the strings of the first axis are joined first
     moved = array.transpose(*others, *axes)
     rows = moved.reshape(int(np.prod([array.shape[k] for k in others])), -1 if array.size else 0)
-    glue = to_string_array(separator)[()]
+    glue = to_string(separator, "separator", "Join")
     result = np.empty(len_of(rows), object)
     result[:] = [glue.join(row) for row in rows.tolist()]
     shape = [1 if k in axes else array.shape[k] for k in range(rank) if keepdims or k in others]
@@ -610,7 +614,7 @@ def unsorted_segment_join(
     """
     array = to_string_array(inputs)
     ids = np.asarray(as_tensor(segment_ids).numpy())
-    count = int(movement.to_ints(num_segments))  # type: ignore[arg-type]
+    count = int(movement.to_ints(num_segments))
     if array.shape[: ids.ndim] != ids.shape:
         raise InvalidArgumentError(
             f"segment_ids of shape {ids.shape} is not the beginning of the shape {array.shape} of "
@@ -626,10 +630,9 @@ def unsorted_segment_join(
     members: list[list[list[bytes]]] = [[] for _ in range(count)]
     for segment, row in zip(ids.ravel().tolist(), rows.tolist(), strict=True):
         members[segment].append(row)
-    glue = to_string_array(separator)[()]
+    glue = to_string(separator, "separator", "Join")
     width = rows.shape[1]
     result = np.empty((count, width), object)
     for segment, parts in enumerate(members):
         result[segment] = [glue.join(part[j] for part in parts) for j in range(width)]
     return of_strings(result.reshape(count, *inner_shape))
-

@@ -71,6 +71,28 @@ def _scalar(value: bytes) -> np.ndarray[Any, Any]:
     return array
 
 
+def _item(array: np.ndarray[Any, Any]) -> bytes:
+    item: Any = array[()]
+    return bytes(item)
+
+
+def to_string(value: StringLike, name: str, op: str) -> bytes:
+    """Return a scalar string as bytes.
+
+    Args:
+      value: The string.
+      name: The name of the argument, for errors.
+      op: The name of the op, for errors.
+
+    Raises:
+      InvalidArgumentError: If it is not a scalar.
+    """
+    array = to_string_array(value)
+    if array.ndim:
+        raise InvalidArgumentError(f"{name} must be scalar, but received {array.shape} [Op:{op}]")
+    return _item(array)
+
+
 def _not_strings(value: object) -> DtypeError:
     return DtypeError(
         f"Cannot convert {dtypes.repr_of(value)} to EagerTensor of dtype string. "
@@ -269,8 +291,7 @@ class StringTensor(Composite):
                 f"Only 0-dimensional tensors can be converted to Python numbers, not "
                 f"{self._describe()}"
             )
-        value: bytes = self._strings()[()]
-        return value
+        return _item(self._strings())
 
     def __getitem__(self, key: Any) -> StringTensor:
         array = self._strings()
@@ -391,7 +412,7 @@ def compare(x: StringLike, y: StringLike, negate: bool = False) -> Tensor:
     return from_owned_array(result)
 
 
-def _compare(x: StringTensor, y: object, negate: bool) -> Any:
+def _compare(x: StringTensor, y: Any, negate: bool) -> Any:
     """Compare elementwise; None and incompatible shapes compare as unequal."""
     if y is None:
         return negate

@@ -15,6 +15,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, ELEMENTWISE, Op, defop
 from ..log.record import Recorder, record
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import rules
@@ -183,6 +184,7 @@ LEAKY_GATE: Op = defop(
 )
 
 
+@dispatches
 def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """``x`` where positive, ``alpha * x`` elsewhere. Its derivative at 0 is ``alpha``.
 
@@ -210,6 +212,7 @@ def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None =
     return record(LEAKY_RELU, (x, alpha))
 
 
+@dispatches
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """``log(1 / (1 + exp(-x)))``, elementwise, without overflow: ``-softplus(-x)``.
 
@@ -237,6 +240,7 @@ _silu = unary_op(
 )
 
 
+@dispatches
 def silu(features: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """``x * sigmoid(beta * x)``, elementwise: also called swish.
 
@@ -272,6 +276,7 @@ _SQRT_HALF = math.sqrt(0.5)
 _gelu = unary_op("Gelu", "0.5 * x * erfc(x * -0.7071067811865476)", _gelu_vjp)
 
 
+@dispatches
 def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the probability that a normal number is less than ``x``, elementwise.
 
@@ -307,6 +312,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     return x * sigmoid(1.5957691216057308 * (x + 0.044715 * (x * x * x)))
 
 
+@dispatches
 def crelu(features: TensorLike, axis: IntLike = -1, name: str | None = None) -> Tensor:
     """`relu` of ``x`` and of ``-x``, concatenated along an axis.
 

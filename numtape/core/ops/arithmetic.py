@@ -8,6 +8,7 @@ from ...errors import InternalError, InvalidArgumentError, NotFoundError, OpErro
 from ..log.as_tensor import as_tensor
 from ..log.record import Recorder, spec_of
 from ..values import dtypes
+from ..values.composite import dispatches, recover
 from ..values.indexed_slices import IndexedSlices
 from ..values.tensor import Tensor
 from .comparison import greater, greater_equal, not_equal_
@@ -71,9 +72,14 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     if type(x) is Tensor and x._spec.inexact:
         return real_divide(x, y)
-    return real_divide(*_to_float_operands(x, y, "RealDiv"))
+    try:
+        operands = _to_float_operands(x, y, "RealDiv")
+    except Exception:
+        return recover(divide, x, y)  # type: ignore[no-any-return]
+    return real_divide(*operands)
 
 
+@dispatches
 def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, but 0 where ``y`` is 0. The derivatives are 0 there as well.
 
@@ -141,7 +147,10 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.floordiv([7, -7], 2).numpy()
       array([ 3, -4], dtype=int32)
     """
-    x, y = _to_operands(x, y, "FloorDiv")
+    try:
+        x, y = _to_operands(x, y, "FloorDiv")
+    except Exception:
+        return recover(floordiv, x, y)  # type: ignore[no-any-return]
     if x._spec.is_float:
         return floor_divide_float(x, y)
     _check_divisor(x, y, "FloorDiv")
@@ -169,7 +178,10 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       >>> tf.math.floormod([7, -7], 3).numpy()
       array([1, 2], dtype=int32)
     """
-    x, y = _to_operands(x, y, "FloorMod")
+    try:
+        x, y = _to_operands(x, y, "FloorMod")
+    except Exception:
+        return recover(floormod, x, y)  # type: ignore[no-any-return]
     if x._spec.is_float:
         return floor_mod_float(x, y)
     _check_divisor(x, y, "FloorMod")
@@ -203,7 +215,10 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         product = power_as_product(x, y)
         if product is not None:
             return product
-    x, y = _to_operands(x, y, "Pow")
+    try:
+        x, y = _to_operands(x, y, "Pow")
+    except Exception:
+        return recover(pow_, x, y)  # type: ignore[no-any-return]
     if x._spec.inexact:
         return pow_float(x, y)
     message = "Integers to negative integer powers are not allowed [Op:Pow]"
@@ -228,6 +243,7 @@ def power_as_product(x: TensorLike, y: float) -> Tensor | None:
     return pow_2(pow_2(x)) if y == 4 else None
 
 
+@dispatches
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` of floats, elementwise.
 
@@ -253,6 +269,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return real_divide(x, y)
 
 
+@dispatches
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y`` rounded towards 0, elementwise, as C divides integers.
 
@@ -281,6 +298,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return truncate_divide_int(x, y)
 
 
+@dispatches
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The remainder of `truncatediv`, with the sign of ``x``, elementwise.
 
@@ -316,6 +334,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return result
 
 
+@dispatches
 def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / x``, but 0 where ``x`` is 0, elementwise. The derivative is 0 there as well.
 
@@ -336,6 +355,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     return real_divide_no_nan(1, as_tensor(x))
 
 
+@dispatches
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Cast to another dtype; values out of its range become the nearest value in range.
 
@@ -368,6 +388,7 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
     return cast(x, requested)  # `cast` clips floats to the range of an integer dtype
 
 
+@dispatches
 def scalar_mul(
     scalar: TensorLike, x: TensorLike, name: str | None = None
 ) -> Tensor | IndexedSlices:
@@ -401,6 +422,7 @@ def scalar_mul(
     return result
 
 
+@dispatches
 def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients at ``x``, elementwise, by Horner's rule.
 

@@ -17,6 +17,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ELEMENTWISE, Op, defop
 from ..log.record import Recorder, binary, spec_of, unary
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
 from . import rules
@@ -75,6 +76,7 @@ _imag: Recorder = _make_part("Imag", lambda g, y, x: (_join(0.0, g),))
 _angle: Recorder = _make_part("Angle", lambda g, y, x: _angle_adjoint(g, x))
 
 
+@dispatches
 def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Make complex numbers from real and imaginary parts, elementwise.
 
@@ -98,6 +100,7 @@ def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Ten
     return _join(x, y)
 
 
+@dispatches
 def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real parts of complex numbers; real tensors are returned unchanged.
 
@@ -119,6 +122,7 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
     return _real(x) if x.dtype.is_complex else x
 
 
+@dispatches
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary parts of complex numbers. Real numbers give zeros, without a gradient.
 
@@ -140,6 +144,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
     return _imag(x) if x.dtype.is_complex else zeros_like_op(x)
 
 
+@dispatches
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The angles of complex numbers in radians, from -pi to pi; 0 for positive real numbers.
 
@@ -166,6 +171,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     return stop_gradient(angles)
 
 
+@dispatches
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The conjugates of complex numbers; real tensors are returned unchanged.
 

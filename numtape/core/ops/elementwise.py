@@ -10,7 +10,7 @@ from ..log.log import RuleLog
 from ..log.op import CUT, ELEMENTWISE, STOP, Op, defop
 from ..log.record import Recorder, spec_of, ternary, unary
 from ..values import dtypes
-from ..values.composite import recover
+from ..values.composite import dispatches, recover
 from ..values.dtypes import DType, as_dtype, bool_
 from ..values.spec import Spec, broadcast, intern
 from ..values.tensor import Tensor
@@ -688,7 +688,10 @@ def clip_by_value(
       >>> tf.clip_by_value([-1.0, 0.5, 2.0], 0.0, 1.0).numpy()
       array([0. , 0.5, 1. ], dtype=float32)
     """
-    x = t if type(t) is Tensor else as_tensor(t)
+    try:
+        x = t if type(t) is Tensor else as_tensor(t)
+    except Exception:
+        return recover(clip_by_value, t, clip_value_min, clip_value_max)  # type: ignore[no-any-return]
     clipped = maximum(minimum(x, clip_value_max), clip_value_min)
     if clipped._spec is not x._spec and clipped.shape != x.shape:
         raise ValueError(
@@ -805,6 +808,7 @@ def zeros_of(x: Tensor) -> Tensor:
 # Functions composed of several ops.
 
 
+@dispatches
 def round_(x: TensorLike, name: str | None = None) -> Tensor:
     """Round to the nearest integer, elementwise; halves round to even. Integers are unchanged.
 

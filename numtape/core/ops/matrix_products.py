@@ -16,6 +16,7 @@ from ..cpu import blas
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, require, spec_of
+from ..values.composite import recover
 from ..values.dtypes import (
     DType,
     as_dtype,
@@ -247,6 +248,8 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
     output_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -264,6 +267,8 @@ def matmul(
       transpose_b: Whether to transpose the last two axes of ``b`` first.
       adjoint_a: Whether to transpose ``a`` and conjugate its complex elements first.
       adjoint_b: Whether to transpose ``b`` and conjugate its complex elements first.
+      a_is_sparse: Not used: whether most elements of ``a`` are 0. See `tf.SparseTensor`.
+      b_is_sparse: Not used.
       output_type: A dtype to cast the operands to first: int32 for 8-bit integers, float32 for
         float16 and bfloat16.
       name: Not used.
@@ -289,14 +294,17 @@ def matmul(
     for name, is_conflict in (("a", transpose_a and adjoint_a), ("b", transpose_b and adjoint_b)):
         if is_conflict:
             raise ValueError(f"Only one of `transpose_{name}` and `adjoint_{name}` can be True.")
-    if output_type is not None:
-        a, b = _cast_operands(a, b, as_dtype(output_type))
-    if adjoint_a or adjoint_b:
-        a = as_tensor(a, spec_of(b), "MatMul")
-        b = as_tensor(b, a._spec, "MatMul")
-        a = conj(a) if adjoint_a and a.dtype.is_complex else a
-        b = conj(b) if adjoint_b and b.dtype.is_complex else b
-    return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
+    try:
+        if output_type is not None:
+            a, b = _cast_operands(a, b, as_dtype(output_type))
+        if adjoint_a or adjoint_b:
+            a = as_tensor(a, spec_of(b), "MatMul")
+            b = as_tensor(b, a._spec, "MatMul")
+            a = conj(a) if adjoint_a and a.dtype.is_complex else a
+            b = conj(b) if adjoint_b and b.dtype.is_complex else b
+        return _PRODUCTS[bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b)](a, b)
+    except Exception:
+        return recover(matmul, a, b, transpose_a, transpose_b, adjoint_a, adjoint_b)  # type: ignore[no-any-return]
 
 
 _WIDER = {int8: int32, uint8: int32, float16: float32, bfloat16: float32}

@@ -13,6 +13,7 @@ from ...errors import InvalidArgumentError
 from ..log.as_tensor import as_tensor
 from ..log.record import record, require
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.dtypes import mismatch_error, repr_of
 from ..values.hints import suggest_keywords
 from ..values.spec import axes_of
@@ -51,6 +52,7 @@ def _with_values(value: object, values: Tensor) -> Any:
     return values
 
 
+@dispatches
 def add_n(inputs: Iterable[TensorLike], name: str | None = None) -> Tensor:
     """Add several tensors, in order.
 

@@ -12,6 +12,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Op, defop
 from ..log.record import record, require
 from ..values import dtypes
+from ..values.composite import dispatches
 from ..values.spec import Spec, intern
 from ..values.tensor import Tensor
 from . import arithmetic, comparison, elementwise, movement
@@ -181,6 +182,7 @@ _IDS = """
 """
 
 
+@dispatches
 @document(_IDS)
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Sum the slices with the same id; 0 for an unused id.
@@ -195,6 +197,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return _sum(x, ids, len(count), False)
 
 
+@dispatches
 @document(_IDS)
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Average the slices with the same id; 0 for an unused id.
@@ -215,6 +218,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     return elementwise.sign(total) * (elementwise.abs_(total) // number)
 
 
+@dispatches
 @document(_IDS)
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Take the maximum of the slices with the same id; 0 for an unused id.
@@ -231,6 +235,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return _zero_empty(_segment_max(x, ids, len(count)), count)
 
 
+@dispatches
 @document(_IDS)
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Take the minimum of the slices with the same id; 0 for an unused id.
@@ -247,6 +252,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     return _zero_empty(_segment_min(x, ids, len(count)), count)
 
 
+@dispatches
 @document(_IDS)
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Multiply the slices with the same id; 1 for an unused id.
@@ -313,6 +319,7 @@ def _parse_unsorted(
     return flat, movement.reshape(ids, (count,)), size
 
 
+@dispatches
 @document(_UNSORTED)
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
@@ -328,6 +335,7 @@ def unsorted_segment_sum(
     return _sum(*_parse_unsorted(data, segment_ids, num_segments, "UnsortedSegmentSum"))
 
 
+@dispatches
 @document(_UNSORTED)
 def unsorted_segment_max(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
@@ -346,6 +354,7 @@ def unsorted_segment_max(
     return _segment_max(x, ids, size)
 
 
+@dispatches
 @document(_UNSORTED)
 def unsorted_segment_min(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
@@ -364,6 +373,7 @@ def unsorted_segment_min(
     return _segment_min(x, ids, size)
 
 
+@dispatches
 @document(_UNSORTED)
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
@@ -391,6 +401,7 @@ def _sums_and_counts(
     return total, movement.reshape(number, (size, *[1] * (x.ndim - 1)))
 
 
+@dispatches
 @document(_UNSORTED)
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
@@ -410,6 +421,7 @@ def unsorted_segment_mean(
     )
 
 
+@dispatches
 @document(_UNSORTED)
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None

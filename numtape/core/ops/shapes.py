@@ -203,6 +203,7 @@ def _bitcast(out: Array, x: Array, to: str) -> None:
 BITCAST = defop("Bitcast", ARRAY, 1, _bitcast_spec, compute=_bitcast, on_host=True)
 
 
+@dispatches
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """Reinterpret the bits as another dtype. No gradient is registered.
 

@@ -133,6 +133,22 @@ class ContainerTemplate(NamedTuple):
     attributes: Any
 
 
+class CompositeTemplate(NamedTuple):
+    """A tensor of several components, with slots in their place.
+
+    Attributes:
+      number: The position among the containers of a call.
+      kind: The class.
+      metadata: What it consists of besides the components.
+      components: The components, as templates.
+    """
+
+    number: int
+    kind: Any
+    metadata: Any
+    components: tuple[Any, ...]
+
+
 class Arguments(list[Tensor]):
     """The different tensors among the arguments of a call.
 
@@ -155,6 +171,7 @@ class Arguments(list[Tensor]):
     """
 
     __slots__ = (
+        "_components",
         "_depth",
         "_slots_by_id",
         "args",
@@ -176,6 +193,7 @@ class Arguments(list[Tensor]):
         self.containers: list[Any] = []
         self.objects: list[Any] = []
         self.copies_containers = self.runs_as_python = False
+        self._components: list[Any] = []
         self._depth = 0
         self._slots_by_id: dict[int, Any] = dict(passed)
         self.values = [self._extract(x) for x in args]
@@ -210,8 +228,21 @@ class Arguments(list[Tensor]):
                 return self._extract_container(x, cls)
         if isinstance(x, Composite):
             self.runs_as_python |= x.runs_as_python
+            if hasattr(cls, "_flatten"):
+                return self._extract_composite(x)
         self.key.append(comparison_key(x))  # the dispatcher keeps it alive
         return x
+
+    def _extract_composite(self, x: Any) -> CompositeTemplate:
+        number = len(self.containers)
+        self.containers.append(x)
+        self._slots_by_id[id(x)] = RepeatedContainer(number)
+        components, metadata = x._flatten()
+        self.key.append((type(x), metadata))
+        # Components may be objects that only this call refers to, whose ids come again.
+        self._components += components
+        parts = tuple(map(self._extract, components))
+        return CompositeTemplate(number, type(x), metadata, parts)
 
     def _extract_container(self, x: Any, cls: type) -> ContainerTemplate:
         number = len(self.containers)
@@ -268,6 +299,10 @@ class ArgumentCopies:
             return x.value
         if cls is RepeatedContainer:
             return self.containers[x.number]
+        if cls is CompositeTemplate:
+            copy = x.kind._unflatten(x.metadata, tuple(map(self.rebuild, x.components)))
+            self.containers[x.number] = copy
+            return copy
         if cls is not ContainerTemplate:
             return x
         if issubclass(x.kind, tuple):
@@ -299,7 +334,7 @@ class ArgumentCopies:
         return [
             x
             for x in self.containers.values()
-            if not isinstance(x, _FIXED_TYPES) or hasattr(x, "__dict__")
+            if not isinstance(x, (*_FIXED_TYPES, Composite)) or hasattr(x, "__dict__")
         ]
 
     def write_back(self, arguments: Arguments) -> bool:

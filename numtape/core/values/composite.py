@@ -32,6 +32,7 @@ class Composite:
       dispatch_priority: The class with the highest number handles a call with operands of several.
       display_name: The name of the class in errors.
       runs_as_python: Whether a `function` with such an argument runs as Python.
+      remedy: What a program can do where a function is not supported.
     """
 
     __slots__ = ()
@@ -40,6 +41,7 @@ class Composite:
     dispatch_priority = 0
     display_name = "composite tensor"
     runs_as_python = False
+    remedy = "convert it to a tensor of numbers first"
 
 
 # Handlers by function and class. The key of a function that records an op is the op.
@@ -80,7 +82,7 @@ def recover(function: Any, *args: Any, **kwargs: Any) -> Any:
       **kwargs: Its keyword arguments.
 
     Raises:
-      UnimplementedError: If an operand is a composite value whose class does not support the
+      CompositeError: If an operand is a composite value whose class does not support the
         function.
     """
     result = result_of(function, args, kwargs)
@@ -114,9 +116,9 @@ def result_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if not is_certain:
         return NOT_HANDLED
     name = getattr(function, "name", None) or getattr(function, "__name__", str(function))
-    raise UnimplementedError(
+    raise CompositeError(
         f"{str(name).rstrip('_')} of a {getattr(cls, 'display_name', cls.__name__)} is not "
-        f"supported. Convert it to a tensor of numbers first."
+        f"supported: {getattr(cls, 'remedy', Composite.remedy)}."
     )
 
 
