@@ -18,8 +18,10 @@ from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
 from ..core.log.variable import Alias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
+from ..core.ops.creation import convert_to_tensor
 from ..core.ops.elementwise import cast
 from ..core.values.arguments import MethodSignature, inspect_signature, signature_of
+from ..core.values.composite import Composite
 from ..core.values.dtypes import DType
 from ..core.values.hints import hint, hint_missing_attributes
 from ..core.values.tensor import Tensor
@@ -162,7 +164,8 @@ def _collect_layers(layer: Layer, layers: dict[int, Any]) -> None:
 
 
 def _is_metric(value: object) -> bool:
-    return hasattr(type(value), "update_state") and hasattr(type(value), "reset_state")
+    methods = ("update_state", "reset_state", "result")
+    return all(hasattr(type(value), name) for name in methods)
 
 
 def _may_hold_variables(value: object) -> bool:
@@ -919,10 +922,12 @@ class Layer(Module):
 
     def _nt_convert_input(self, x: object) -> Any:
         """Convert an array or variable to a tensor, and cast floats to the layer's dtype."""
+        if isinstance(x, Composite):
+            return x
         if isinstance(x, Variable) or (
             not isinstance(x, Tensor) and hasattr(x, "__array__") and not isinstance(x, KerasTensor)
         ):
-            x = as_tensor(x)
+            x = as_tensor(x) if isinstance(x, Variable) else convert_to_tensor(x)
         if isinstance(x, Tensor) and self.autocast and x.dtype.is_floating:
             if x.dtype is not self._nt_dtype and self._nt_dtype.is_floating:
                 mask = mask_of(x)

@@ -14,6 +14,7 @@ from ..core.log.log import local
 from ..core.log.variable import Variable, set_values
 from ..core.ops.creation import zeros
 from ..core.values.arguments import signature_of as signature_of
+from ..core.values.composite import Composite
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
@@ -379,7 +380,7 @@ def symbols_of(shape: object, dtype: DTypeLike) -> Any:
 
 def is_tensor(x: object) -> bool:
     """Whether ``x`` is a tensor or a symbolic tensor."""
-    return isinstance(x, Tensor | KerasTensor)
+    return isinstance(x, Tensor | KerasTensor | Composite)
 
 
 def tensors_in(arguments: dict[str, Any]) -> dict[str, Any]:

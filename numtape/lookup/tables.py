@@ -334,10 +334,8 @@ class StaticVocabularyTable(Table):
             key_dtype = initializer.key_dtype
             lookup_dtype = lookup_dtype or key_dtype
             if key_dtype.is_integer != lookup_dtype.is_integer:
-                raise TypeError(
-                    f"Invalid `key_dtype`, expected {'integer' if lookup_dtype.is_integer else lookup_dtype} but "
-                    f"got {key_dtype}."
-                )
+                expected = "integer" if lookup_dtype.is_integer else str(lookup_dtype)
+                raise TypeError(f"Invalid `key_dtype`, expected {expected} but got {key_dtype}.")
             self._table = StaticHashTable(initializer, -1)
         else:
             key_dtype = lookup_dtype = lookup_dtype or dtypes.string
@@ -501,9 +499,7 @@ class MutableHashTable(Table):
         for key in array.ravel().tolist():
             self._items.pop(key, None)
 
-    def lookup(
-        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
-    ) -> Any:
+    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
         """Return the values of keys.
 
         Args:
@@ -608,7 +604,9 @@ class DenseHashTable(MutableHashTable):
         super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
         count = initial_num_buckets
         if count is not None and (count < 1 or count & (count - 1)):
-            raise InvalidArgumentError(f"Number of buckets must be at least 4 and a power of 2, got: {count}")
+            raise InvalidArgumentError(
+                f"Number of buckets must be at least 4 and a power of 2, got: {count}"
+            )
         empty, deleted = (
             self._convert("key", key, self._key_dtype).ravel().tolist()
             for key in (empty_key, deleted_key)

@@ -183,6 +183,32 @@ def siphash(data: bytes, key: tuple[int, int]) -> int:
     return v0 ^ v1 ^ v2 ^ v3
 
 
+def concatenate(first: int, second: int) -> int:
+    """Return the fingerprint of two fingerprints (TensorFlow's ``FingerprintCat64``)."""
+    multiplier = 0xC6A4A7935BD1E995
+    result = first ^ multiplier
+    result ^= _shift_mix(second * multiplier) * multiplier & _MASK
+    result = _shift_mix(result * multiplier) * multiplier
+    return _shift_mix(result)
+
+
+def cross(columns: Sequence[Sequence[bytes | int]], num_buckets: int) -> list[int]:
+    """Return the bucket of each row of columns of strings or integers.
+
+    Args:
+      columns: The columns, of one length.
+      num_buckets: The number of buckets.
+    """
+    buckets = []
+    for row in zip(*columns, strict=True):
+        result = 0xDECAFCAFFE
+        for value in row:
+            word = fingerprint64(value) if isinstance(value, bytes) else value & _MASK
+            result = concatenate(result, word)
+        buckets.append(result % num_buckets)
+    return buckets
+
+
 def _check_buckets(num_buckets: int, op: str) -> int:
     if num_buckets < 1:
         raise InvalidArgumentError(

@@ -14,6 +14,7 @@ from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .attention import AdditiveAttention, Attention, MultiHeadAttention
 from .base import deserialize, serialize
+from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -61,6 +62,7 @@ from .image_preprocessing import (
     Resizing,
     Solarization,
 )
+from .lookup import IntegerLookup, StringLookup
 from .merging import (
     Add,
     Average,
@@ -124,6 +126,7 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
+from .text_vectorization import TextVectorization
 from .wrappers import Bidirectional, TimeDistributed, Wrapper
 
 # Aliases.
@@ -149,8 +152,6 @@ SeparableConvolution1D = SeparableConv1D
 SeparableConvolution2D = SeparableConv2D
 
 __all__ = [
-    "Input",
-    "InputLayer",
     "Activation",
     "ActivityRegularization",
     "Add",
@@ -166,6 +167,7 @@ __all__ = [
     "AvgPool3D",
     "BatchNormalization",
     "Bidirectional",
+    "CategoryEncoding",
     "Concatenate",
     "Conv1D",
     "Conv1DTranspose",
@@ -185,6 +187,7 @@ __all__ = [
     "Dense",
     "DepthwiseConv1D",
     "DepthwiseConv2D",
+    "Discretization",
     "Dot",
     "Dropout",
     "ELU",
@@ -208,8 +211,13 @@ __all__ = [
     "GlobalMaxPooling2D",
     "GlobalMaxPooling3D",
     "GroupNormalization",
+    "HashedCrossing",
+    "Hashing",
     "Identity",
+    "Input",
+    "InputLayer",
     "InputSpec",
+    "IntegerLookup",
     "LSTM",
     "LSTMCell",
     "Lambda",
@@ -247,7 +255,9 @@ __all__ = [
     "SpatialDropout2D",
     "SpatialDropout3D",
     "StackedRNNCells",
+    "StringLookup",
     "Subtract",
+    "TextVectorization",
     "TimeDistributed",
     "UnitNormalization",
     "UpSampling1D",

@@ -11,8 +11,10 @@ import numpy as np
 
 from ...compat.traceback_filter import warn
 from ...core.log.as_tensor import to_tensor
+from ...core.log.string_tensor import StringTensor, of_strings, to_string_array
 from ...core.log.variable import Variable
 from ...core.ops.random import shuffle as shuffled
+from ...core.values.composite import Composite, has_text
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
@@ -59,15 +61,24 @@ def example_weights_of(y: TensorLike, class_weight: dict[int, float]) -> np.ndar
 
 def array_of(x: TensorLike) -> Any:
     """Convert data to an array; floats become float32."""
+    if isinstance(x, StringTensor):
+        return np.asarray(x)
     if isinstance(x, Tensor | Variable):
         x = x.numpy()
     elif not isinstance(x, np.ndarray):
         x = np.asarray(x)
-    if x.dtype == object or x.dtype.kind in "US":
+    if x.dtype.kind in "US" or (x.dtype == object and has_text(x.ravel()[:1].tolist())):
+        return to_string_array(x)
+    if x.dtype == object:
         raise ValueError(f"Data of dtype {x.dtype} cannot be used: a model requires numbers.")
     if x.dtype.kind == "f" and x.dtype != np.float32:
         x = x.astype(np.float32)
     return x
+
+
+def tensor_of(array: np.ndarray[Any, Any]) -> Any:
+    """Return a tensor of an array of numbers, or of bytes objects."""
+    return of_strings(array) if array.dtype == object else to_tensor(array, None)
 
 
 def arrays_of(data: Any) -> Any:
@@ -83,7 +94,7 @@ def batch_of(data: Any) -> Any:
     """Convert the leaves of a batch to tensors."""
 
     def convert(x: Any) -> Any:
-        return x if x is None or type(x) is Tensor else to_tensor(array_of(x), None)
+        return x if x is None or isinstance(x, Tensor | Composite) else tensor_of(array_of(x))
 
     return None if data is None else map_structure(convert, data)
 
@@ -203,8 +214,7 @@ class Arrays(Batches):
         is_flat = len(leaves) == 3 and all(a is b for a, b in zip(leaves, data, strict=True))
         for start in range(0, self.examples, self._batch_size):
             part = [
-                a if a is None else to_tensor(a[start : start + self._batch_size], None)
-                for a in leaves
+                a if a is None else tensor_of(a[start : start + self._batch_size]) for a in leaves
             ]
             if is_flat:
                 yield part[0], part[1], part[2]

@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.log.as_tensor import as_tensor
 from ...core.log.layer_context import mask_of, set_mask
+from ...core.log.string_tensor import StringTensor
+from ...core.ops.creation import convert_to_tensor
 from ...core.ops.elementwise import cast
 from ...core.ops.movement import expand_dims, squeeze
+from ...core.values.composite import Composite
 from ...core.values.dtypes import as_dtype
 from ...core.values.tensor import Tensor
 from ...nest import flatten, map_structure
@@ -163,7 +165,9 @@ class LayerGraph:
             if self._fits((*x._spec.shape,), symbol.shape):
                 return x
         dtype, mask = as_dtype(symbol.dtype), mask_of(x)
-        x = as_tensor(x)
+        x = convert_to_tensor(x)
+        if isinstance(x, Composite) and not isinstance(x, StringTensor):
+            return x
         if x.dtype is not dtype:
             x = cast(x, dtype)
         shape, declared_shape = tuple(x.shape), symbol.shape
