@@ -299,6 +299,9 @@ def slice_tensors(items: Iterable[Any], arrays: Any) -> Iterator[Any]:
 
     They are copies: other libraries may write to a tensor's memory (PyTorch does, through DLPack).
     """
+    if any(x.dtype.kind == "O" for x in elements.leaves(arrays)):  # strings
+        yield from map(elements.as_tensors, slices(items, arrays))
+        return
     arrays = map_leaves(np.ascontiguousarray, arrays)
     specs = map_leaves(lambda x: intern(x.shape[1:], dtypes.of_array(x)), arrays)
     if type(arrays) is tuple and all(map(elements.is_leaf, arrays)):

@@ -29,7 +29,12 @@ Array = np.ndarray[Any, Any]
 
 
 class ResizeMethod(enum.StrEnum):
-    """Names of the methods of `resize`."""
+    """Names of the methods of `resize`.
+
+    Example:
+      >>> tf.image.resize(tf.ones((2, 2, 1)), (4, 4), tf.image.ResizeMethod.AREA).shape
+      TensorShape([4, 4, 1])
+    """
 
     AREA = "area"
     BICUBIC = "bicubic"

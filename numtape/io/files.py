@@ -60,7 +60,10 @@ def write_file(filename: PathLike | StringTensor, contents: Any, name: str | Non
 
     Example:
       >>> import tempfile
-      >>> tf.io.write_file(tf.io.gfile.join(tempfile.mkdtemp(), "new", "a"), b"bytes")
+      >>> path = tf.io.gfile.join(tempfile.mkdtemp(), "new", "a")
+      >>> tf.io.write_file(path, b"bytes")
+      >>> tf.io.gfile.stat(path).length
+      5
     """
     run_as_python("`write_file`")
     path, data = local_path(filename), to_bytes(contents)

@@ -224,7 +224,10 @@ def mkdir(path: PathLike) -> None:
 
     Example:
       >>> import tempfile
-      >>> tf.io.gfile.mkdir(tf.io.gfile.join(tempfile.mkdtemp(), "a"))
+      >>> path = tf.io.gfile.join(tempfile.mkdtemp(), "a")
+      >>> tf.io.gfile.mkdir(path)
+      >>> tf.io.gfile.isdir(path)
+      True
     """
     if not isdir(path):
         _call(os.mkdir, local_path(path))
@@ -387,7 +390,7 @@ def get_registered_schemes() -> list[str]:
       A list of names; the empty one is for paths without a scheme.
 
     Raises:
-      RuntimeError: Never.
+      TypeError: If arguments are given.
 
     Example:
       >>> tf.io.gfile.get_registered_schemes()

@@ -215,7 +215,8 @@ def image_dataset_from_directory(
       >>> images.shape, labels.numpy(), dataset.class_names
       (TensorShape([2, 2, 2, 3]), array([0, 1], dtype=int32), ['cat', 'dog'])
     """
-    if labels is not None and not isinstance(labels, str) and not isinstance(labels, list | tuple):
+    is_list = isinstance(labels, list | tuple)
+    if not is_list and labels not in ("inferred", None):
         raise ValueError(
             f"`labels` argument should be a list/tuple of integer labels, of the same size as the "
             f"number of image files in the target directory. If you wish to infer the labels from "
@@ -223,9 +224,7 @@ def image_dataset_from_directory(
             f"wish to get a dataset that only contains images (no labels), pass `labels=None`. "
             f"Received: labels={labels}"
         )
-    if isinstance(labels, str) and labels != "inferred":
-        raise ValueError(f'`labels` must be "inferred", integers or None. Received: {labels!r}')
-    if isinstance(labels, list | tuple) and class_names:
+    if is_list and class_names:
         raise ValueError(
             f'You can only pass `class_names` if `labels="inferred"`. Received: labels={labels}, '
             f"and class_names={class_names}"
