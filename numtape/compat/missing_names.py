@@ -148,16 +148,9 @@ INSTEAD = {
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "
     "a generator to `tf.data.Dataset`",
-    "keras.utils.*interactive_logging*": "tell `fit` how much it says: `verbose`",
-    "keras.utils.*keras_object": "use `serialize` and `deserialize` of the object's kind: "
-    "`tf.keras.metrics.serialize`",
     "keras.utils.*_img": "use Pillow",
     "keras.utils.img_to_array": "use `np.asarray(image, np.float32)`",
     "keras.utils.FeatureSpace": "prepare columns with NumPy or pandas",
-    "keras.utils.Progbar": "use the package tqdm",
-    "keras.utils.get_file": "use `urllib.request.urlretrieve`",
-    "keras.utils.split_dataset": "use `take` and `skip` of a `tf.data.Dataset`",
-    "keras.utils.standardize_dtype": "use `tf.as_dtype(dtype).name`",
     "keras.utils.*": "use NumPy or Python's library: numtape has what training needs",
     "keras.visualization*": "use matplotlib",
     "keras.wrappers*": "write the wrapper of scikit-learn's yourself: `fit` and `predict`",

@@ -61,15 +61,7 @@ def serialize(layer: object) -> Any:
 
 
 def add_layer_entries(layer: Layer, config: Config) -> None:
-    """Write the dtype of a layer as Keras does, and the shapes with which it was built."""
-    dtype = config["config"].get("dtype")
-    if isinstance(dtype, str) and type(layer).__name__ != "InputLayer":
-        config["config"]["dtype"] = {
-            "module": "keras",
-            "class_name": "DTypePolicy",
-            "config": {"name": dtype},
-            "registered_name": None,
-        }
+    """Add the shapes with which a layer was built to its configuration."""
     build_config = layer.get_build_config()
     if build_config is not None:
         config["build_config"] = build_config
