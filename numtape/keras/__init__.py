@@ -59,6 +59,7 @@ __all__ = [
     "callbacks",
     "config",
     "constraints",
+    "datasets",
     "dtype_policies",
     "initializers",
     "layers",
@@ -73,7 +74,7 @@ __all__ = [
 
 
 if _typing.TYPE_CHECKING:
-    from . import ops, random
+    from . import datasets, ops, random
 
 
 def __dir__() -> list[str]:
@@ -82,7 +83,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("ops", "random"):
+    if name in ("datasets", "ops", "random"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 
