@@ -69,11 +69,12 @@ __all__ = [
     "regularizers",
     "saving",
     "utils",
+    "wrappers",
 ]
 
 
 if _typing.TYPE_CHECKING:
-    from . import ops, random
+    from . import ops, random, wrappers
 
 
 def __dir__() -> list[str]:
@@ -82,7 +83,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("ops", "random"):
+    if name in ("ops", "random", "wrappers"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 
