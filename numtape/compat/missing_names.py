@@ -153,7 +153,6 @@ INSTEAD = {
     "keras.utils.FeatureSpace": "prepare columns with NumPy or pandas",
     "keras.utils.*": "use NumPy or Python's library: numtape has what training needs",
     "keras.visualization*": "use matplotlib",
-    "keras.wrappers*": "write the wrapper of scikit-learn's yourself: `fit` and `predict`",
     "keras.*": _KERAS,
     "linalg.experimental*": "use `scipy.sparse.linalg`",
     "linalg.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",

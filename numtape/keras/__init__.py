@@ -70,11 +70,12 @@ __all__ = [
     "regularizers",
     "saving",
     "utils",
+    "wrappers",
 ]
 
 
 if _typing.TYPE_CHECKING:
-    from . import datasets, ops, random
+    from . import datasets, ops, random, wrappers
 
 
 def __dir__() -> list[str]:
@@ -83,7 +84,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("datasets", "ops", "random"):
+    if name in ("datasets", "ops", "random", "wrappers"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 

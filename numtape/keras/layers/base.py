@@ -191,7 +191,7 @@ class ConfiguredLayer(Layer):
         """Cast integers and bools to the layer's dtype; return other tensors unchanged."""
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
 
-    def _nt_wide(self, x: Tensor) -> Tensor:
+    def _nt_widen(self, x: Tensor) -> Tensor:
         """Cast to the dtype of variables, in which sums of 16-bit numbers keep their digits."""
         x = self._nt_floats(x)
         return cast(x, self.variable_dtype) if self._nt_casts and x.dtype.is_floating else x
