@@ -17,16 +17,19 @@ from . import (
     callbacks,
     config,
     constraints,
+    dtype_policies,
     initializers,
     layers,
     losses,
     metrics,
+    mixed_precision,
     models,
     optimizers,
     regularizers,
     saving,
     utils,
 )
+from .dtype_policies import DTypePolicy, FloatDTypePolicy
 from .input import Input
 from .input_spec import InputSpec
 from .layer import Layer
@@ -37,6 +40,8 @@ from .optimizers import Optimizer
 from .symbolic import KerasTensor
 
 __all__ = [
+    "DTypePolicy",
+    "FloatDTypePolicy",
     "Input",
     "InputSpec",
     "KerasTensor",
@@ -55,19 +60,23 @@ __all__ = [
     "callbacks",
     "config",
     "constraints",
+    "datasets",
+    "dtype_policies",
     "initializers",
     "layers",
     "losses",
     "metrics",
+    "mixed_precision",
     "optimizers",
     "regularizers",
     "saving",
     "utils",
+    "wrappers",
 ]
 
 
 if _typing.TYPE_CHECKING:
-    from . import ops, preprocessing, random
+    from . import datasets, ops, preprocessing, random, wrappers
 
 
 def __dir__() -> list[str]:
@@ -76,7 +85,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("ops", "preprocessing", "random"):
+    if name in ("datasets", "ops", "preprocessing", "random", "wrappers"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 

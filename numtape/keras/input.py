@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .config import floatx
 from .layer import Layer
 from .symbolic import KerasTensor, Node
 
@@ -18,16 +19,18 @@ class InputLayer(Layer):
     Args:
       shape: The shape of an example, without the batch axis.
       batch_size: The number of examples; None for any number.
-      dtype: The dtype; None for float32.
+      dtype: The dtype; None for `keras.config.floatx`.
       batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
       name: The name of the layer.
       sparse: Must be None or False.
       ragged: Must be None or False.
-      optional: Must be False.
+      optional: Whether None may be passed to the model in place of the tensor.
+      batch_input_shape: The older name of ``batch_shape``.
+      input_shape: The older name of ``shape``.
 
     Raises:
-      ValueError: If both or neither of ``shape`` and ``batch_shape`` are given, or ``sparse``,
-        ``ragged`` or ``optional`` is set.
+      ValueError: If both or neither of ``shape`` and ``batch_shape`` are given, or ``sparse``
+        or ``ragged`` is set.
       TypeError: If the dtype does not exist.
 
     Example:
@@ -45,13 +48,17 @@ class InputLayer(Layer):
         sparse: bool | None = None,
         ragged: bool | None = None,
         optional: bool = False,
+        batch_input_shape: InputShape | None = None,
+        input_shape: InputShape | None = None,
     ) -> None:
-        for argument, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
+        batch_shape = batch_shape if batch_input_shape is None else batch_input_shape
+        shape = shape if input_shape is None else tuple(input_shape)
+        for argument, value in (("sparse", sparse), ("ragged", ragged)):
             if value:
                 raise ValueError(
                     f"{argument}={value}: inputs of numtape's models are dense tensors."
                 )
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name, dtype=dtype or floatx())
         self.batch_shape: tuple[int | None, ...]
         if batch_shape is not None:
             if shape is not None:
@@ -61,6 +68,7 @@ class InputLayer(Layer):
             self.batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
         else:
             raise ValueError("You must pass a `shape` argument.")
+        self.optional = bool(optional)
         self.built = True
         Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 
@@ -74,7 +82,14 @@ class InputLayer(Layer):
         Returns:
           A dict of arguments.
         """
-        return {"batch_shape": self.batch_shape, "dtype": self.dtype, "name": self.name}
+        return {
+            "batch_shape": self.batch_shape,
+            "dtype": self.dtype,
+            "sparse": False,
+            "ragged": False,
+            "name": self.name,
+            "optional": self.optional,
+        }
 
 
 def Input(
@@ -93,19 +108,19 @@ def Input(
     Args:
       shape: The shape of an example, without the batch axis; None in it accepts any size.
       batch_size: The number of examples; None for any number.
-      dtype: The dtype; None for float32.
+      dtype: The dtype; None for `keras.config.floatx`.
       sparse: Must be None or False.
       ragged: Must be None or False.
       batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
       name: The name, which is the key of this input in a dict of inputs.
       tensor: An existing symbolic tensor, which is returned.
-      optional: Must be False.
+      optional: Whether None may be passed to the model in place of the tensor.
 
     Returns:
       A `KerasTensor`.
 
     Raises:
-      ValueError: If no shape is given, or ``sparse``, ``ragged`` or ``optional`` is set.
+      ValueError: If no shape is given, or ``sparse`` or ``ragged`` is set.
       TypeError: If the dtype does not exist.
 
     Example:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.log.variable import Variable, original
+from ...core.log.variable import Variable
 from ...core.ops import convolutions, movement
 from ...core.ops.convolutions import conv_transpose
 from ...core.ops.padding import pad
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from ..layer import LayerVariable
+from ..layer import LayerVariable, operand
 from .base import (
     ConfiguredLayer,
     Shape,
@@ -38,7 +38,7 @@ FORMATS = {
     "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
     "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
 }
-_CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
+CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
 
 RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
@@ -123,7 +123,7 @@ class BaseConvolution(ConfiguredLayer):
             causal_padding = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(join_shape((0, 0), [(causal_padding, 0)], (0, 0), self.data_format)))
             padding = "valid"
-        result: Tensor = _CONVOLUTIONS[self.rank](
+        result: Tensor = CONVOLUTIONS[self.rank](
             self._nt_floats(x),
             kernel,
             self._nt_for_all_axes(strides),
@@ -146,7 +146,7 @@ class BaseConvolution(ConfiguredLayer):
     def _nt_add_bias_and_activate(self, x: Tensor) -> Tensor:
         """Add the bias, and apply the activation."""
         if self.bias is not None:
-            bias: Variable | Tensor = original(self.bias)
+            bias: Variable | Tensor = operand(self.bias)
             if self.data_format == "channels_first":
                 bias = movement.reshape(bias, (1, -1, *[1] * self.rank))
             x = x + bias
@@ -251,7 +251,7 @@ class Convolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        kernel = original(self.kernel)
+        kernel = operand(self.kernel)
         return self._nt_add_bias_and_activate(
             self._nt_convolve(inputs, kernel, self.strides, self.padding)
         )
@@ -349,7 +349,7 @@ class DepthwiseConvolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, original(self.kernel)))
+        return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, operand(self.kernel)))
 
 
 @document(RAISES)
@@ -437,9 +437,9 @@ class SeparableConvolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        depthwise = self._nt_depthwise(inputs, original(self.depthwise_kernel))
+        depthwise = self._nt_depthwise(inputs, operand(self.depthwise_kernel))
         strides = (1,) * self.rank
-        result = self._nt_convolve(depthwise, original(self.pointwise_kernel), strides, "valid")
+        result = self._nt_convolve(depthwise, operand(self.pointwise_kernel), strides, "valid")
         return self._nt_add_bias_and_activate(result)
 
 
@@ -564,7 +564,7 @@ class TransposedConvolution(BaseConvolution):
         """Return ``activation(convolution(inputs) + bias)``."""
         result = conv_transpose(
             self._nt_floats(inputs),
-            original(self.kernel),
+            operand(self.kernel),
             self._nt_known_output_shape(inputs.shape),
             list(self.strides),
             self.padding.upper(),
