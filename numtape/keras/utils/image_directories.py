@@ -1,12 +1,10 @@
-"""Datasets of the files in a folder, whose subfolders are the classes.
+"""`image_dataset_from_directory`: a dataset of the images in a folder.
 
-`index_directory` finds files and labels, `split_files` divides them, and
-`image_dataset_from_directory` makes datasets of images of them.
+The names of the subfolders are the names of the classes; see `directories`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,16 @@ import numpy as np
 
 import numtape as tf
 
-from ...io.gfile import PathLike, listdir, local_path
+from ...io.gfile import PathLike, local_path
+from ..callbacks.monitor import say
 from ..layers.base import parse_data_format
+from .directories import (
+    check_labels,
+    check_validation_split,
+    encode_labels,
+    index_directory,
+    part_of,
+)
 
 if TYPE_CHECKING:
     from ...core.values.tensor import Tensor
@@ -27,129 +33,6 @@ _INTERPOLATIONS = (
     *("bilinear", "nearest", "bicubic", "area"),
     *("lanczos3", "lanczos5", "gaussian", "mitchellcubic"),
 )
-
-
-def index_directory(
-    directory: Any,
-    labels: Any,
-    formats: tuple[str, ...],
-    class_names: Sequence[str] | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    follow_links: bool = False,
-    verbose: bool = True,
-) -> tuple[list[str], Any, list[str] | None]:
-    """Return the paths of files, their labels, and the names of the classes.
-
-    Args:
-      directory: A folder.
-      labels: "inferred" from the subfolders, a label for each file in ascending order of paths, or
-        None.
-      formats: The ends of names.
-      class_names: The subfolders to use, in the order of the classes; None for all.
-      shuffle: Whether to shuffle the files.
-      seed: The seed of the order.
-      follow_links: Whether to follow symbolic links.
-      verbose: Whether to print the number of files.
-
-    Raises:
-      ValueError: If the names or labels do not match the files.
-    """
-    root = local_path(directory)
-    if labels == "inferred":
-        folders = [
-            name
-            for name in sorted(listdir(root))
-            if os.path.isdir(os.path.join(root, name)) and not name.startswith(".")
-        ]
-        if class_names is not None:
-            if not set(class_names) <= set(folders):
-                raise ValueError(
-                    f"The `class_names` passed did not match the names of the subdirectories of "
-                    f"the target directory. Expected: {folders} (or a subset of it), but received: "
-                    f"class_names={class_names}"
-                )
-            folders = [*class_names]
-    else:
-        folders = [""]
-        if class_names is not None:
-            reason = "`labels=None` (no labels)" if labels is None else "argument `labels` is given"
-            raise ValueError(f"When {reason}, argument `class_names` cannot be specified.")
-    names: list[str] | None = folders
-    paths: list[str] = []
-    inferred: list[int] = []
-    for number, folder in enumerate(folders):
-        files = _list_files(os.path.join(root, folder), follow_links, formats)
-        paths += files
-        inferred += [number] * len(files)
-    if labels == "inferred":
-        labels = np.array(inferred, np.int32)
-    elif labels is None:
-        names = None
-    else:
-        labels = [*labels]
-        if len(labels) != len(paths):
-            raise ValueError(
-                f"Expected the lengths of `labels` to match the number of files in the target "
-                f"directory. len(labels) is {len(labels)} while we found {len(paths)} files in "
-                f"directory {root}."
-            )
-        names = [str(label) for label in sorted(set(labels))]
-    if verbose:
-        classes = "" if names is None else f" belonging to {len(names)} classes"
-        tf.print(f"Found {len(paths)} files{classes}.")
-    if shuffle:
-        order = np.arange(len(paths))
-        np.random.RandomState(seed).shuffle(order)
-        paths = [paths[k] for k in order]
-        if labels is not None:
-            labels = np.asarray(labels)[order]
-    return paths, labels, names
-
-
-def _list_files(folder: str, follow_links: bool, formats: tuple[str, ...]) -> list[str]:
-    walk = sorted(os.walk(folder, followlinks=follow_links), key=lambda row: row[0])
-    return [
-        os.path.normpath(os.path.join(path, name))
-        for path, _, names in walk
-        for name in sorted(names)
-        if name.lower().endswith(formats)
-    ]
-
-
-def check_split(
-    validation_split: float | None, subset: str | None, shuffle: bool, seed: int | None
-) -> None:
-    """Raise a ValueError unless the arguments fit together."""
-    if validation_split and not 0 < validation_split < 1:
-        raise ValueError(
-            f"`validation_split` must be between 0 and 1, received: {validation_split}"
-        )
-    if bool(validation_split) != bool(subset):
-        raise ValueError("If `subset` is set, `validation_split` must be set, and inversely.")
-    if subset not in ("training", "validation", "both", None):
-        raise ValueError(
-            f'`subset` must be either "training", "validation" or "both", received: {subset}'
-        )
-    if validation_split and shuffle and seed is None:
-        raise ValueError(
-            "If using `validation_split` and shuffling the data, you must provide a `seed` "
-            "argument, to make sure that there is no overlap between the training and validation "
-            "subset."
-        )
-
-
-def split_files(
-    paths: list[str], labels: Any, validation_split: float | None, subset: str | None, verbose: bool
-) -> tuple[list[str], Any]:
-    """Return the files and labels of a part: the validation part is the last one."""
-    if not validation_split:
-        return paths, labels
-    count = len(paths) - int(validation_split * len(paths))
-    part = slice(None, count) if subset == "training" else slice(count, None)
-    if verbose:
-        tf.print(f"Using {len(paths[part])} files for {subset}.")
-    return paths[part], None if labels is None else labels[part]
 
 
 def image_dataset_from_directory(
@@ -215,25 +98,7 @@ def image_dataset_from_directory(
       >>> images.shape, labels.numpy(), dataset.class_names
       (TensorShape([2, 2, 2, 3]), array([0, 1], dtype=int32), ['cat', 'dog'])
     """
-    is_list = isinstance(labels, list | tuple)
-    if not is_list and labels not in ("inferred", None):
-        raise ValueError(
-            f"`labels` argument should be a list/tuple of integer labels, of the same size as the "
-            f"number of image files in the target directory. If you wish to infer the labels from "
-            f'the subdirectory names in the target directory, pass `labels="inferred"`. If you '
-            f"wish to get a dataset that only contains images (no labels), pass `labels=None`. "
-            f"Received: labels={labels}"
-        )
-    if is_list and class_names:
-        raise ValueError(
-            f'You can only pass `class_names` if `labels="inferred"`. Received: labels={labels}, '
-            f"and class_names={class_names}"
-        )
-    if label_mode not in ("int", "categorical", "binary", None):
-        raise ValueError(
-            f'`label_mode` argument must be one of "int", "categorical", "binary", or None. '
-            f"Received: label_mode={label_mode}"
-        )
+    check_labels(labels, label_mode, class_names, "image")
     if labels is None or label_mode is None:
         labels, label_mode = None, None
     if color_mode not in _CHANNELS:
@@ -259,11 +124,11 @@ def image_dataset_from_directory(
         raise ValueError(
             "Only one of `pad_to_aspect_ratio`, `crop_to_aspect_ratio` can be set to `True`."
         )
-    check_split(validation_split, subset, shuffle, seed)
+    check_validation_split(validation_split, subset, shuffle, seed)
     if seed is None:
         seed = int(np.random.default_rng().integers(10**6))
     paths, labels, names = index_directory(
-        directory, labels, _FORMATS, class_names, shuffle, seed, follow_links, verbose
+        local_path(directory), labels, _FORMATS, class_names, shuffle, seed, follow_links, verbose
     )
     if label_mode == "binary" and len(names or ()) != 2:
         raise ValueError(
@@ -284,13 +149,16 @@ def image_dataset_from_directory(
         return tf.transpose(image, [2, 0, 1]) if layout == "channels_first" else image
 
     def make(part: str | None) -> Dataset:
-        files, part_labels = split_files(paths, labels, validation_split, part, verbose)
+        files = part_of(paths, validation_split, part)
+        part_labels = part_of(labels, validation_split, part)
+        if part and verbose:
+            say(f"Using {len(files)} files for {part}.")
         if not files:
             word = f"{part} images" if subset == "both" else "images"
             raise ValueError(f"No {word} found in directory {directory}. Allowed: {_FORMATS}")
         dataset: Any = tf.data.Dataset.from_tensor_slices(files)
         if part_labels is not None:
-            encoded = _encode_labels(part_labels, label_mode, len(names or ()))
+            encoded = encode_labels(part_labels, str(label_mode), len(names or ()))
             dataset = tf.data.Dataset.from_tensor_slices((files, encoded))
         if shuffle and (subset != "both" or part == "training"):
             buffer_size = 1024 if batch_size is None else batch_size * 8
@@ -302,15 +170,6 @@ def image_dataset_from_directory(
         return dataset
 
     return [make("training"), make("validation")] if subset == "both" else make(subset)
-
-
-def _encode_labels(labels: Any, label_mode: str | None, count: int) -> Any:
-    numbers = np.asarray(labels)
-    if label_mode == "binary":
-        return numbers.astype(np.float32)[:, None]
-    if label_mode == "categorical":
-        return np.eye(count, dtype=np.float32)[numbers]
-    return numbers if numbers.dtype == np.int32 else numbers.astype(np.int32)
 
 
 def _load_image(
