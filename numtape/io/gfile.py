@@ -79,7 +79,7 @@ def local_path(path: Any) -> str:
     """
     if isinstance(path, bytes | StringTensor):
         path = to_bytes(path).decode("utf-8", "surrogateescape")
-    text = os.fspath(path)
+    text: str = os.fspath(path)
     scheme, mark, rest = text.partition("://")
     if not mark:
         return text
@@ -147,7 +147,7 @@ def join(path: PathLike, *paths: PathLike) -> str:
       >>> tf.io.gfile.join("/tmp", "a", "b.txt")
       '/tmp/a/b.txt'
     """
-    return os.path.join(os.fspath(path), *map(os.fspath, paths))
+    return os.path.join(os.fspath(path), *[os.fspath(part) for part in paths])
 
 
 def glob(pattern: Any) -> list[str]:

@@ -167,7 +167,8 @@ def image_dataset_from_directory(
         if batch_size is not None:
             dataset = dataset.batch(batch_size)
         dataset.class_names, dataset.file_paths = names, files
-        return dataset
+        result: Dataset = dataset
+        return result
 
     return [make("training"), make("validation")] if subset == "both" else make(subset)
 

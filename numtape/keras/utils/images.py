@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.log.as_tensor import as_tensor
 from ...image.codecs import import_pillow
 from ..config import floatx
 from ..layers.base import parse_data_format
@@ -204,10 +205,11 @@ def smart_resize(
 
     if len(size) != 2:
         raise ValueError(f"Expected `size` to be a tuple of 2 integers, but got: {size}.")
-    if np.ndim(x) not in (3, 4):
+    shape = tuple(as_tensor(x).shape)
+    if len(shape) not in (3, 4):
         raise ValueError(
             f"Expected an image array with shape `(height, width, channels)`, or `(batch_size, "
-            f"height, width, channels)`, but got input with incorrect rank, of shape {np.shape(x)}."
+            f"height, width, channels)`, but got input with incorrect rank, of shape {shape}."
         )
     result = image.resize(
         x, size, interpolation, crop_to_aspect_ratio=True, data_format=data_format
