@@ -56,6 +56,7 @@ else:
             return getattr(_import_module(f"{__name__}.files"), name)
         return _missing(name)
 
+
 _guard_module(__name__)
 _name_methods(
     Dataset,

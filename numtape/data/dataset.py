@@ -930,7 +930,6 @@ class Dataset(Pipeline):
           >>> data.padded_batch(3).get_single_element().numpy().tolist()
           [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
         """
-
         size = _check_batch_size(batch_size)
         parsed: list[Any] = []  # the sizes and values, once a spec is known
         known_spec = self._known_spec()
@@ -1075,7 +1074,11 @@ class Dataset(Pipeline):
             span = (window_size - 1) * step + 1
             total = len(range(0, total - span + 1 if drop_remainder else total, window_shift))
         return self._make(
-            "_WindowDataset", start, total, lambda: map_leaves(DatasetSpec, self.element_spec), (self,)
+            "_WindowDataset",
+            start,
+            total,
+            lambda: map_leaves(DatasetSpec, self.element_spec),
+            (self,),
         )
 
     # Transformations that take a function.
@@ -1142,9 +1145,7 @@ class Dataset(Pipeline):
 
         threads = _check_threads(num_parallel_calls)
         kind = "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset"
-        return self._make(
-            kind, start, self._count, lambda: self._result_spec(apply), (self,), True
-        )
+        return self._make(kind, start, self._count, lambda: self._result_spec(apply), (self,), True)
 
     def _result_spec(self, apply: Callable[[Any], Any]) -> Any:
         """Return the spec of a function's results.
@@ -1380,7 +1381,9 @@ class Dataset(Pipeline):
             if window_size_func is not None:
                 size = int(as_tensor(window_size_func(as_tensor(np.int64(key)))))
             if size < 1:
-                raise InvalidArgumentError(f"Window size must be greater than zero, but got {size}.")
+                raise InvalidArgumentError(
+                    f"Window size must be greater than zero, but got {size}."
+                )
             return size
 
         def reduce(key: int, group: list[Any]) -> Pipeline:
@@ -1398,9 +1401,7 @@ class Dataset(Pipeline):
                 self._start(), key_of, lambda key, group: reduce(key, group)._start(), size_of
             )
 
-        return self._make(
-            "_GroupByWindowDataset", start, UNKNOWN_CARDINALITY, spec, (self,), True
-        )
+        return self._make("_GroupByWindowDataset", start, UNKNOWN_CARDINALITY, spec, (self,), True)
 
     def bucket_by_sequence_length(
         self,
@@ -1752,6 +1753,7 @@ class Dataset(Pipeline):
         dataset = self.cache(os.path.join(folder, "snapshot"))
         dataset._kind = "_SnapshotDataset"
         return dataset
+
 
 tell(Dataset, "data.Dataset")
 tell(Iterator, "data.Iterator")

@@ -249,7 +249,8 @@ def first_size(spec: Any) -> int | None:
     """
     sizes: list[int] = []
     for part in leaves(map_leaves(lambda one: (without_first_axis(one), one)[1], spec)):
-        size = part.shape[0] if isinstance(part, TensorSpec) and part.shape.rank is not None else None
+        has_sizes = isinstance(part, TensorSpec) and part.shape.rank is not None
+        size = part.shape[0] if has_sizes else None
         if size is not None:
             sizes.append(int(size))
             if size != sizes[0]:
@@ -306,12 +307,10 @@ def zeros_like(spec: Any) -> Any:
     def zeros(leaf: Any) -> Any:
         if not isinstance(leaf, TensorSpec):
             raise UnimplementedError(
-                "The spec of this dataset is not known: it has no element, and its elements would be "
-                "datasets or sparse."
+                "The spec of this dataset is not known: it has no element, and its elements would "
+                "be datasets or sparse."
             )
-        shape = (
-            () if leaf.shape.rank is None else [1 if size is None else size for size in leaf.shape]
-        )
+        shape = () if leaf.shape.rank is None else [1 if n is None else n for n in leaf.shape]
         if leaf.dtype.name == "string":
             return np.full(tuple(shape), b"", object)
         return np.zeros(tuple(shape), leaf.dtype.as_numpy_dtype)

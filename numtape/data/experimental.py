@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.log.as_tensor import as_tensor
-from ..core.values.dtypes import bool_ as _bool
-from ..core.values.dtypes import int64
+from ..core.values.dtypes import bool_ as _bool, int64
 from ..errors import OutOfRangeError, UnimplementedError
 from ..io import records as _records
 from ..tensor_spec import TensorSpec

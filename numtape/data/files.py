@@ -467,9 +467,7 @@ def _parse_row(
     if len(fields) > len(columns):
         raise InvalidArgumentError(f"Expect {len(columns)} fields but have more in record")
     if len(fields) < len(columns):
-        raise InvalidArgumentError(
-            f"Expect {len(columns)} fields but have {len(fields)} in record"
-        )
+        raise InvalidArgumentError(f"Expect {len(columns)} fields but have {len(fields)} in record")
     values = []
     for k, (text, column) in enumerate(zip(fields, columns, strict=True)):
         if text in missing:
@@ -511,7 +509,9 @@ def csv_rows(lines: Iterable[bytes], delimiter: bytes, has_quotes: bool) -> Iter
         while record.count(b'"') % 2:
             more = next(source, None)
             if more is None:
-                raise InvalidArgumentError("Quoted field has to end with quote followed by delim or end")
+                raise InvalidArgumentError(
+                    "Quoted field has to end with quote followed by delim or end"
+                )
             record += more
         record = _without_end(record)
         if b'"' not in record:

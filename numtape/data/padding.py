@@ -34,7 +34,9 @@ def parse(spec: Any, shapes: Any, values: Any) -> tuple[list[Sizes], list[Any]]:
         sizes = _parse_shapes(shapes, len(parts))
         for part, size in zip(parts, sizes, strict=True):
             _check_shape(part, size)
-    return sizes, [_parse_value(part, x) for part, x in zip(parts, _split(values, spec), strict=True)]
+    return sizes, [
+        _parse_value(part, x) for part, x in zip(parts, _split(values, spec), strict=True)
+    ]
 
 
 def _parse_shapes(shapes: Any, count: int) -> list[Sizes]:
@@ -156,7 +158,8 @@ def _join(parts: tuple[Any, ...], sizes: Sizes, value: Any) -> Any:
         )
     largest = np.max([x.shape for x in arrays], axis=0).tolist() if rank else []
     shape = [
-        most if size is None else size for size, most in zip(sizes or [None] * rank, largest, strict=True)
+        most if size is None else size
+        for size, most in zip(sizes or [None] * rank, largest, strict=True)
     ]
     if any(size < most for size, most in zip(shape, largest, strict=True)):
         raise DataLossError(

@@ -241,9 +241,7 @@ class Pipeline(elements.Flow):
 
     def _like(self, kind: str, start: Start, count: int, is_computed: bool = False) -> Self:
         """Create a dataset with the same element spec."""
-        return self._make(
-            kind, start, count, lambda: self.element_spec, (self,), is_computed
-        )
+        return self._make(kind, start, count, lambda: self.element_spec, (self,), is_computed)
 
     def _reordered(self, kind: str, start: Start, count: int) -> Self:
         """Create a dataset of the same elements in another order.

@@ -34,7 +34,7 @@ class ElementWriter:
 
     def __init__(self, path: str) -> None:
         self._path, self._name = path, f"{path}.{secrets.token_hex(4)}.tmp"
-        self._file = open(self._name, "wb")  # noqa: SIM115
+        self._file = open(self._name, "wb")
         self._file.write(_MAGIC)
 
     def write(self, element: Any) -> None:
@@ -79,7 +79,7 @@ class ElementFile(Stage):
     def _read(self) -> Iterator[bytes]:
         """Yield the encoded elements."""
         try:
-            file = open(self._path, "rb")  # noqa: SIM115
+            file = open(self._path, "rb")
         except FileNotFoundError:
             raise NotFoundError(f"{self._path}; No such file or directory") from None
         with file:
@@ -148,9 +148,7 @@ class FileCached(Stage):
         super().restore(state)
 
 
-def save(
-    source: Iterable[Any], spec: Any, path: str, shard: Callable[[Any], Any] | None
-) -> None:
+def save(source: Iterable[Any], spec: Any, path: str, shard: Callable[[Any], Any] | None) -> None:
     """Write the elements to files in a folder.
 
     Args:

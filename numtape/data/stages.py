@@ -299,6 +299,9 @@ def slice_tensors(items: Iterable[Any], arrays: Any) -> Iterator[Any]:
 
     They are copies: other libraries may write to a tensor's memory (PyTorch does, through DLPack).
     """
+    if any(x.dtype.kind == "O" for x in elements.leaves(arrays)):  # strings
+        yield from map(elements.as_tensors, slices(items, arrays))
+        return
     arrays = map_leaves(np.ascontiguousarray, arrays)
     specs = map_leaves(lambda x: intern(x.shape[1:], dtypes.of_array(x)), arrays)
     if type(arrays) is tuple and all(map(elements.is_leaf, arrays)):
@@ -467,7 +470,9 @@ class Unbatched(Stage):
             counts = set()
             for x in elements.leaves(element):
                 if not x.ndim:
-                    raise InvalidArgumentError("Unbatching a tensor is only supported for rank >= 1")
+                    raise InvalidArgumentError(
+                        "Unbatching a tensor is only supported for rank >= 1"
+                    )
                 counts.add(len(x))
             if len(counts) > 1:
                 raise InvalidArgumentError(
@@ -784,9 +789,7 @@ class Chosen(Stage):
                 break
             k = int(as_array(number))
             if not 0 <= k < len(iterators):
-                raise InvalidArgumentError(
-                    f"Selector index out of range: {k} >= {len(iterators)}"
-                )
+                raise InvalidArgumentError(f"Selector index out of range: {k} >= {len(iterators)}")
             for element in islice(iterators[k], 1):
                 yield element
                 break
@@ -909,7 +912,12 @@ class Resampled(Stage):
         initial: np.ndarray[Any, Any] | None,
         draws: Any,
     ) -> None:
-        self.sources, self._class_of, self._target, self._initial = [source], class_of, target, initial
+        self.sources, self._class_of, self._target, self._initial = (
+            [source],
+            class_of,
+            target,
+            initial,
+        )
         self._draws, self._random = draws, draws.generator()
         self.counts = [0] * len(target)  # of the classes so far
 

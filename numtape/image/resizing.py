@@ -29,7 +29,12 @@ Array = np.ndarray[Any, Any]
 
 
 class ResizeMethod(enum.StrEnum):
-    """Names of the methods of `resize`."""
+    """Names of the methods of `resize`.
+
+    Example:
+      >>> tf.image.resize(tf.ones((2, 2, 1)), (4, 4), tf.image.ResizeMethod.AREA).shape
+      TensorShape([4, 4, 1])
+    """
 
     AREA = "area"
     BICUBIC = "bicubic"
@@ -45,7 +50,7 @@ class ResizeMethod(enum.StrEnum):
 
 
 def _triangle(x: Array) -> Array:
-    return np.maximum(0, 1 - x)
+    return np.asarray(np.maximum(0, 1 - x))
 
 
 def _cubic(x: Array) -> Array:
@@ -100,7 +105,7 @@ def interpolation_weights(
     totals = weights.sum(1, keepdims=True)
     is_inside = (places >= -0.5) & (places <= size - 0.5)
     usable = (np.abs(totals) > 1000 * np.finfo("float32").eps) & is_inside[:, None]
-    return np.where(usable, weights / np.where(totals == 0, 1, totals), 0)
+    return np.asarray(np.where(usable, weights / np.where(totals == 0, 1, totals), 0))
 
 
 def _area_weights(size: int, new_size: int) -> Array:
@@ -108,7 +113,7 @@ def _area_weights(size: int, new_size: int) -> Array:
     edges = np.arange(new_size + 1) * (size / new_size)
     starts = np.maximum(edges[:-1, None], np.arange(size))
     ends = np.minimum(edges[1:, None], np.arange(size) + 1)
-    return np.maximum(ends - starts, 0) * (new_size / size)
+    return np.asarray(np.maximum(ends - starts, 0) * (new_size / size))
 
 
 # TensorFlow reads its cubic weights from a table with this many entries for each pixel.
@@ -121,7 +126,7 @@ def _tabulated_cubic_weights(size: int, new_size: int) -> Array:
     starts = np.floor(places)
     places = starts + np.rint((places - starts) * _TABLE) / _TABLE
     weights = _cubic(np.abs(places[:, None] - np.arange(size)))
-    return weights / weights.sum(1, keepdims=True)
+    return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 def multiply_axis(x: Tensor, weights: Array, axis: int) -> Tensor:
@@ -139,7 +144,7 @@ def multiply_axis(x: Tensor, weights: Array, axis: int) -> Tensor:
 def nearest_indices(size: int, new_size: int) -> Array:
     """Return the index of the old element that each new one is."""
     places = np.floor((np.arange(new_size, dtype=np.float32) + 0.5) * np.float32(size / new_size))
-    return np.minimum(places.astype(np.int64), size - 1)
+    return np.asarray(np.minimum(places.astype(np.int64), size - 1))
 
 
 def resize_axes(

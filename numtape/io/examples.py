@@ -403,7 +403,9 @@ def _parse_fixed_sequence(examples: list[_Features], column: _Column) -> Any:
 def _sparse(indices: Array, values: Array, shape: Sequence[int]) -> Any:
     from ..composites.sparse_tensor import SparseTensor
 
-    return SparseTensor(as_tensor(indices), _as_result(values), as_tensor(np.array(shape, np.int64)))
+    return SparseTensor(
+        as_tensor(indices), _as_result(values), as_tensor(np.array(shape, np.int64))
+    )
 
 
 def _parse_variable(examples: list[_Features], column: _Column) -> Any:
@@ -731,7 +733,9 @@ def parse_sequence_example(
       (array([[0, 1, 2]]), array([3]))
     """
     strings = to_string_array(serialized)
-    return _parse_sequences(strings.reshape(-1).tolist(), context_features, sequence_features, False)
+    return _parse_sequences(
+        strings.reshape(-1).tolist(), context_features, sequence_features, False
+    )
 
 
 def parse_single_sequence_example(

@@ -274,9 +274,7 @@ class Message:
         names = {name: kind for name, kind in self.FIELDS.values()}
         for name, value in values.items():
             if name not in names:
-                raise ValueError(
-                    f"Protocol message {type(self).__name__} has no {name!r} field."
-                )
+                raise ValueError(f"Protocol message {type(self).__name__} has no {name!r} field.")
             if value is not None:
                 self._assign(name, names[name], value)
 
@@ -501,9 +499,7 @@ class Message:
         for name, kind in self.FIELDS.values():
             if name == field_name:
                 return kind
-        raise ValueError(
-            f"Protocol message {type(self).__name__} has no field {field_name}."
-        )
+        raise ValueError(f"Protocol message {type(self).__name__} has no field {field_name}.")
 
     def WhichOneof(self, oneof_group: str) -> str | None:
         """Return the name of the field that is set, or None.
@@ -584,9 +580,7 @@ def _text(value: Any) -> str:
     """Return a value in the text format of protocol buffers."""
     if isinstance(value, bytes):
         escapes = {0x22: '\\"', 0x27: "\\'", 0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}
-        parts = [
-            escapes.get(x) or (chr(x) if 0x20 <= x < 0x7F else f"\\{x:03o}") for x in value
-        ]
+        parts = [escapes.get(x) or (chr(x) if 0x20 <= x < 0x7F else f"\\{x:03o}") for x in value]
         return f'"{"".join(parts)}"'
     if isinstance(value, float):
         return f"{value:.9g}" if float(f"{value:.6g}") != value else f"{value:g}"

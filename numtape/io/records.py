@@ -154,7 +154,7 @@ def open_compressed(path: str, compression: str) -> Any:
       NotFoundError: If the file does not exist.
     """
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open(path, "rb")
     except FileNotFoundError:
         raise NotFoundError(f"{path}; No such file or directory") from None
     if compression == "GZIP":
@@ -274,7 +274,7 @@ class TFRecordWriter:
             raise TypeError(f"options must be TFRecordOptions or a string, got {options!r}.")
         level = -1 if options.compression_level is None else options.compression_level
         try:
-            self._file: Any = open(path, "wb")  # noqa: SIM115
+            self._file: Any = open(path, "wb")
         except FileNotFoundError:
             raise NotFoundError(f"{os.fspath(path)}; No such file or directory") from None
         self._deflater: Any = None

@@ -49,6 +49,7 @@ __all__ = [
     "Sequential",
     "models",
     "ops",
+    "preprocessing",
     "random",
     "Layer",
     "Loss",
@@ -59,6 +60,7 @@ __all__ = [
     "callbacks",
     "config",
     "constraints",
+    "datasets",
     "dtype_policies",
     "initializers",
     "layers",
@@ -69,11 +71,12 @@ __all__ = [
     "regularizers",
     "saving",
     "utils",
+    "wrappers",
 ]
 
 
 if _typing.TYPE_CHECKING:
-    from . import ops, random
+    from . import datasets, ops, preprocessing, random, wrappers
 
 
 def __dir__() -> list[str]:
@@ -82,7 +85,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("ops", "random"):
+    if name in ("datasets", "ops", "preprocessing", "random", "wrappers"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 

@@ -120,6 +120,7 @@ MADE = {
     "Function",
     "LogicalDevice",
     "PhysicalDevice",
+    "ResizeMethod",
     "Tensor",
     "UnconnectedGradients",
     "VariableAggregation",

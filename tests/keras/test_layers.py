@@ -13,9 +13,16 @@ pytestmark = pytest.mark.numtape_only("about numtape's layers")
 needs_keras = pytest.mark.skipif(not importlib.util.find_spec("keras"), reason="needs Keras")
 
 # Classes that are not callable layers, or that other tests cover.
-ELSEWHERE = {"InputSpec", "Layer", "Input", "InputLayer"}
-# Files of layers that test_recurrent.py covers.
-OTHER_FILES = ("recurrent", "recurrent_cells", "wrappers")
+ELSEWHERE = {
+    "InputSpec",
+    "Layer",
+    "Input",
+    "InputLayer",
+    "GroupQueryAttention",
+    "ReversibleEmbedding",
+}
+# Files of layers that test_recurrent.py and test_more_layers.py cover.
+OTHER_FILES = ("recurrent", "recurrent_cells", "wrappers", "conv_lstm", "spectrogram", "foreign")
 
 
 @pytest.fixture(scope="module")

@@ -316,6 +316,12 @@ MODULES = {
     "keras.src.utils.backend_utils": Namespace(
         "keras.src.utils.backend_utils", convert_tf_tensor=lambda x, dtype=None: x
     ),
+    "keras.src.utils.image_utils": Namespace(
+        "keras.src.utils.image_utils", keras.utils, keras.preprocessing.image
+    ),
+    "keras.src.utils.image_dataset_utils": Namespace(
+        "keras.src.utils.image_dataset_utils", keras.utils
+    ),
     "keras.src.models": Namespace("keras.src.models", keras.models, keras),
     "grain": Namespace("grain"),
     "conftest": Namespace("conftest", skip_if_backend=lambda *args: lambda function: function),

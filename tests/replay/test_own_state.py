@@ -44,6 +44,7 @@ STATE = {
         "log.eager": LOG,
     },
     "compat/argument_errors.py": {"_DONE": CACHE},
+    "compat/docstrings.py": {"obj.__doc__": NEW},
     "composites/ragged_elementwise.py": {"call.__name__": NEW},
     "composites/ragged_tensor.py": {
         "self._partition": NEW,
@@ -55,6 +56,13 @@ STATE = {
         "self._indices": NEW,
         "self._sizes": NEW,
         "self._values": NEW,
+    },
+    "io/gfile.py": {"self._open_file": FILES},
+    "keras/layers/image_preprocessing/base.py": {"self.generator": NEW},
+    "keras/layers/image_preprocessing/mixing.py": {"self._nt_names": NEW},
+    "keras/utils/image_directories.py": {
+        "dataset.class_names": NEW,
+        "dataset.file_paths": NEW,
     },
     "config/__init__.py": {
         "settings.run_eagerly": COMPARED,

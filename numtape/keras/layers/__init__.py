@@ -12,9 +12,19 @@ from ..input import Input, InputLayer
 from ..input_spec import InputSpec
 from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
-from .attention import AdditiveAttention, Attention, MultiHeadAttention
+from .attention import (
+    AdditiveAttention,
+    Attention,
+    GroupQueryAttention,
+    MultiHeadAttention,
+)
 from .base import deserialize, serialize
 from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
+from .conv_lstm import (
+    ConvLSTM1D,
+    ConvLSTM2D,
+    ConvLSTM3D,
+)
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -27,7 +37,18 @@ from .convolution import (
     SeparableConv1D,
     SeparableConv2D,
 )
-from .dense import Dense, EinsumDense, Embedding
+from .dense import (
+    Dense,
+    EinsumDense,
+    Embedding,
+    ReversibleEmbedding,
+)
+from .foreign import (
+    FlaxLayer,
+    JaxLayer,
+    TFSMLayer,
+    TorchModuleWrapper,
+)
 from .functional import ActivityRegularization, Identity, Lambda, Masking
 from .image_preprocessing import (
     AugMix,
@@ -109,6 +130,12 @@ from .padding_cropping import (
     ZeroPadding3D,
 )
 from .pooling import (
+    AdaptiveAveragePooling1D,
+    AdaptiveAveragePooling2D,
+    AdaptiveAveragePooling3D,
+    AdaptiveMaxPooling1D,
+    AdaptiveMaxPooling2D,
+    AdaptiveMaxPooling3D,
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -126,8 +153,17 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
+from .spectrogram import (
+    MelSpectrogram,
+    STFTSpectrogram,
+)
 from .text_vectorization import TextVectorization
-from .wrappers import Bidirectional, TimeDistributed, Wrapper
+from .wrappers import (
+    Bidirectional,
+    SpectralNormalization,
+    TimeDistributed,
+    Wrapper,
+)
 
 # Aliases.
 AvgPool1D = AveragePooling1D
@@ -152,6 +188,26 @@ SeparableConvolution1D = SeparableConv1D
 SeparableConvolution2D = SeparableConv2D
 
 __all__ = [
+    "TFSMLayer",
+    "TorchModuleWrapper",
+    "FlaxLayer",
+    "JaxLayer",
+    "MelSpectrogram",
+    "STFTSpectrogram",
+    "ConvLSTM3D",
+    "ConvLSTM2D",
+    "ConvLSTM1D",
+    "SpectralNormalization",
+    "ReversibleEmbedding",
+    "GroupQueryAttention",
+    "AdaptiveMaxPooling3D",
+    "AdaptiveMaxPooling2D",
+    "AdaptiveMaxPooling1D",
+    "AdaptiveAveragePooling3D",
+    "AdaptiveAveragePooling2D",
+    "AdaptiveAveragePooling1D",
+    "Input",
+    "InputLayer",
     "Activation",
     "ActivityRegularization",
     "Add",
@@ -214,8 +270,6 @@ __all__ = [
     "HashedCrossing",
     "Hashing",
     "Identity",
-    "Input",
-    "InputLayer",
     "InputSpec",
     "IntegerLookup",
     "LSTM",

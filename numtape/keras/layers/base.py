@@ -61,15 +61,7 @@ def serialize(layer: object) -> Any:
 
 
 def add_layer_entries(layer: Layer, config: Config) -> None:
-    """Write the dtype of a layer as Keras does, and the shapes with which it was built."""
-    dtype = config["config"].get("dtype")
-    if isinstance(dtype, str) and type(layer).__name__ != "InputLayer":
-        config["config"]["dtype"] = {
-            "module": "keras",
-            "class_name": "DTypePolicy",
-            "config": {"name": dtype},
-            "registered_name": None,
-        }
+    """Add the shapes with which a layer was built to its configuration."""
     build_config = layer.get_build_config()
     if build_config is not None:
         config["build_config"] = build_config
@@ -199,7 +191,7 @@ class ConfiguredLayer(Layer):
         """Cast integers and bools to the layer's dtype; return other tensors unchanged."""
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
 
-    def _nt_wide(self, x: Tensor) -> Tensor:
+    def _nt_widen(self, x: Tensor) -> Tensor:
         """Cast to the dtype of variables, in which sums of 16-bit numbers keep their digits."""
         x = self._nt_floats(x)
         return cast(x, self.variable_dtype) if self._nt_casts and x.dtype.is_floating else x

@@ -291,9 +291,17 @@ class _UpSampling(ConfiguredLayer):
         return inputs
 
     def _nt_resize(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
+        if self.interpolation != "bilinear":
+            from .. import ops
+
+            sizes, _ = split_shape(full, self.data_format)
+            result: Tensor = ops.image.resize(
+                inputs, sizes, self.interpolation, data_format=self.data_format
+            )
+            return result
         if self.data_format == "channels_last":
             return resize(inputs, full[1:-1], self.interpolation)
-        result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)
+        result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], "bilinear")
         return movement.transpose(result, (0, 3, 1, 2))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -342,7 +350,8 @@ _RAISES = (
 @document(
     _RAISES,
     size=_SIZE,
-    interpolation='"nearest", which repeats pixels, or "bilinear", which interpolates.',
+    interpolation='"nearest", which repeats pixels, or "bilinear", "bicubic", "lanczos3" or '
+    '"lanczos5", which interpolate.',
 )
 class UpSampling2D(_UpSampling):
     """Repeats each pixel: images of shape (batch, height, width, channels).
@@ -361,7 +370,7 @@ class UpSampling2D(_UpSampling):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        known = ("bilinear", "nearest")
+        known = ("bicubic", "bilinear", "lanczos3", "lanczos5", "nearest")
         if interpolation not in known:
             raise ValueError(
                 f"`interpolation` argument should be one of {known}. Received: interpolation="

@@ -18,6 +18,7 @@ from ...core.values.tensor import Tensor
 from .. import (
     activations,
     constraints,
+    dtype_policies,
     initializers,
     layers,
     losses,
@@ -59,6 +60,9 @@ _MODULES: dict[str, Any] = {
     "keras.regularizers": regularizers,
     "keras.constraints": constraints,
 }
+
+
+_POLICIES = ("keras", "keras.dtype_policies")
 
 
 def _module_of(cls: type) -> str | None:
@@ -204,8 +208,8 @@ def _make(config: Any) -> Any:
             "Requested the deserialization of a Python lambda. numtape never executes code from a "
             "file: define a function, decorated with keras.saving.register_keras_serializable()."
         )
-    if kind == "DTypePolicy":
-        return dict(config)
+    if kind in dtype_policies.__all__ and config.get("module") in _POLICIES:
+        return dtype_policies.deserialize(config)
     if kind == "function":
         if not isinstance(config["config"], str):
             raise TypeError(f"The config of a function must be its name, got {config['config']!r}.")

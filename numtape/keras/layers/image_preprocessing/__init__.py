@@ -1,5 +1,7 @@
 """Layers of images, as in Keras: `base.BaseImagePreprocessingLayer` is the place to start."""
 
+from __future__ import annotations
+
 from .colors import (
     AutoContrast,
     Equalization,
@@ -64,3 +66,7 @@ __all__ = [
     "Resizing",
     "Solarization",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -121,7 +121,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         self._nt_set_arguments(data_format=parse_data_format(data_format))
-        self.bounding_box_format = bounding_box_format
+        self.bounding_box_format: Any = bounding_box_format
         if self._USE_BASE_FACTOR:
             self._set_factor(factor or 0.0)
         elif factor is not None:
@@ -280,8 +280,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
             return {
                 k: tf.squeeze(v, 0) if k in ("boxes", "labels") else v for k, v in outputs.items()
             }
-        batch = tf.expand_dims(value, 0)
-        return tf.squeeze(method(batch, transformation, training), 0)
+        return tf.squeeze(method(tf.expand_dims(value, 0), transformation, training), 0)
 
     def transform_single_image(self, image: Any, transformation: Any, training: bool = True) -> Any:
         """Transform one image; see `transform_images`."""

@@ -18,7 +18,7 @@ import numtape as tf
 from ....compat.names import getter as _getter
 from ....core.log.as_tensor import as_tensor
 from ....core.values.tensor import Tensor
-from ...registry import describe
+from ...registry import Decorated, describe
 
 if TYPE_CHECKING:
     from ....core.values.annotations import DTypeLike, NumberLike, TensorLike
@@ -92,7 +92,9 @@ _ARGUMENTS = {
 }
 
 
-def _document(returns: str = "Boxes.", raises: str = "ValueError: If a format is unknown.") -> Any:
+def _document(
+    returns: str = "Boxes.", raises: str = "ValueError: If a format is unknown."
+) -> Callable[[Decorated], Decorated]:
     return describe(_ARGUMENTS, returns, raises)
 
 
@@ -426,7 +428,9 @@ def compute_iou(
     if not use_masking:
         return result
     is_masked = [tf.reduce_max(x, -1) < 0 for x in (one, other)]
-    return tf.where(tf.logical_or(*is_masked), tf.cast(mask_val, result.dtype), result)
+    return tf.where(
+        tf.logical_or(is_masked[0], is_masked[1]), tf.cast(mask_val, result.dtype), result
+    )
 
 
 @_document("A tensor (..., boxes).")
@@ -456,7 +460,7 @@ def compute_ciou(
     hull = tf.maximum(first[..., 2:], second[..., 2:]) - tf.minimum(first[..., :2], second[..., :2])
     diagonal = tf.reduce_sum(tf.square(hull), -1) + _EPSILON
     centers = [(x[..., :2] + x[..., 2:]) / 2 for x in (first, second)]
-    distance = tf.reduce_sum(tf.math.squared_difference(*centers), -1)
+    distance = tf.reduce_sum(tf.math.squared_difference(centers[0], centers[1]), -1)
     angles = [tf.atan(size[..., 0] / size[..., 1]) for size in (size2, size1)]
     shape = 4 / math.pi**2 * tf.square(angles[0] - angles[1])
     weight = shape / (shape - overlap + (1 + _EPSILON))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numtape as tf
 from ....core.log.as_tensor import as_tensor
 from ....core.values.tensor import Tensor
 from ....image.measures import filter_channels
+from ...registry import Decorated
 from ..base import document
 from .base import (
     ARGUMENTS,
@@ -27,7 +29,7 @@ from .base import (
 )
 
 
-def _document(**own: str) -> Any:
+def _document(**own: str) -> Callable[[Decorated], Decorated]:
     return document(RAISES, **{**ARGUMENTS, **own})
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numtape as tf
 
 from ....core.log.as_tensor import as_tensor
 from ....core.values.tensor import Tensor
+from ...registry import Decorated
 from ...symbolic import KerasTensor
 from ..base import document
 from .base import (
@@ -31,7 +33,7 @@ from .bounding_boxes import (
 )
 
 
-def _document(**own: str) -> Any:
+def _document(**own: str) -> Callable[[Decorated], Decorated]:
     return document(RAISES, **{**ARGUMENTS, **own})
 
 
@@ -849,4 +851,5 @@ class RandomPerspective(BaseImagePreprocessingLayer):
         around = tf.concat([tf.reduce_min(places, 2), tf.reduce_max(places, 2)], -1)
         chosen = transformation["apply_perspective"][:, None, None]
         result["boxes"] = tf.where(chosen, around, boxes)
-        return clip_to_image_size(result, *sizes)
+        clipped: Boxes = clip_to_image_size(result, *sizes)
+        return clipped

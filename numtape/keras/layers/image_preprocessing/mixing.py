@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random as python_random
+from collections.abc import Callable
 from typing import Any
 
 import numtape as tf
@@ -13,6 +14,7 @@ from ....core.values.arguments import signature_of
 from ....core.values.tensor import Tensor
 from ....nest import map_structure
 from ...layer import Layer
+from ...registry import Decorated
 from ..base import deserialize, document, serialize
 from .base import ARGUMENTS, RAISES, BaseImagePreprocessingLayer, PixelLayer, column
 from .bounding_boxes import Boxes
@@ -30,7 +32,7 @@ from .colors import (
 from .geometry import RandomRotation, RandomShear, RandomTranslation
 
 
-def _document(**own: str) -> Any:
+def _document(**own: str) -> Callable[[Decorated], Decorated]:
     return document(RAISES, **{**ARGUMENTS, **own})
 
 
