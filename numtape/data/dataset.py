@@ -133,6 +133,13 @@ def _as_dataset(value: Any, label: str) -> Any:
     return value
 
 
+def composite_batch(parts: Any) -> Any:
+    """Stack sparse or ragged tensors."""
+    from .composites import batch
+
+    return batch(parts)
+
+
 def _check_batch_size(batch_size: IntLike) -> int:
     size = check_int("batch_size", batch_size)
     if size <= 0:
@@ -186,14 +193,14 @@ def _relax_spec(result: Any, source: Any) -> Any:
     has_unknown_size = any(
         leaf.shape.rank is None or None in tuple(leaf.shape)
         for leaf in elements.leaves(source)
-        if isinstance(leaf, TensorSpec)
+        if type(leaf) is TensorSpec
     )
     if not has_unknown_size:
         return result
     return map_leaves(
         lambda leaf: (
             TensorSpec([None] * len(leaf.shape), leaf.dtype)
-            if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None
+            if type(leaf) is TensorSpec and leaf.shape.rank is not None
             else leaf
         ),
         result,
@@ -238,13 +245,22 @@ class Dataset(Pipeline):
         """
         arrays = as_arrays(tensors)
         spec = map_leaves(elements.without_first_axis, spec_of(arrays))
-        sizes = [len(x) for x in elements.leaves(arrays)]
+        parts = elements.leaves(arrays)
+        sizes = [int(x.shape[0]) for x in parts]
         for size in sizes[1:]:
             if size != sizes[0]:
                 raise ValueError(f"Dimensions {sizes[0]} and {size} are not compatible")
         if not sizes:
             raise ValueError("from_tensor_slices requires at least one tensor.")
         order = range(sizes[0])
+        if not all(isinstance(x, np.ndarray) for x in parts):  # sparse or ragged
+
+            def rows(k: int) -> Any:
+                return map_leaves(lambda x: elements.row(x, k), arrays)
+
+            return cls._make(
+                "_TensorSliceDataset", lambda: Mapped(Items(order), rows), sizes[0], spec
+            )
         dataset = Dataset._make("_TensorSliceDataset", lambda: Items(order), sizes[0], spec)
         return dataset._as_slices(arrays)
 
@@ -884,11 +900,15 @@ class Dataset(Pipeline):
         """
         kind = "_BatchDataset" if num_parallel_calls is None else "_ParallelBatchDataset"
         size = _check_batch_size(batch_size)
-        dataset: Self
+
+        known_spec = self._known_spec()
+        join: Any = elements.batch
+        if known_spec is not None and any(map(elements.is_composite_spec, elements.leaves(known_spec))):
+            join = elements.batch_as(known_spec, lambda _, parts: composite_batch(parts))
 
         def start() -> Iterable[Any]:
             if self._arrays is None:
-                return Piped(self._start(), stages.batches, size, drop_remainder, elements.batch)
+                return Piped(self._start(), stages.batches, size, drop_remainder, join)
             join_items = partial(stages.batch_of_slices, self._arrays)
             return Piped(self._start_items(), stages.batches, size, drop_remainder, join_items)
 
@@ -897,6 +917,108 @@ class Dataset(Pipeline):
 
         count = _count_batches(self._count, size, drop_remainder)
         return self._make(kind, start, count, spec, (self,))
+
+    def ragged_batch(
+        self,
+        batch_size: IntLike,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = int64,
+        name: str | None = None,
+    ) -> Self:
+        """Stack consecutive elements of different sizes to ragged tensors.
+
+        Components of equal shapes are stacked to dense tensors, as by `batch`.
+
+        Args:
+          batch_size: The number of elements in a batch.
+          drop_remainder: Whether to drop a smaller last batch.
+          row_splits_dtype: The dtype of the splits, int32 or int64.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Raises:
+          InvalidArgumentError: If ``batch_size`` is not positive.
+
+        Example:
+          >>> data = tf.data.Dataset.range(3).map(lambda n: tf.fill([n], n))
+          >>> data.ragged_batch(3).get_single_element()
+          <tf.RaggedTensor [[], [1], [2, 2]]>
+        """
+        size = _check_batch_size(batch_size)
+
+        def spec() -> Any:
+            from .composites import ragged_batch_spec
+
+            length = size if drop_remainder else None
+            return map_leaves(
+                lambda one: ragged_batch_spec(one, length, row_splits_dtype), self.element_spec
+            )
+
+        def join(group: list[Any]) -> Any:
+            from .composites import stack_as
+
+            return elements.batch_as(
+                dataset.element_spec, lambda one, parts: stack_as(one, parts, row_splits_dtype)
+            )(group)
+
+        dataset = self._make(
+            "_RaggedBatchDataset",
+            lambda: Piped(self._start(), stages.batches, size, drop_remainder, join),
+            _count_batches(self._count, size, drop_remainder),
+            spec,
+            (self,),
+        )
+        return dataset
+
+    def sparse_batch(self, batch_size: IntLike, row_shape: Any, name: str | None = None) -> Self:
+        """Stack consecutive elements of different sizes to sparse tensors of all their values.
+
+        Args:
+          batch_size: The number of elements in a batch.
+          row_shape: The shape of a row; None or -1 in it for the largest size in the batch.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Raises:
+          TypeError: If elements are no single tensors.
+          InvalidArgumentError: If ``batch_size`` is not positive; while iterating, if an element
+            exceeds the row's shape.
+
+        Example:
+          >>> data = tf.data.Dataset.range(1, 3).map(lambda n: tf.fill([n], n))
+          >>> batch = data.sparse_batch(2, [3]).get_single_element()
+          >>> tf.sparse.to_dense(batch).numpy().tolist()
+          [[1, 0, 0], [2, 2, 0]]
+        """
+        size = _check_batch_size(batch_size)
+        sizes = padding.parse_shape(row_shape)
+        if sizes is None:
+            raise ValueError("`row_shape` must have a known rank.")
+        shape = sizes
+
+        def join(group: list[Any]) -> Any:
+            from .composites import to_sparse
+
+            if not elements.is_leaf(group[0]):
+                raise TypeError("`sparse_batch` requires elements that are single tensors.")
+            return to_sparse([np.asarray(elements.as_array(x)) for x in group], shape)
+
+        def spec() -> Any:
+            from ..composites.type_specs import SparseTensorSpec
+
+            return SparseTensorSpec([None, *shape], self.element_spec.dtype)
+
+        return self._make(
+            "_DenseToSparseBatchDataset",
+            lambda: Piped(self._start(), stages.batches, size, False, join),
+            _count_batches(self._count, size, False),
+            spec,
+            (self,),
+        )
 
     def padded_batch(
         self,
@@ -1755,5 +1877,6 @@ class Dataset(Pipeline):
         return dataset
 
 
+elements.Flow.make_window = staticmethod(partial(variant, Dataset))
 tell(Dataset, "data.Dataset")
 tell(Iterator, "data.Iterator")

@@ -43,7 +43,7 @@ def _parse_shapes(shapes: Any, count: int) -> list[Sizes]:
     shape_leaves = optree.tree_leaves(shapes, is_leaf=_is_shape, none_is_leaf=True)
     if len(shape_leaves) != count:
         raise ValueError(f"`padded_shapes` has {len(shape_leaves)} shapes for {count} components.")
-    return [_parse_shape(shape) for shape in shape_leaves]
+    return [parse_shape(shape) for shape in shape_leaves]
 
 
 def _is_shape(x: Any) -> bool:
@@ -52,7 +52,8 @@ def _is_shape(x: Any) -> bool:
     return isinstance(x, tuple) and all(s is None or isinstance(s, int | np.integer) for s in x)
 
 
-def _parse_shape(shape: Any) -> Sizes:
+def parse_shape(shape: Any) -> Sizes:
+    """Return the sizes of a padded shape, with None for unknown ones."""
     if shape is None or (isinstance(shape, TensorShape) and shape.rank is None):
         return None
     if isinstance(shape, Tensor | np.ndarray):

@@ -17,6 +17,7 @@ from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
 from ..core.ops.random import STATE
 from ..core.values import arguments
+from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from ..tensor_spec import TensorSpec
@@ -561,6 +562,10 @@ def _as_numpy(x: Any) -> Any:
         return x.as_numpy_iterator()
     if isinstance(x, np.ndarray) and x.ndim:
         return x.copy()
+    if isinstance(x, Composite):
+        from .composites import as_numpy_value
+
+        return as_numpy_value(x)
     array = elements.as_array(x)
     if isinstance(array, np.ndarray) and not array.ndim:
         return array[()]

@@ -466,11 +466,13 @@ class Unbatched(Stage):
         for element in self.sources[0]:
             counts = set()
             for x in elements.leaves(element):
-                if not x.ndim:
+                if x is None:
+                    continue
+                if not len(x.shape):
                     raise InvalidArgumentError(
                         "Unbatching a tensor is only supported for rank >= 1"
                     )
-                counts.add(len(x))
+                counts.add(int(x.shape[0]))
             if len(counts) > 1:
                 raise InvalidArgumentError(
                     f"The components of an element have different numbers of slices: "
@@ -481,9 +483,10 @@ class Unbatched(Stage):
 
     def _rest(self) -> Iterator[Any]:
         element = self.element
-        for k in range(self.index, len(elements.leaves(element)[0])):
+        sizes = [x.shape[0] for x in elements.leaves(element) if x is not None]
+        for k in range(self.index, int(sizes[0])):
             self.index = k + 1
-            yield map_leaves(lambda x, k=k: x[k], element)
+            yield map_leaves(lambda x, k=k: elements.row(x, k), element)
         self.element = None
 
 
