@@ -33,17 +33,20 @@ def row(x: Any, k: int) -> Any:
 def batch(parts: Any) -> Any:
     """Stack sparse or ragged tensors, or tensors of different sizes as a ragged one.
 
+    The shape of a sparse result has the largest size of each axis.
+
     Raises:
-      InvalidArgumentError: If sparse tensors have different shapes.
+      InvalidArgumentError: If sparse tensors have different ranks.
     """
     if not isinstance(parts[0], SparseTensor):
         return stack_ragged([as_tensor(x) if isinstance(x, np.ndarray) else x for x in parts])
     shapes = {tuple(part.shape) for part in parts}
-    if len(shapes) > 1:
-        raise InvalidArgumentError(f"Cannot batch sparse tensors of different shapes: {shapes}.")
+    if len({len(shape) for shape in shapes}) > 1:
+        raise InvalidArgumentError(f"Cannot batch sparse tensors of different ranks: {shapes}.")
+    largest = map(max, zip(*shapes, strict=True))
     indices = [np.insert(part.indices.numpy(), 0, k, axis=1) for k, part in enumerate(parts)]
     values = join_rows([part.values for part in parts])
-    return SparseTensor._make(np.concatenate(indices), values, (len(parts), *shapes.pop()))
+    return SparseTensor._make(np.concatenate(indices), values, (len(parts), *largest))
 
 
 def to_sparse(parts: list[Any], row_shape: list[int | None]) -> SparseTensor:
@@ -57,7 +60,9 @@ def to_sparse(parts: list[Any], row_shape: list[int | None]) -> SparseTensor:
       InvalidArgumentError: If an array has another rank, or exceeds the shape.
     """
     sizes = [
-        max(part.shape[axis] for part in parts) if size is None and part_has_axis(parts, axis) else size
+        max(part.shape[axis] for part in parts)
+        if size is None and part_has_axis(parts, axis)
+        else size
         for axis, size in enumerate(row_shape)
     ]
     indices, values = [], []

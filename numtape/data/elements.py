@@ -142,7 +142,7 @@ def _as_leaf(x: Any) -> Any:
 
 def _strings_or_numbers(x: np.ndarray[Any, Any]) -> Any:
     """Convert an array of objects or text."""
-    if x.dtype.kind in "SUT" or has_text(x.ravel()[:1].tolist()):
+    if x.dtype.kind in "SUT" or not x.size or has_text(x.ravel()[:1].tolist()):
         return _string_array(x)
     return as_tensor(x).numpy()
 
@@ -211,8 +211,8 @@ def convert_leaf(spec: TensorSpec, value: Any) -> Any:
       TypeError: If it has another dtype.
       InvalidArgumentError: If it has another shape.
     """
-    if not isinstance(spec, TensorSpec):
-        return _as_leaf(value)
+    if type(spec) is not TensorSpec:
+        return _convert_other(spec, value)
     if spec.dtype.name == "string":
         array: Any = _string_array(value)
     else:
@@ -233,6 +233,21 @@ def as_result(value: Any) -> Any:
     if isinstance(value, list):
         value = tuple(value)
     return as_element(value)
+
+
+def _convert_other(spec: Any, value: Any) -> Any:
+    """Convert a value whose spec is that of a dataset, a sparse or a ragged tensor, or None.
+
+    Raises:
+      TypeError: If it does not match.
+    """
+    if isinstance(value, list) and getattr(spec, "ragged_rank", 0):
+        from ..composites.ragged_creation import constant
+
+        value = constant(value, spec.dtype)
+    if not spec.is_compatible_with(value):
+        raise TypeError(f"{value!r} does not match {spec}")
+    return value
 
 
 def call(function: Callable[..., Any], element: Any) -> Any:

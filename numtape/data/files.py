@@ -101,7 +101,13 @@ def _records_of(
         name_spec = filenames.element_spec
         if not isinstance(name_spec, TensorSpec) or name_spec.dtype is not dtypes.string:
             raise TypeError(
-                f"The `filenames` argument must contain `tf.string` elements. Got {name_spec}."
+                f"The `filenames` argument must contain `tf.string` elements. Got a dataset of "
+                f"`{getattr(name_spec, 'dtype', name_spec)!r}` elements."
+            )
+        if name_spec.shape.rank:
+            raise TypeError(
+                f"The `filenames` argument must contain `tf.string` elements of shape [] (i.e. "
+                f"scalars). Got a dataset of element shape {name_spec.shape}."
             )
         names = filenames
     else:
@@ -109,7 +115,8 @@ def _records_of(
             texts = elements.as_texts(filenames)
         except TypeError:
             raise TypeError(
-                f"The `filenames` argument must contain `tf.string` elements. Got {filenames!r}."
+                f"The `filenames` argument must contain `tf.string` elements. Got "
+                f"`{_dtype_of(filenames)}` elements."
             ) from None
         names = Dataset.from_tensor_slices(np.array([x.encode() for x in texts], object))
 
@@ -132,6 +139,14 @@ def _records_of(
     )
     dataset._spec, dataset._has_spec = spec, True
     return dataset
+
+
+def _dtype_of(values: Any) -> object:
+    """Return the dtype of values, for errors."""
+    try:
+        return repr(elements.spec_of(elements.as_element(values)).dtype)
+    except (AttributeError, TypeError, ValueError):
+        return type(values).__name__
 
 
 class _FileDataset(Dataset):
