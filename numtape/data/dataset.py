@@ -262,7 +262,7 @@ class Dataset(Pipeline):
             return cls._make(
                 "_TensorSliceDataset", lambda: Mapped(Items(order), rows), sizes[0], spec
             )
-        dataset = Dataset._make("_TensorSliceDataset", lambda: Items(order), sizes[0], spec)
+        dataset = cls._make("_TensorSliceDataset", lambda: Items(order), sizes[0], spec)
         return dataset._as_slices(arrays)
 
     @classmethod
@@ -281,7 +281,7 @@ class Dataset(Pipeline):
           [array([1, 2], dtype=int32)]
         """
         arrays = as_arrays(tensors)
-        return Dataset._make("_TensorDataset", lambda: Items([arrays]), 1, spec_of(arrays))
+        return cls._make("_TensorDataset", lambda: Items([arrays]), 1, spec_of(arrays))
 
     @classmethod
     def from_generator(
@@ -532,7 +532,7 @@ class Dataset(Pipeline):
             sources = [source for source, w in zip(sources, chances, strict=True) if w] or sources
             chances = [w for w in chances if w] or chances
             if len(sources) == 1:
-                return sources[0]
+                return sources[0]  # type: ignore[no-any-return]
 
         def start() -> Stage:
             parts = [source._start() for source in sources]
@@ -1414,7 +1414,7 @@ class Dataset(Pipeline):
         def open_dataset(element: Any) -> Iterable[Any]:
             dataset = _as_dataset(call(map_func, element), "map_func")
             if num_parallel_calls is None or not dataset._is_computed:
-                return dataset._start()
+                return dataset._start()  # type: ignore[no-any-return]
             size = max(block, PREFETCHED)
             return start_ahead(dataset._start(), lambda stage, n: Ahead(stage, size, n))
 
@@ -1527,7 +1527,8 @@ class Dataset(Pipeline):
 
         def reduce(key: int, group: list[Any]) -> Pipeline:
             window = variant(Dataset, group, self.element_spec)
-            return _as_dataset(reduce_func(as_tensor(np.int64(key)), window), "reduce_func")
+            result = reduce_func(as_tensor(np.int64(key)), window)
+            return _as_dataset(result, "reduce_func")  # type: ignore[no-any-return]
 
         def spec() -> Any:
             for element in self._start():

@@ -201,7 +201,7 @@ def evaluate(element: Any) -> Any:
 def _evaluate(x: Any) -> Any:
     if type(x) is Tensor:
         return of_array(x._stored_value(), x._spec)
-    return _composites().evaluate(x) if isinstance(x, Composite) else x
+    return _composites().evaluate(x, _evaluate) if isinstance(x, Composite) else x
 
 
 def convert_leaf(spec: TensorSpec, value: Any) -> Any:
@@ -241,7 +241,7 @@ def _convert_other(spec: Any, value: Any) -> Any:
     Raises:
       TypeError: If it does not match.
     """
-    if isinstance(value, list) and getattr(spec, "ragged_rank", 0):
+    if isinstance(value, list) and getattr(spec, "ragged_rank", None):
         from ..composites.ragged_creation import constant
 
         value = constant(value, spec.dtype)
@@ -296,7 +296,7 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
     if is_composite_spec(spec):
-        return _composites().row_spec(spec)
+        return _composites().row_spec(spec)  # type: ignore[no-any-return]
     if not len(spec.shape):
         raise ValueError("Cannot unbatch an input with scalar components.")
     return TensorSpec(tuple(spec.shape)[1:], spec.dtype)
@@ -347,7 +347,8 @@ def as_text(value: Any) -> str | os.PathLike[str]:
     array = to_string_array(value)
     if array.ndim:
         raise TypeError(f"Expected one string, got {value!r}.")
-    return array[()].decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    text: bytes = array.tolist()
+    return text.decode("utf-8", "surrogateescape")
 
 
 def as_texts(value: Any) -> list[str]:

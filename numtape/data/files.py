@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -401,7 +401,7 @@ def _selected_columns(
             numbers = [int(k) for k in columns]
             if any(k < 0 for k in numbers):
                 raise InvalidArgumentError(f"{name} should be non-negative indices")
-            if any(b <= a for a, b in zip(numbers, numbers[1:], strict=False)):
+            if any(b <= a for a, b in pairwise(numbers)):
                 raise InvalidArgumentError(f"{name} should be strictly increasing indices")
     if selected is None:
         return None
@@ -623,7 +623,7 @@ def make_csv_dataset(
       [1.5 2.5] [0 1]
     """
     files = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
-    paths = sorted(elements.as_text(name) for name in files.as_numpy_iterator())
+    paths = sorted(str(elements.as_text(name)) for name in files.as_numpy_iterator())
     delimiter, compression = _one_byte(field_delim), parse_compression(compression_type)
 
     def rows_of(path: Any) -> Iterator[list[bytes]]:

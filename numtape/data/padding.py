@@ -1,4 +1,4 @@
-"""Padded batches: their shapes and padding values, which are parsed with the spec of the elements."""
+"""Padded batches: their shapes and padding values, parsed with the spec of the elements."""
 
 from __future__ import annotations
 

@@ -869,8 +869,8 @@ class Grouped(Stage):
         for element in self.sources[0]:
             key = self._key(element)
             if key not in groups:
-                groups[key] = group = []
-                self.groups.append([key, group])
+                groups[key] = []
+                self.groups.append([key, groups[key]])
             if key not in sizes:
                 sizes[key] = self._size(key)
             group = groups[key]
@@ -1112,7 +1112,7 @@ class Memory:
 
     def read(self) -> Iterable[Any]:
         """Return the elements."""
-        return self._items or ()
+        return [] if self._items is None else self._items
 
 
 def as_number(value: Any) -> int:
