@@ -283,7 +283,8 @@ def rejection_resample(
       A function from a `Dataset` to a `Dataset`.
 
     Example:
-      >>> resample = tf.data.experimental.rejection_resample(lambda x: x % 2, [0.0, 1.0], [0.5, 0.5])
+      >>> resample = tf.data.experimental.rejection_resample(
+      ...     lambda x: x % 2, [0.0, 1.0], [0.5, 0.5])
       >>> [int(x) for _, x in tf.data.Dataset.range(6).apply(resample)]
       [1, 3, 5]
     """

@@ -73,6 +73,10 @@ class _OptionGroup:
         kind = self.TYPES.get(name)
         if kind is None:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        if vars(self).get("_is_frozen"):
+            raise ValueError(
+                "The options of a dataset cannot be changed: make new ones, and use `with_options`."
+            )
         if kind is int and isinstance(value, bool):
             value = int(value)
         if value is not None and not isinstance(value, kind):
@@ -82,13 +86,23 @@ class _OptionGroup:
         vars(self)[name] = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(vars(other)[name] == vars(self)[name] for name in self.TYPES)
 
     def __hash__(self) -> int:
         raise TypeError(f"{type(self).__name__} can change, and are not hashable.")
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *self.TYPES})
+
+    def _freeze(self) -> Self:
+        """Forbid changes, and return the options."""
+        vars(self)["_is_frozen"] = True
+        for name, kind in self.TYPES.items():
+            if issubclass(kind, _OptionGroup):
+                vars(self)[name]._freeze()
+        return self
 
     def _merge(self, other: Self) -> Self:
         """Return these options, overridden by those that are set in others."""

@@ -15,7 +15,6 @@ from ..errors import InvalidArgumentError
 from .messages import DecodeError, fields, read_values
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import DTypeLike, TensorLike
     from ..core.values.tensor import Tensor
 
 __all__ = [
@@ -263,7 +262,7 @@ class _Column(NamedTuple):
     label: str  # of the example, in errors
 
 
-def _check_dtype(name: str, dtype: DTypeLike) -> DType:
+def _check_dtype(name: str, dtype: Any) -> DType:
     result = as_dtype(dtype)
     if result.name not in _NAMES:
         raise InvalidArgumentError(
@@ -504,7 +503,7 @@ def _parse_features(
     examples: list[_Features], features: Mapping[str, Any], is_single: bool
 ) -> dict[str, Any]:
     """Parse the features of examples; of a single one without the first axis."""
-    result = {}
+    result: dict[str, Any] = {}
     for name, feature in features.items():
         if not isinstance(feature, _FEATURES):
             raise ValueError(f"Unsupported {type(feature).__name__} {feature} for feature {name}.")
@@ -546,7 +545,7 @@ def _check_features(features: Any, label: str) -> None:
 
 
 def parse_example(
-    serialized: TensorLike,
+    serialized: Any,
     features: Mapping[str, Any],
     example_names: object = None,
     name: str | None = None,
@@ -587,7 +586,7 @@ def parse_example(
 
 
 def parse_single_example(
-    serialized: TensorLike,
+    serialized: Any,
     features: Mapping[str, Any],
     example_names: object = None,
     name: str | None = None,
@@ -698,7 +697,7 @@ def _ragged_list(counts: list[Array], flat: Array, column: _Column, is_single: b
 
 
 def parse_sequence_example(
-    serialized: TensorLike,
+    serialized: Any,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
     example_names: object = None,
@@ -739,7 +738,7 @@ def parse_sequence_example(
 
 
 def parse_single_sequence_example(
-    serialized: TensorLike,
+    serialized: Any,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
     example_name: object = None,
@@ -773,7 +772,7 @@ def parse_single_sequence_example(
     strings = to_string_array(serialized)
     if strings.ndim:
         raise ValueError("Input serialized must be a scalar")
-    return _parse_sequences([strings[()]], context_features, sequence_features, True)[:2]
+    return _parse_sequences([strings.tolist()], context_features, sequence_features, True)[:2]
 
 
 def _parse_sequences(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..core.log.string_tensor import run_as_python
 from ..errors import DataLossError
 
 __all__ = [
@@ -301,6 +302,7 @@ class Message:
         self._parent()
 
     def __getattr__(self, name: str) -> Any:
+        run_as_python("protocol buffers")
         for field, kind in type(self).FIELDS.values():
             if field == name:
                 if name not in self._content:
@@ -555,7 +557,7 @@ def _ignore() -> None:
 
 
 def _plain(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else values.tolist()  # type: ignore[no-any-return]
+    return values if isinstance(values, list) else values.tolist()
 
 
 def _tag(number: int, wire: int) -> bytes:

@@ -154,11 +154,9 @@ def open_compressed(path: str, compression: str) -> Any:
       NotFoundError: If the file does not exist.
     """
     try:
-        file = open(path, "rb")
+        file: Any = gzip.open(path) if compression == "GZIP" else open(path, "rb")
     except FileNotFoundError:
         raise NotFoundError(f"{path}; No such file or directory") from None
-    if compression == "GZIP":
-        return gzip.GzipFile(fileobj=file, mode="rb")
     return _Inflated(file) if compression == "ZLIB" else file
 
 
