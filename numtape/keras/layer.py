@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -386,7 +386,7 @@ class Layer(Module):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Create a layer from its configuration.
 
         Args:

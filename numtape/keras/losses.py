@@ -781,7 +781,7 @@ class Tversky(LossFunction):
         super().__init__(tversky, name, reduction, dtype, alpha=alpha, beta=beta, axis=axis)
 
 
-def get(identifier: LossLike) -> Any:
+def get(identifier: LossLike) -> Callable[..., Any] | None:
     """Return a loss by name.
 
     Args:
@@ -807,6 +807,7 @@ def get(identifier: LossLike) -> Any:
         return binary_crossentropy
     result = globals().get(identifier) if isinstance(identifier, str) else None
     if identifier in __all__ and identifier not in ("get", "Loss") and result is not None:
-        return result() if isinstance(result, type) else result
+        loss: Callable[..., Any] = result() if isinstance(result, type) else result
+        return loss
     suggestion = nearest(identifier, __all__)
     raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{suggestion}")
