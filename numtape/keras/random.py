@@ -262,7 +262,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Any = None, seed: Any 
         return _tf.zeros_like(tensor)
     draws = _tf.random.stateless_uniform(shape, _state(seed), dtype=_tf.float32)
     keep = _tf.cast(draws >= rate, tensor.dtype)
-    return tensor * keep / _tf.cast(1 - rate, tensor.dtype)
+    return tensor * keep / _tf.constant(1 - rate, tensor.dtype)
 
 
 @_op("A tensor.", "InvalidArgumentError: If ``x`` has no such axis.", arguments=_ARGUMENTS)

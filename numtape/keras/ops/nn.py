@@ -1025,7 +1025,7 @@ def normalize(
         squares = tf.reduce_sum(tf.square(tensor), axis, True)
         return tensor * tf.math.rsqrt(tf.maximum(squares, tf.square(floor)))
     total = tf.reduce_sum(tf.pow(tf.abs(tensor), tf.cast(order, tensor.dtype)), axis, True)
-    return tensor / tf.maximum(tf.pow(total, tf.cast(1 / order, tensor.dtype)), floor)
+    return tensor / tf.maximum(tf.pow(total, tf.constant(1 / order, tensor.dtype)), floor)
 
 
 @op(raises=_SHAPES)
@@ -1133,7 +1133,7 @@ def dot_product_attention(
         k, v = (tf.repeat(x, heads // key_heads, 2) for x in (k, v))
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     q, k, v = (tf.transpose(x, [0, 2, 1, 3]) for x in (q, k, v))
-    scores = tf.matmul(q, k, transpose_b=True) * tf.cast(factor, q.dtype)
+    scores = tf.matmul(q, k, transpose_b=True) * tf.constant(factor, q.dtype)
     if bias is not None:
         scores = scores + tf.cast(bias, scores.dtype)
     if attn_logits_soft_cap is not None:

@@ -352,11 +352,11 @@ def _to_bool(x: Any) -> Tensor:
 
 def _cbrt(x: Tensor) -> Tensor:
     """Return the real root; the gradient at 0 is infinite, as the derivative."""
-    return tf.sign(x) * tf.pow(tf.abs(x), tf.cast(1 / 3, x.dtype))
+    return tf.sign(x) * tf.pow(tf.abs(x), tf.constant(1 / 3, x.dtype))
 
 
 def _scaled(function: Callable[[Any], Any], factor: float) -> Callable[[Tensor], Tensor]:
-    return lambda x: function(x) * tf.cast(factor, x.dtype)
+    return lambda x: function(x) * tf.constant(factor, x.dtype)
 
 
 absolute = unary(
@@ -731,7 +731,7 @@ def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
-    log_2 = tf.cast(math.log(2), x.dtype)
+    log_2 = tf.constant(math.log(2), x.dtype)
     return _logaddexp(x * log_2, y * log_2) / log_2
 
 
@@ -2703,7 +2703,7 @@ def round(x: TensorLike, decimals: int = 0) -> Any:
         return tf.cast(round(tf.cast(tensor, tf.float64), decimals), tensor.dtype)
     if decimals == 0:
         return tf.round(tensor)
-    factor = tf.cast(10.0 ** builtins.abs(decimals), tensor.dtype)
+    factor = tf.constant(10.0 ** builtins.abs(decimals), tensor.dtype)
     if decimals > 0:
         return tf.round(tensor * factor) / factor
     return tf.round(tensor / factor) * factor
@@ -2785,7 +2785,7 @@ def trapezoid(
     values = floats(y)
     values = moveaxis(values, axis, -1)
     if x is None:
-        widths: Any = tf.cast(dx, values.dtype)
+        widths: Any = tf.cast(np.float64(dx) if isinstance(dx, float) else dx, values.dtype)
     else:
         places = floats(x)
         places = places if places.ndim == 1 else moveaxis(places, axis, -1)
