@@ -299,7 +299,7 @@ class Layer(Module):
     _nt_trainable: bool
     activity_regularizer: Any = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Store the arguments for `get_config`."""
         instance = super().__new__(cls)
         instance._nt_made_with = args, kwargs

@@ -43,7 +43,7 @@ def test_dir_lists_what_works(tf):
     for kind, thing in objects(tf).items():
         names = [name for name in dir(thing) if not name.startswith("_")]
         assert [name for name in names if not hasattr(thing, name)] == [], kind
-        assert len(names) > 3, kind
+        assert len(names) >= 2, kind
     assert {"numpy", "shape", "T"} <= set(dir(tf.ones((2, 2))))
     for name in ("backward", "reshape", "eval", "op", "assign"):
         assert name not in dir(tf.constant(1.0)), name

@@ -198,7 +198,6 @@ REPLACEMENTS = {
     "repeat": "tf.repeat(x, n)",
     "reshape": "tf.reshape(x, shape)",
     "round": "tf.round(x)",
-    "size": "tf.size(x)",
     "sort": "tf.sort(x)",
     "squeeze": "tf.squeeze(x)",
     "std": "tf.math.reduce_std(x)",
