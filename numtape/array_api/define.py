@@ -20,8 +20,6 @@ from ..core.ops.elementwise import cast
 from ..core.values.dtypes import DType, as_dtype, float32, float64, int32
 from ..core.values.tensor import Tensor
 
-__all__: list[str] = []
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Scalar = bool | int | float | complex
