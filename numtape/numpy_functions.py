@@ -357,7 +357,7 @@ def _build_table() -> dict[Any, Callable[..., Any]]:
         np.einsum: _einsum,
         np.matrix_transpose: tf.linalg.matrix_transpose,
         np.mean: _typed(kn.mean),
-        np.polyval: lambda p, x: tf.math.polyval([tf.cast(a, x.dtype) for a in p], x),
+        np.polyval: lambda p, x: tf.math.polyval([xp.asarray(a, dtype=x.dtype) for a in p], x),
         np.prod: _typed(kn.prod),
         np.std: _std,
         np.sum: _typed(kn.sum),

@@ -9,7 +9,6 @@ error that says what to write.
 
 from __future__ import annotations
 
-import dis
 import importlib
 import sys
 from collections.abc import Callable, Iterable
@@ -17,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core.derive.tape import Tape
+from .core.cpython.frames import current_instruction
 from .core.log.log import local
-from .core.log.variable import Variable, original
+from .core.log.variable import Variable
 from .core.values import export
 from .core.values.tensor import Tensor
 from .errors import UnimplementedError
@@ -89,8 +88,7 @@ def _is_in_place(kwargs: dict[str, Any]) -> bool:
     """Return whether the call is ``array += tensor``, which binds the name to a tensor."""
     if kwargs.keys() != {"out"}:
         return False
-    frame = sys._getframe(2)
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_OP"
+    return current_instruction(sys._getframe(2)) == "BINARY_OP"
 
 
 def _rank(x: Any) -> int:
@@ -136,30 +134,12 @@ def is_followed(x: Any) -> bool:
         return any(map(is_followed, x))
     if not isinstance(x, _TENSORS) or not (x.dtype.is_floating or x.dtype.is_complex):
         return False
-    log = local.log
-    if log.tracing:
-        return isinstance(x, Variable) or x._home is log
-    tapes = [tape for reference in log.tapes if (tape := reference()) is not None]
-    return any(tape.recording and _follows(tape, x) for tape in tapes)
-
-
-def _follows(tape: Tape, x: Tensor | Variable) -> bool:
-    if isinstance(x, Variable):
-        variable = original(x)
-        if tape.watch_accessed and variable.trainable:
-            return True
-        return any(watched is variable for _, watched in tape.events)
-    log = local.log
-    if x._home is log and x._row >= tape.ranges[0]:
-        return True
-    row = x._row if x._home is log else log._leaf_rows.get(id(x), (-1, None))[0]
-    return row >= 0 and any(type(y) is int and y == row for _, y in tape.events)
+    return bool(local.log.may_follow(x))
 
 
 def is_taped() -> bool:
     """Return whether a tape records in this thread, not counting a caller's in a traced call."""
-    log = local.log
-    return any(tape.recording for ref in log.tapes if (tape := ref()) is not None)
+    return bool(local.log.has_tape())
 
 
 def value_of(x: Any) -> Any:

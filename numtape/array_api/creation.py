@@ -12,6 +12,7 @@ from ..core import interop
 from ..core.settings import device as _device_setting
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.tensor import Tensor
+from ..errors import InvalidArgumentError
 from .define import Array, Scalar, common_dtype, dtype_of, function, tensor_of
 
 __all__ = [
@@ -329,7 +330,12 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     check_device(device)
     if isinstance(x, Tensor | tf.Variable):
         return tf.identity(x) if copy else tensor_of(x)
-    array = interop.from_dlpack(x)
+    try:
+        array = interop.from_dlpack(x)
+    except InvalidArgumentError:  # it has gaps
+        if copy is False or not hasattr(x, "__dlpack__"):
+            raise
+        return tf.constant(np.from_dlpack(x))
     return tf.constant(array.numpy()) if copy else array
 
 

@@ -20,8 +20,6 @@ from ..core.ops.elementwise import cast
 from ..core.values.dtypes import DType, as_dtype, float32, float64, int32
 from ..core.values.tensor import Tensor
 
-__all__: list[str] = []
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Scalar = bool | int | float | complex
@@ -154,7 +152,10 @@ def promoted(*operands: Any) -> list[Tensor]:
 def tensor_of(x: Any, dtype: DType | None = None) -> Tensor:
     """Return an operand as a tensor, cast to a dtype if given."""
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
-        return constant(x, dtype)
+        if dtype is None or isinstance(x, int):
+            return constant(x, dtype)
+        with np.errstate(over="ignore"):  # a number that is too large is infinite
+            return constant(np.asarray(x).astype(dtype.numpy_dtype))
     tensor = as_tensor(x)
     return tensor if dtype is None or tensor.dtype is dtype else cast(tensor, dtype)
 

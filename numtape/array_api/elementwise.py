@@ -116,7 +116,7 @@ def _log_in_base(base: float) -> Callable[[Tensor], Tensor]:
 
     def compute(x: Tensor) -> Tensor:
         if x.dtype.is_complex:
-            return tf.math.log(x) / tf.cast(np.log(base), x.dtype)
+            return tf.math.log(x) / tf.constant(np.log(base), x.dtype)
         result: Tensor = real(x)
         return result
 

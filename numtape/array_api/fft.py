@@ -74,7 +74,7 @@ def _along(compute: Any, x: Tensor, n: int, axis: int, factor: float) -> Tensor:
     result: Tensor = compute(moved)
     if axis != last:
         result = tf.transpose(result, [order.index(k) for k in range(x.ndim)])
-    return result if factor == 1.0 else result * tf.cast(factor, result.dtype)
+    return result if factor == 1.0 else result * tf.constant(factor, result.dtype)
 
 
 def _complex(x: Array, n: int | None, axis: int, norm: str, inverse: bool) -> Tensor:

@@ -89,7 +89,7 @@ def var(
     for k in axes_of(axis, tensor.ndim):
         count *= tensor.shape[k]
     scale = count / (count - correction) if count != correction else float("nan")
-    return variance * tf.cast(scale, variance.dtype)
+    return variance * tf.constant(scale, variance.dtype)
 
 
 @function("xp.std(tf.constant([1.0, 3.0]))", "<tf.Tensor: shape=(), dtype=float32, numpy=1.0>")

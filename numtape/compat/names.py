@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NoReturn
 
+from ..core.cpython.frames import current_instruction
 from .missing_names import BACKEND, BEFORE, HABITS, INSTEAD, PARTLY
 from .traceback_filter import guard
 
@@ -63,13 +64,10 @@ def missing(module: str, name: str) -> NoReturn:
 
 def _is_import_from() -> bool:
     """Return whether the program's own frame executes ``from ... import ...``."""
-    import dis
-
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape"):
         frame = frame.f_back
-    code = frame.f_code.co_code
-    return dis.opname[code[frame.f_lasti]] == "IMPORT_FROM"
+    return current_instruction(frame) == "IMPORT_FROM"
 
 
 class ModuleHints:

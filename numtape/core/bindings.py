@@ -171,14 +171,14 @@ _ops.update(
 def _transposed(x: Tensor) -> Tensor:
     """The transpose of a matrix, as in the array API."""
     if x.ndim != 2:
-        raise ValueError(f"x.T is of matrices, not of {x.ndim} axes: x.mT, or tf.transpose.")
+        raise AttributeError(f"x.T is of matrices, not of {x.ndim} axes: x.mT, or tf.transpose.")
     return movement.transpose(x)
 
 
 def _matrix_transposed(x: Tensor) -> Tensor:
     """The last two axes swapped, as in the array API."""
     if x.ndim < 2:
-        raise ValueError(f"x.mT needs two axes or more, not {x.ndim}.")
+        raise AttributeError(f"x.mT needs two axes or more, not {x.ndim}.")
     return movement.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 

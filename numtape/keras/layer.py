@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -326,7 +326,7 @@ class Layer(Module):
     _nt_trainable: bool
     activity_regularizer: Any = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Store the arguments for `get_config`."""
         instance = super().__new__(cls)
         instance._nt_made_with = args, kwargs
@@ -441,7 +441,7 @@ class Layer(Module):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Create a layer from its configuration.
 
         Args:

@@ -930,7 +930,7 @@ def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
     return deserialize_keras_object({"module": "keras.losses", **name}, custom_objects)
 
 
-def get(identifier: LossLike) -> Any:
+def get(identifier: LossLike) -> Callable[..., Any] | None:
     """Return a loss by name.
 
     Args:
@@ -956,8 +956,10 @@ def get(identifier: LossLike) -> Any:
         return binary_crossentropy
     result = globals().get(identifier) if isinstance(identifier, str) else None
     if isinstance(identifier, dict):
-        return deserialize(identifier)
+        from_config: Callable[..., Any] = deserialize(identifier)
+        return from_config
     if identifier in __all__ and identifier not in _NOT_LOSSES and result is not None:
-        return result() if isinstance(result, type) else result
+        loss: Callable[..., Any] = result() if isinstance(result, type) else result
+        return loss
     suggestion = nearest(identifier, __all__)
     raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{suggestion}")

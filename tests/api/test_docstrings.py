@@ -203,7 +203,7 @@ def test_all_that_is_public_is_found():
     assert {"numtape", "numtape.math", "numtape.keras.layers", "numtape.config"} <= set(MODULES)
     assert len(FUNCTIONS) > 150
     rest = OBJECTS.keys() - FUNCTIONS.keys() - CLASSES.keys()
-    assert {type(OBJECTS[name]) for name in rest} == {numtape.DType, type(None), int, str}
+    assert {type(OBJECTS[name]) for name in rest} == {numtape.DType, type(None), int, float, str}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -224,6 +224,9 @@ def test_each_text_begins_with_a_sentence():
 
 # Functions that take any number of operands, as in TensorFlow.
 LOOSE = {
+    "array_api.broadcast_arrays": ["arrays"],
+    "array_api.meshgrid": ["arrays"],
+    "array_api.result_type": ["arrays"],
     "group": ["inputs", "kwargs"],
     "print": ["inputs", "kwargs"],
     "nest.map_structure": ["structures"],
@@ -264,7 +267,8 @@ def test_functions_say_what_they_take_give_and_raise():
         assert arguments(TEXTS[name]) == list(signature.parameters), name
         nothing = signature.return_annotation in ("None", "Iterator[None]")
         assert ("Returns" in found) == (not nothing), name
-        assert ("Raises" in found) == (last(name) not in NO_ERROR), name
+        has_errors = last(name) not in NO_ERROR or name.startswith("tf.array_api.")
+        assert ("Raises" in found) == has_errors, name
 
 
 def test_errors_that_are_named_are_there():

@@ -232,6 +232,10 @@ class Trace(Log):
         self.reader_counts: dict[int, tuple[Any, int]] = {}
         self.started_readers: dict[int, StartedReader] = {}
 
+    def may_follow(self, value: Tensor | Variable) -> bool:
+        """Return whether a value is part of the recording: a caller's tape may follow it."""
+        return not isinstance(value, Tensor) or value._home is self
+
     def add_argument(self, array: Array, spec: Spec) -> Tensor:
         """Add an argument and return the tensor that stands for it."""
         self.reserve(1)

@@ -200,7 +200,6 @@ REPLACEMENTS = {
     "repeat": "tf.repeat(x, n)",
     "reshape": "tf.reshape(x, shape)",
     "round": "tf.round(x)",
-    "size": "tf.size(x)",
     "sort": "tf.sort(x)",
     "squeeze": "tf.squeeze(x)",
     "std": "tf.math.reduce_std(x)",
@@ -300,8 +299,12 @@ def list_working_attributes(instance: object) -> list[str]:
     ]
 
 
-# Properties that some instances lack: slices of a variable, and layers called on symbolic tensors.
-CONDITIONAL = ("assign", "input", "output")
+# Properties that only some instances have: matrices, slices of a variable, layers and models that
+# were called on symbolic tensors.
+CONDITIONAL = (
+    *("T", "mT", "assign"),
+    *("input", "input_shape", "inputs", "output", "output_shape", "outputs"),
+)
 
 
 def _only_raises(instance: object, name: str) -> bool:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ...compat.missing_names import tell
 from ...core.values.hints import hint_missing_attributes
@@ -187,11 +187,11 @@ class Model(Trainer):
     _nt_graph: LayerGraph | None = None
     _nt_functional: type[Model]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create a `Functional` if `Model` itself is called with symbolic tensors."""
-        if cls is Model and _is_graph(args, kwargs):
-            cls = Model._nt_functional
-        return super().__new__(cls, *args, **kwargs)
+        kind: Any = Model._nt_functional if cls is Model and _is_graph(args, kwargs) else cls
+        instance: Self = super().__new__(kind, *args, **kwargs)
+        return instance
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         graph = None
