@@ -305,6 +305,7 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "get_current_name_scope",
     "get_static_value",
     "grad",
     "grad_pass_through",
@@ -480,6 +481,7 @@ if _typing.TYPE_CHECKING:
         executing_eagerly,
         foldl,
         foldr,
+        get_current_name_scope,
         group,
         init_scope,
         map_fn,
@@ -509,7 +511,8 @@ _FUNCTIONS = {
     for module, names in {
         "debugging.assertions": "Assert assert_equal assert_greater assert_less assert_rank",
         "function.control_flow": "case cond control_dependencies executing_eagerly foldl foldr "
-        "group init_scope map_fn name_scope no_op scan switch_case tuple while_loop",
+        "get_current_name_scope group init_scope map_fn name_scope no_op scan switch_case tuple "
+        "while_loop",
         "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients "
         "no_gradient "
         "recompute_grad",

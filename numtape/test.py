@@ -732,7 +732,7 @@ def main(argv: list[str] | None = None) -> None:
       argv: The arguments of the command line; default: those of the program.
 
     Example:
-      >>> callable(tf.test.main)  # a test file ends with `if __name__ == "__main__": tf.test.main()`
+      >>> callable(tf.test.main)  # called at the end of a file of tests
       True
     """
     unittest.main(argv=argv)

@@ -20,6 +20,13 @@ from ..core.ops.activations import (
     softsign,
 )
 from ..core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
+from ..core.ops.candidate_sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    nce_loss,
+    sampled_softmax_loss,
+)
 from ..core.ops.convolutions import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -73,6 +80,7 @@ from . import experimental
 lrn = local_response_normalization
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -82,6 +90,7 @@ __all__ = [
     "batch_normalization",
     "bias_add",
     "collapse_repeated",
+    "compute_accidental_hits",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -101,6 +110,7 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "experimental",
+    "fixed_unigram_candidate_sampler",
     "gelu",
     "in_top_k",
     "l2_loss",
@@ -116,10 +126,12 @@ __all__ = [
     "max_pool3d",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "relu",
     "relu6",
+    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",

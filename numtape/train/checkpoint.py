@@ -14,6 +14,7 @@ from ..data.pipeline import Iterator
 from ..deferred_restore import notify_changed
 from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
+from .options import run_callbacks
 from .parts import ObjectGraph, alternative_names, is_trackable, parts
 from .reading import read_checkpoint
 from .restoring import CheckpointLoadStatus, InitializationOnlyStatus, Restoration
@@ -100,7 +101,7 @@ class Checkpoint:
 
         Args:
           file_prefix: The path, without the ending ``.safetensors``.
-          options: Not used; accepted for compatibility with TensorFlow.
+          options: `CheckpointOptions`.
 
         Returns:
           The name to pass to `read`.
@@ -118,6 +119,7 @@ class Checkpoint:
         arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
         path = os.fspath(file_prefix)
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))
+        run_callbacks(options, path)
         return path
 
     def save(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
@@ -125,7 +127,7 @@ class Checkpoint:
 
         Args:
           file_prefix: The prefix of the path; a number is appended: ``ckpt-1``.
-          options: Not used; accepted for compatibility with TensorFlow.
+          options: `CheckpointOptions`.
 
         Returns:
           The name to pass to `restore`.
@@ -144,6 +146,7 @@ class Checkpoint:
         """
         path = self._write_numbered(os.fspath(file_prefix))
         record_state(os.path.dirname(path), path, [path], [time.time()], None)
+        run_callbacks(options, path)
         return path
 
     def _write_numbered(self, prefix: str, number: int | None = None) -> str:

@@ -45,6 +45,7 @@ NO_EXAMPLE = {
 }
 # Names that accept anything, or raise only errors of converting an operand.
 NO_ERROR = {
+    "get_current_name_scope",
     "get_synchronous_execution",
     "get_inter_op_parallelism_threads",
     "get_intra_op_parallelism_threads",

@@ -10,7 +10,8 @@ folder ``tensorflow/python`` is enough. With the folder of this file on ``PYTHON
 
     cd ~/tensorflow
     python -m pytest -p tensorflow_binding -p no:cacheprovider -c /dev/null --rootdir . -q \\
-        --tb=line --outcomes numtape.txt tensorflow/python/kernel_tests/array_ops/*_test.py
+        --continue-on-collection-errors --tb=line --outcomes numtape.txt \\
+        tensorflow/python/kernel_tests/array_ops/*_test.py
 
     TENSORFLOW_BINDING=tensorflow python -m pytest ...the same... --outcomes tensorflow.txt
 
@@ -105,6 +106,15 @@ GENERAL = (
 # Names that are called otherwise in public.
 ALIASES = {
     "AutoTrackable": "Module",
+    "DeleteRecursively": "io.gfile.rmtree",
+    "Exists": "io.gfile.exists",
+    "Feature": "autograph.experimental.Feature",
+    "Glob": "io.gfile.glob",
+    "IsDirectory": "io.gfile.isdir",
+    "ListDirectory": "io.gfile.listdir",
+    "MakeDirs": "io.gfile.makedirs",
+    "MkDir": "io.gfile.mkdir",
+    "Remove": "io.gfile.remove",
     "DatasetV2": "data.Dataset",
     "EagerTensor": "Tensor",
     "ResourceVariable": "Variable",
@@ -730,8 +740,20 @@ def pytest_runtest_logreport(report):
         OUTCOMES[report.nodeid] = report.outcome, " ".join(message.split())[:300]
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionstart(session):
     if (path := session.config.getoption("outcomes")) is not None:
-        rows = sorted(OUTCOMES.items())
-        lines = [f"{outcome}\t{name}\t{message}\n" for name, (outcome, message) in rows]
-        Path(path).write_text("".join(lines), "utf-8")
+        Path(path).write_text("", "utf-8")
+        session.config.pluginmanager.register(Writer(path))
+
+
+class Writer:
+    """Writes a line for each test when it ends: a test may end the process."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def pytest_runtest_logfinish(self, nodeid):
+        if nodeid in OUTCOMES:
+            outcome, message = OUTCOMES[nodeid]
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(f"{outcome}\t{nodeid}\t{message}\n")

@@ -28,6 +28,7 @@ JOINED = "it is set once, and functions that need it raise an error before"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {
+    "train/options.py": {"copied.experimental_write_callbacks": NEW},
     "tensor_array.py": {
         "self._cleared": COMPARED,
         "self._element_shape": COMPARED,
