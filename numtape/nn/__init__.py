@@ -74,13 +74,15 @@ from ..core.ops.pooling import (
     pool,
 )
 from ..core.ops.reduction import moments, normalize_moments, sufficient_statistics, weighted_moments
-from ..core.ops.sorting import in_top_k, top_k
+from ..core.ops.sorting import approx_max_k, approx_min_k, in_top_k, isotonic_regression, top_k
 from . import experimental
 
 lrn = local_response_normalization
 
 __all__ = [
     "all_candidate_sampler",
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -113,6 +115,7 @@ __all__ = [
     "fixed_unigram_candidate_sampler",
     "gelu",
     "in_top_k",
+    "isotonic_regression",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
