@@ -3,7 +3,8 @@
 The tests import private modules, such as ``tensorflow.python.ops.array_ops``. The plugin rewrites
 these imports when it loads a test file: ``array_ops.concat`` becomes numtape's ``tf.concat``. The
 same plugin with the real TensorFlow bound to the same public names decides which tests are
-*applicable*: those that pass with TensorFlow in this way. Tests of graphs are skipped by both.
+*applicable*: those that pass with TensorFlow in this way. Tests of graphs, and of private
+attributes of TensorFlow's objects, are skipped by both.
 
 ``absl-py`` must be installed. The test files are those of a checkout of TensorFlow, of which the
 folder ``tensorflow/python`` is enough. With the folder of this file on ``PYTHONPATH``::
@@ -29,6 +30,7 @@ import collections.abc
 import contextlib
 import functools
 import importlib
+import inspect
 import itertools
 import os
 import re
@@ -349,8 +351,6 @@ class NamedObject:
 
 
 def generate(rows, test_combinations=()):
-    import inspect
-
     def decorate(function):
         if isinstance(function, type):
             return function
@@ -708,6 +708,19 @@ def pytest_pycollect_makemodule(module_path, parent):
     if (module_path.name.endswith("_test.py")) and "tensorflow" in module_path.parts:
         return TestFile.from_parent(parent, path=module_path)
     return None
+
+
+# A private attribute of anything but the test itself.
+PRIVATE_NAME = re.compile(r"(?<!\bself)(?<!\bcls)\._(?!_)[a-zA-Z]\w*")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        function = inspect.unwrap(getattr(item, "function", None) or type)
+        with contextlib.suppress(OSError, TypeError):
+            lines = inspect.getsource(function).splitlines()
+            if any(PRIVATE_NAME.search(line.partition("#")[0]) for line in lines):
+                item.add_marker(pytest.mark.skip(reason="private names"))
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
