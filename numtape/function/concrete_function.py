@@ -106,7 +106,7 @@ class ConcreteFunction:
     def _traced(self) -> tuple[Any, tuple[Variable, ...]]:
         """The result with specs for tensors, and the variables that the function uses."""
         sizes = {
-            None in tuple(x.shape) or x.shape.rank is None
+            x.shape.rank is None or None in tuple(x.shape)
             for x in _leaves((self._args, self._kwargs))
             if isinstance(x, TensorSpec)
         }

@@ -137,6 +137,9 @@ STATE = {
     "function/function.py": dict.fromkeys(
         [
             "calls.python_calls",
+            "_signatures",
+            "recent.calls",
+            "recent.warnings",
             "self._concrete",
             "leaves.copies_containers",
             "log.reason",
