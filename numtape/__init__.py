@@ -268,6 +268,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "constant_initializer",
     "control_dependencies",
     "convert_to_tensor",
     "cos",
@@ -360,6 +361,7 @@ __all__ = [
     "numpy_function",
     "one_hot",
     "ones",
+    "ones_initializer",
     "ones_like",
     "optimizers",
     "pad",
@@ -368,6 +370,8 @@ __all__ = [
     "print",
     "py_function",
     "random",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "range",
     "rank",
     "realdiv",
@@ -448,6 +452,7 @@ __all__ = [
     "where",
     "while_loop",
     "zeros",
+    "zeros_initializer",
     "zeros_like",
 ]
 
@@ -504,6 +509,13 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .keras.initializers import (
+        Constant as constant_initializer,
+        Ones as ones_initializer,
+        RandomNormal as random_normal_initializer,
+        RandomUniform as random_uniform_initializer,
+        Zeros as zeros_initializer,
+    )
     from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
@@ -549,6 +561,15 @@ _LAZY = {
 }
 
 
+_INITIALIZERS = {
+    "constant_initializer": "Constant",
+    "ones_initializer": "Ones",
+    "random_normal_initializer": "RandomNormal",
+    "random_uniform_initializer": "RandomUniform",
+    "zeros_initializer": "Zeros",
+}
+
+
 def _load_lazily(name: str) -> _typing.Any:
     """Names that are imported on first use."""
     if name in _FUNCTIONS:
@@ -556,6 +577,8 @@ def _load_lazily(name: str) -> _typing.Any:
         function = getattr(module, f"{name}_" if name in ("print", "tuple") else name)
         _guard([function])
         return function
+    if name in _INITIALIZERS:
+        return getattr(_import_module("numtape.keras.initializers"), _INITIALIZERS[name])
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
     return _import_module("numtape.compat.names").missing("", name)

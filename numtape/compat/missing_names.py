@@ -71,7 +71,6 @@ INSTEAD = {
     "Sparse*": _SPARSE,
     "TensorArraySpec": _SPECS,
     "TypeSpec": _SPECS,
-    "*_initializer": "use the classes of `tf.keras.initializers`",
     "version": "`tf.__version__`",
     "approx_top_k": "`tf.math.top_k` is exact",
     "as_string": _STRINGS,

@@ -565,7 +565,7 @@ def check_axis(op: str, axis: int, rank: int) -> None:
     if not -rank <= axis < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
         raise AxisError(
-            f"axis={repr_of(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
+            f"axis={repr_of(axis)} is out of range: the axes of the tensor are {allowed} [Op:{op}]."
         )
 
 
