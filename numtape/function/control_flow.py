@@ -151,7 +151,7 @@ def _axis(elems: Any) -> tuple[list[Tensor], int]:
     """Return the tensors of a nest, and their number of slices."""
     tensors = [as_tensor(x) for x in nest.flatten(elems)]
     if not tensors:
-        raise ValueError("elems must be a tensor or a nest of tensors, got none.")
+        raise ValueError("elems must be a Tensor or a nest of Tensors, got none.")
     if not all(x.ndim for x in tensors):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
     if len({x.shape[0] for x in tensors}) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,8 @@ class Checkpoint:
     its first step) are restored when they are created.
 
     Args:
-      root: An object whose parts are saved as if they were passed by name.
+      root: An object whose parts are saved as if they were passed by name; or a weak reference
+        to one.
       **kwargs: Objects by name. They become attributes; attributes set later are saved too.
 
     Raises:
@@ -51,11 +53,12 @@ class Checkpoint:
       np.int32(7)
     """
 
-    _root: Any = None
+    _root_or_ref: Any = None
     _save_counter: Variable | None = None
 
     def __init__(self, root: object = None, **kwargs: object) -> None:
-        roots = kwargs if root is None else {"root": root, **kwargs}
+        target = root() if isinstance(root, weakref.ref) else root
+        roots = kwargs if target is None else {"root": target, **kwargs}
         for name, value in roots.items():
             _check_stored(name, value)
             if not (is_trackable(value) or _holds_trackables(value)):
@@ -65,8 +68,13 @@ class Checkpoint:
                     f"models, metrics, optimizers and random generators are, and lists and dicts "
                     f"of them."
                 )
-        vars(self)["_root"] = root
+        vars(self)["_root_or_ref"] = root
         vars(self).update(kwargs)
+
+    @property
+    def _root(self) -> Any:
+        root = self._root_or_ref
+        return root() if isinstance(root, weakref.ref) else root
 
     def __setattr__(self, name: str, value: object) -> None:
         _check_stored(name, value)

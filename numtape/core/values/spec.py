@@ -596,7 +596,8 @@ def axes_of(op: str, axis: AxisLike, rank: int) -> Iterator[int]:
         check_axis(op, index, rank)
         if index % rank in used:
             raise InvalidArgumentError(
-                f"Axis {index % rank} is named twice in axis={axis} [Op:{op}]."
+                f"Axis {index % rank} is named twice in axis={axis}: Axes contains duplicate "
+                f"dimension: {index % rank} [Op:{op}]."
             )
         used.add(index % rank)
         yield index % rank
