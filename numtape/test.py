@@ -259,7 +259,7 @@ class TestCase(unittest.TestCase):
           b: The actual array.
           msg: A text for the error.
         """
-        first, second = _to_array(a), _to_array(b)
+        first, second = _double(_to_array(a)), _double(_to_array(b))
         self._check_shapes(first, second, msg)
         same = first == second
         if first.dtype.kind in "fc" and second.dtype.kind in "fc":

@@ -444,6 +444,7 @@ TEST = {
     "get_temp_dir": lambda: __import__("tempfile").mkdtemp(),
     "Benchmark": object,
     "benchmark_config": nothing,
+    "disable_with_predicate": lambda *args, **kwargs: same,
     "create_local_cluster": lambda *args, **kwargs: ([], []),
     "StubOutForTesting": Missing("StubOutForTesting"),
     "TensorFlowBenchmark": object,

@@ -60,7 +60,7 @@ def to_ints(value: TensorLike) -> Any:
     if isinstance(value, list | tuple):
         return tuple(to_ints(item) for item in value)
     array = np.asarray(value)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"Expected integers, got {repr_of(value)}")
     if array.dtype.kind == "u" and array.size:
         to_ints(int(array.max()))
