@@ -6,6 +6,7 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
+from .averages import ExponentialMovingAverage
 from ..io.messages import (
     BytesList,
     Example,
@@ -19,6 +20,7 @@ from ..io.messages import (
 )
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
+from .options import CheckpointOptions
 from .reading import list_variables, load_checkpoint, load_variable
 from .state import latest_checkpoint
 
@@ -26,6 +28,8 @@ __all__ = [
     "BytesList",
     "Checkpoint",
     "CheckpointManager",
+    "CheckpointOptions",
+    "ExponentialMovingAverage",
     "Example",
     "Feature",
     "FeatureList",

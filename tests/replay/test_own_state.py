@@ -29,6 +29,14 @@ FILES = "what sets it reads or writes files, which is refused"
 REFUSED = "functions that read it run as Python"
 
 STATE = {
+    "train/options.py": {"copied.experimental_write_callbacks": NEW},
+    "summary/__init__.py": {"state.condition": COMPARED},
+    "summary/experimental.py": {"state.step": COMPARED},
+    "summary/tensorboard.py": {
+        "self._is_closed": FILES,
+        "state.step": COMPARED,
+        "state.writer": COMPARED,
+    },
     "tensor_array.py": {
         "self._cleared": COMPARED,
         "self._element_shape": COMPARED,
@@ -245,6 +253,9 @@ STATE = {
     "function/function.py": dict.fromkeys(
         [
             "calls.python_calls",
+            "_signatures",
+            "recent.calls",
+            "recent.warnings",
             "self._concrete",
             "leaves.copies_containers",
             "log.reason",

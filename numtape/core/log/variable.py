@@ -455,6 +455,9 @@ class Variable(Operators):
     def __float__(self) -> float:
         return float(self._current_tensor())
 
+    def __complex__(self) -> complex:
+        return complex(self._current_tensor())
+
     def __int__(self) -> int:
         return int(self._current_tensor())
 
