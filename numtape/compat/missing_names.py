@@ -128,7 +128,6 @@ INSTEAD = {
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
     "keras.KerasTensor": "call the layers with tensors: numtape has values, no symbols",
-    "keras.Variable": "use `tf.Variable`",
     "keras.applications*": "numtape has no trained models to download",
     "keras.callbacks.*Checkpoint": "use `tf.keras.callbacks.ModelCheckpoint`",
     "keras.callbacks.BackupAndRestore": "use `tf.keras.callbacks.ModelCheckpoint`, and load that",

@@ -401,7 +401,7 @@ def categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_true, y_pred = _pair_with_classes("categorical_crossentropy", y_true, y_pred)
-    y_true = _smooth(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing, int(y_pred.shape[axis]))
     logits = _logits(y_pred, "Softmax", from_logits)
     if logits is not None:
         result: Tensor = losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
@@ -533,7 +533,7 @@ def categorical_focal_crossentropy(
     array([0.0433217], dtype=float32)
     """
     y_true, y_pred = _pair_with_classes("categorical_focal_crossentropy", y_true, y_pred)
-    y_true = _smooth(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing, int(y_pred.shape[axis]))
     if from_logits:
         y_pred = losses.softmax(y_pred, axis)
     y_pred = _clip(y_pred / reduction.reduce_sum(y_pred, axis, True))
@@ -656,4 +656,4 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     steps = np.full(int(logits.shape[0]), int(logits.shape[1]), np.int32)
     integers = elementwise.cast(labels, int32)
     losses: Tensor = ops.ctc_loss(integers, logits, lengths, steps, mask_index=0)
-    return losses
+    return elementwise.cast(losses, logits.dtype) if logits.dtype.is_floating else losses

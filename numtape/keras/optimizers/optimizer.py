@@ -136,6 +136,12 @@ def _last_path_part(variable: Variable) -> str:
 
 _count: Counter[str] = Counter()
 
+
+def reset_names() -> None:
+    """Restart the numbering of names."""
+    _count.clear()
+
+
 # Names and initial values of slots. For each group in turn, every trained variable gets one slot
 # of each name.
 # None starts a slot at the variable's value.

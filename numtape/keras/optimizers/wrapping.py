@@ -78,8 +78,13 @@ class LossScaleOptimizer(Optimizer):
                 "LossScaleOptimizer no longer supports `dynamic=False`. Instead, simply set "
                 "`loss_scale_factor` directly on the `inner_optimizer`."
             )
+        unknown = [argument for argument in kwargs if argument not in _UNUSED]
+        if unknown:
+            raise ValueError(
+                f"LossScaleOptimizer does not support arguments: `{'`, `'.join(unknown)}`."
+            )
         for argument, value in kwargs.items():
-            if argument not in _UNUSED or value != _UNUSED[argument]:
+            if value != _UNUSED[argument]:
                 raise ValueError(
                     f"LossScaleOptimizer does not support `{argument}`. Instead, set "
                     f"`{argument}` on the `inner_optimizer`."
@@ -315,11 +320,6 @@ class MultiOptimizer(Optimizer):
         loss_scale_factor: float | None = None,
         name: str | None = None,
     ) -> None:
-        if not callable(optimizer_map):
-            raise ValueError(
-                f"`optimizer_map` must be an OptimizerMap or a function from a variable to its "
-                f"optimizer. Received: {repr_of(optimizer_map)}"
-            )
         super().__init__(0.0, loss_scale_factor=loss_scale_factor, name=name)
         self._nt_map = optimizer_map
         self._nt_chosen: dict[int, int] = {}  # the index of each trained variable's optimizer
@@ -361,6 +361,11 @@ class MultiOptimizer(Optimizer):
         """
         if self.built:
             return
+        if not callable(self._nt_map):
+            raise ValueError(
+                f"`optimizer_map` must be an OptimizerMap or a function from a variable to its "
+                f"optimizer. Received: {repr_of(self._nt_map)}"
+            )
         trained = trained_variables(variables)
         groups: dict[int, list[Variable]] = {}
         for variable in trained:
