@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from ..core.log.as_tensor import as_tensor
 from ..core.log.variable import Variable as _Variable
 from ..core.ops.elementwise import cast
 from . import constraints, initializers, regularizers
@@ -78,9 +79,7 @@ class Variable(LayerVariable):
                 )
             value: Any = initializers.get(initializer)(tuple(shape), keras_dtype(dtype))
         else:
-            from . import ops
-
-            value = ops.convert_to_tensor(initializer)  # type: ignore[arg-type]
+            value = as_tensor(initializer)
             value = value if dtype is None else cast(value, keras_dtype(dtype))
         variable = _Variable(value, trainable, name=name, constraint=constraints.get(constraint))
         super().__init__(variable, regularizers.get(regularizer), trainable, autocast)

@@ -33,7 +33,7 @@ from ...module import snake_case
 from .. import initializers
 from ..error_context import OPTIMIZER
 from ..layer import LayerVariable
-from ..registry import describe, keras_dtype
+from ..registry import ClassRegistry, describe, keras_dtype
 from .schedules import LearningRateSchedule, deserialize, serialize
 
 if TYPE_CHECKING:
@@ -132,6 +132,17 @@ def real(**arguments: object) -> None:
 def _last_path_part(variable: Variable) -> str:
     """The last part of a variable's name: its name in its layer."""
     return variable._name.rpartition("/")[2]
+
+
+REGISTRY = ClassRegistry("optimizer", [])  # the package adds the classes
+
+
+def optimizer_of(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+    """Create an optimizer from its config; the class name is case-insensitive."""
+    name = config.get("class_name") if isinstance(config, dict) else None
+    if isinstance(name, str) and name.lower() in REGISTRY.known:
+        config = {**config, "class_name": name.lower()}
+    return REGISTRY.deserialize(config, custom_objects)
 
 
 _count: Counter[str] = Counter()

@@ -15,7 +15,15 @@ from ...core.values.dtypes import float32, int64, repr_of
 from ...core.values.tensor import Tensor
 from ..layer import LayerVariable
 from ..registry import get_registered_object
-from .optimizer import Changes, Optimizer, dense, optimizer_class, trained_variables
+from .optimizer import (
+    REGISTRY,
+    Changes,
+    Optimizer,
+    dense,
+    optimizer_class,
+    optimizer_of,
+    trained_variables,
+)
 
 if TYPE_CHECKING:
     from ...core.values.tensor import Operators
@@ -36,15 +44,11 @@ _UNUSED = {
 
 
 def _serialize(optimizer: Optimizer) -> dict[str, Any]:
-    from . import serialize
-
-    return serialize(optimizer)
+    return REGISTRY.describe(optimizer)
 
 
 def _deserialize(config: Any, custom_objects: dict[str, Any] | None) -> Any:
-    from . import deserialize
-
-    return deserialize(config, custom_objects) if isinstance(config, dict) else config
+    return optimizer_of(config, custom_objects) if isinstance(config, dict) else config
 
 
 @optimizer_class
@@ -208,8 +212,8 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
     >>> optimizers = tf.keras.optimizers
     >>> optimizer_map = optimizers.OptimizerMap(optimizers.SGD(), {"encoder/.*": optimizers.Adam()})
-    >>> optimizer_map["encoder/dense/kernel"].name, optimizer_map["head/kernel"].name
-    ('adam', 'sgd')
+    >>> [type(optimizer_map[path]).__name__ for path in ("encoder/dense/kernel", "head/kernel")]
+    ['Adam', 'SGD']
     """
 
     def __init__(
@@ -456,10 +460,17 @@ class MultiOptimizer(Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
-        from ..saving import serialize_keras_object
-
+        if isinstance(self._nt_map, OptimizerMap):
+            config: Any = {
+                "module": "keras.optimizers",
+                "class_name": "OptimizerMap",
+                "config": self._nt_map.get_config(),
+                "registered_name": None,
+            }
+        else:
+            config = REGISTRY.serialize(self._nt_map)
         return {
-            "optimizer_map": serialize_keras_object(self._nt_map),
+            "optimizer_map": config,
             "loss_scale_factor": self.loss_scale_factor,
             "name": self.name,
         }
