@@ -137,7 +137,6 @@ INSTEAD = {
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
     "keras.KerasTensor": "call the layers with tensors: numtape has values, no symbols",
-    "keras.Variable": "use `tf.Variable`",
     "keras.applications*": "numtape has no trained models to download",
     "keras.callbacks.*Checkpoint": "use `tf.keras.callbacks.ModelCheckpoint`",
     "keras.callbacks.ProgbarLogger": "`fit`, `evaluate` and `predict` show progress by themselves",
@@ -669,7 +668,7 @@ _GRAPH_ATTRIBUTE = (
 _STATELESS = "numtape's objects have state: call it, and read its variables"
 _FILE_METHODS = "use `save_weights`, `load_weights`, `save` and `tf.train.Checkpoint`"
 _CONFIG = "use `get_config` and `from_config`, and `build`"
-_ONE_DTYPE = "a layer has one dtype: use `layer.dtype`"
+_ONE_DTYPE = "use `layer.compute_dtype` and `layer.variable_dtype`"
 _LOOPS = "`fit`, `evaluate` and `predict` replay a step: override `train_step` and its like"
 _DENSE = "use `operator.to_dense()` and the functions of `tf.linalg`"
 _PROTO = "numtape has no protocol buffers: use NumPy's or safetensors' files"
@@ -683,7 +682,7 @@ _LAYER = {
     "add_metric metrics_variables": "use a `tf.keras.metrics` object, and call it in `train_step`",
     "build_from_config get_build_config": _CONFIG,
     "call_signature_parameters supports_jit": "use `inspect.signature(layer.call)`",
-    "dtype_policy input_dtype variable_serialization_spec": _ONE_DTYPE,
+    "input_dtype variable_serialization_spec": _ONE_DTYPE,
     "enable_lora lora_alpha lora_enabled lora_rank": "write the two factors as a layer of your own",
     "load_own_variables save_own_variables": _FILE_METHODS,
     "quantization_config quantization_mode quantize quantized_build quantized_call": _QUANTIZED,

@@ -38,6 +38,7 @@ from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
 from .symbolic import KerasTensor
+from .variable import Variable
 
 __all__ = [
     "DTypePolicy",
@@ -47,6 +48,7 @@ __all__ = [
     "KerasTensor",
     "Model",
     "Sequential",
+    "Variable",
     "models",
     "ops",
     "preprocessing",

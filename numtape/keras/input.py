@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .config import floatx
 from .layer import Layer
+from .settings import floatx
 from .symbolic import KerasTensor, Node
 
 if TYPE_CHECKING:

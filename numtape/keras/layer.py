@@ -87,6 +87,25 @@ class LayerVariable(AutocastAlias):
             self._original._trainable = True
 
     @property
+    def constraint(self) -> Any:
+        """A function that optimizers apply to the new value after each step, or None. Settable."""
+        return self._original._policy[0]
+
+    @constraint.setter
+    def constraint(self, value: Callable[[Tensor], Tensor] | None) -> None:
+        self._original._policy = (value, *self._original._policy[1:])
+
+    @property
+    def autocast(self) -> bool:
+        """Whether a layer with mixed precision reads the variable in its ``compute_dtype``."""
+        return self._is_cast
+
+    @property
+    def overwrite_with_gradient(self) -> bool:
+        """Whether optimizers assign the gradient: False."""
+        return False
+
+    @property
     def value(self) -> Tensor:  # type: ignore[override]
         """The value as a tensor: a property as in Keras, where `tf.Variable` has a method."""
         value: Tensor = self.read_value()
@@ -194,7 +213,7 @@ def _is_metric(value: object) -> bool:
 
 def _may_hold_variables(value: object) -> bool:
     """Whether an attribute may hold variables, layers or metrics, now or later (a list may)."""
-    if isinstance(value, LayerVariable | str | int | float) or value is None:
+    if type(value) is LayerVariable or isinstance(value, str | int | float) or value is None:
         return False  # the layer's own variables are in `_nt_trained` and `_nt_fixed`
     if isinstance(value, tuple):
         return any(map(_may_hold_variables, value))

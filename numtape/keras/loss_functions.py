@@ -30,8 +30,8 @@ from ..core.values.dtypes import float32, int32, int64
 from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .activations import sigmoid
-from .config import epsilon
 from .registry import describe
+from .settings import epsilon
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, IntLike, TensorLike
@@ -401,7 +401,7 @@ def categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_true, y_pred = _pair_with_classes("categorical_crossentropy", y_true, y_pred)
-    y_true = _smooth(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing, int(y_pred.shape[axis]))
     logits = _logits(y_pred, "Softmax", from_logits)
     if logits is not None:
         result: Tensor = losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
@@ -533,7 +533,7 @@ def categorical_focal_crossentropy(
     array([0.0433217], dtype=float32)
     """
     y_true, y_pred = _pair_with_classes("categorical_focal_crossentropy", y_true, y_pred)
-    y_true = _smooth(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing, int(y_pred.shape[axis]))
     if from_logits:
         y_pred = losses.softmax(y_pred, axis)
     y_pred = _clip(y_pred / reduction.reduce_sum(y_pred, axis, True))
@@ -592,7 +592,7 @@ def circle(
 
     >>> vectors = tf.constant([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> tf.keras.losses.circle([0, 0, 1], vectors, gamma=1.0).numpy().round(3)
-    array([0.606, 0.606, 0.   ], dtype=float32)
+    array([0.546, 0.546, 0.   ], dtype=float32)
     """
     y_pred = as_tensor(y_pred)
     others = y_pred if ref_embeddings is None else as_tensor(ref_embeddings)
@@ -650,10 +650,11 @@ def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
             f"Logits `y_pred` are expected to be a tensor of shape `(batch_size, max_length, "
             f"num_classes)`. Received: y_pred.shape={tuple(logits.shape)}"
         )
-    from . import ops
-
     lengths = reduction.reduce_sum(elementwise.cast(not_equal(labels, 0), int32), 1)
     steps = np.full(int(logits.shape[0]), int(logits.shape[1]), np.int32)
+    wide_logits = elementwise.cast(logits, float32) if logits.dtype.size < 4 else logits
     integers = elementwise.cast(labels, int32)
-    losses: Tensor = ops.ctc_loss(integers, logits, lengths, steps, mask_index=0)
-    return losses
+    result = losses.ctc_loss(
+        integers, wide_logits, lengths, steps, logits_time_major=False, blank_index=0
+    )
+    return elementwise.cast(result, logits.dtype)

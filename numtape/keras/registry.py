@@ -13,7 +13,7 @@ from ..compat.docstrings import Decorated as Decorated, describe as describe
 from ..core.values.arguments import inspect_signature
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
-from .config import floatx
+from .settings import floatx
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
@@ -277,13 +277,15 @@ def _accepted_names(cls: type) -> set[str]:
 
 def plain_dtype(config: dict[str, Any]) -> dict[str, Any]:
     """Return a config in which the config of a `DTypePolicy` is replaced by its name."""
-    if not isinstance(config.get("dtype"), dict):
+    policy = config.get("dtype")
+    if not isinstance(policy, dict):
         return dict(config)
-    from . import dtype_policies
-
-    policy = dtype_policies.deserialize(config["dtype"])
-    is_map = isinstance(policy, dtype_policies.DTypePolicyMap)
-    return {**config, "dtype": policy if is_map else policy.name}
+    arguments, name = policy.get("config"), policy.get("class_name")
+    if name in ("DTypePolicyMap", "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy"):
+        return dict(config)
+    if name not in ("DTypePolicy", "FloatDTypePolicy") or not isinstance(arguments, dict):
+        raise ValueError(f"dtype must be a name or a DTypePolicy, got {name!r}.")
+    return {**config, "dtype": arguments.get("name")}
 
 
 def keras_dtype(value: DTypeLike | None) -> DType:

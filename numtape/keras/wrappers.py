@@ -70,8 +70,8 @@ class SKLBase(_BaseEstimator):  # type: ignore[misc]
     """Base class of the estimators: a model that `fit` builds or copies.
 
     Args:
-      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``, ``y``
-        and ``model_kwargs`` that returns one.
+      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``,
+        ``y`` and ``model_kwargs`` that returns one.
       warm_start: Whether `fit` goes on with the model of the last call.
       model_kwargs: Arguments of the function.
       fit_kwargs: Arguments of `Model.fit`.
@@ -196,8 +196,8 @@ class SKLearnClassifier(_ClassifierMixin, SKLBase):  # type: ignore[misc]
     """A classifier of scikit-learn whose model gets labels as one-hot vectors.
 
     Args:
-      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``, ``y``
-        and ``model_kwargs`` that returns one.
+      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``,
+        ``y`` and ``model_kwargs`` that returns one.
       warm_start: Whether `fit` goes on with the model of the last call.
       model_kwargs: Arguments of the function.
       fit_kwargs: Arguments of `Model.fit`.
@@ -254,8 +254,8 @@ class SKLearnRegressor(_RegressorMixin, SKLBase):  # type: ignore[misc]
     """A regressor of scikit-learn.
 
     Args:
-      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``, ``y``
-        and ``model_kwargs`` that returns one.
+      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``,
+        ``y`` and ``model_kwargs`` that returns one.
       warm_start: Whether `fit` goes on with the model of the last call.
       model_kwargs: Arguments of the function.
       fit_kwargs: Arguments of `Model.fit`.
@@ -282,8 +282,8 @@ class SKLearnTransformer(_TransformerMixin, SKLBase):  # type: ignore[misc]
     """A transformer of scikit-learn: the outputs of a model are features.
 
     Args:
-      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``, ``y``
-        and ``model_kwargs`` that returns one.
+      model: A compiled model, which `fit` clones unless ``warm_start``; or a function of ``X``,
+        ``y`` and ``model_kwargs`` that returns one.
       warm_start: Whether `fit` goes on with the model of the last call.
       model_kwargs: Arguments of the function.
       fit_kwargs: Arguments of `Model.fit`.

@@ -142,7 +142,7 @@ HINTS = {
     "tf.random.experimental.index_shuffle": "stateless_shuffle",
     "tf.data.experimental.AUTOTUNE": "tf.data.AUTOTUNE",
     "tf.strings.join": "no string tensors",
-    "tf.keras.layers.TFSMLayer": "write this one as a",
+    "tf.keras.layers.ThresholdedReLU": "write this one as a",
     "tf.keras.utils.get_file": "urlretrieve",
     "tf.keras.utils.Progbar": "tqdm",
     "tf.keras.callbacks.RemoteMonitor": "LambdaCallback",

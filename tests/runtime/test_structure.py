@@ -209,6 +209,7 @@ def test_every_import_is_a_declared_dependency_or_of_python():
             extra = {"cuda"} if path.parent.name == "runtime" else set()  # of the extra [cuda]
             extra |= {"PIL"} if path.name in ("codecs.py", "images.py") else set()  # extra [image]
             extra |= {"tensorboardX"} if path.name == "tensorboard.py" else set()  # optional
+            extra |= {"sklearn"} if path.name == "wrappers.py" else set()  # optional
             extra |= {"mpi4py"} if path.name == "engine.py" else set()  # of the extra [mpi]
             extra |= {"nccl"} if path.name == "nccl.py" else set()  # of the extra [nccl]
             found = {n.partition(".")[0] for n in imported(path, PACKAGE)}

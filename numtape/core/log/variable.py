@@ -934,7 +934,8 @@ class AutocastAlias(Alias):
 
     def _cast_dtype(self) -> DType | None:
         """The dtype to which a read is cast; None for the variable's."""
-        dtype, own_dtype = local.autocast, self._original._spec.dtype
+        dtype: DType | None = local.autocast
+        own_dtype = self._original._spec.dtype
         if dtype is None or dtype is own_dtype or not self._is_cast or not own_dtype.is_floating:
             return None
         return dtype

@@ -105,11 +105,11 @@ class _Attention(ConfiguredLayer):
         return (result, weights) if return_attention_scores else result
 
     def compute_mask(
-        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+        self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """Return the mask of the query."""
-        self._nt_check_inputs(inputs, previous_mask)
-        return None if previous_mask is None else previous_mask[0]
+        self._nt_check_inputs(inputs, mask)
+        return None if mask is None or mask[0] is None else as_tensor(mask[0])
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Any:
         """Return the shape of the query with the last size of the values."""

@@ -12,9 +12,9 @@ from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
-from ..config import image_data_format
 from ..layer import Layer, LayerVariable
 from ..registry import ClassRegistry, Decorated, describe
+from ..settings import image_data_format
 
 if TYPE_CHECKING:
     from ..annotations import Config, InputShape

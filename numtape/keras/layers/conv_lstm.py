@@ -182,7 +182,8 @@ class ConvLSTMCell(LSTMCell):
     ) -> tuple[Any, Step]:
         kernel, recurrent_kernel = operand(self.kernel), operand(self.recurrent_kernel)
         gate, activate = self._nt_activation("recurrent_activation"), self._nt_activation()
-        shape = join_shape(batch, self._nt_input_sizes, self._nt_channels, self.data_format)
+        sizes: tuple[Any, ...] = self._nt_input_sizes
+        shape = join_shape(batch, sizes, self._nt_channels, self.data_format)
         masks = self._nt_masks(shape, self.dropout, training)
         state_shape = self._nt_state_shape(batch)
         state_masks = self._nt_masks(state_shape, self.recurrent_dropout, training)

@@ -505,7 +505,7 @@ class BatchNormalization(Normalizer):
         stddev = elementwise.sqrt(variance + self.epsilon)
         last_stddev = elementwise.maximum(original(self.renorm_stddev), self.epsilon**0.5)
         scale, offset = stddev / last_stddev, (mean - original(self.renorm_mean)) / last_stddev
-        bounds: dict[str, float | None] = self.renorm_clipping
+        bounds: dict[str, Any] = self.renorm_clipping
         if bounds.get("rmin") is not None:
             scale = elementwise.maximum(scale, bounds["rmin"])
         if bounds.get("rmax") is not None:

@@ -12,6 +12,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ...image.resizing import resize
 from ..input_spec import InputSpec
+from ..symbolic import operation_function
 from .base import (
     ConfiguredLayer,
     Shape,
@@ -292,10 +293,8 @@ class _UpSampling(ConfiguredLayer):
 
     def _nt_resize(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
         if self.interpolation != "bilinear":
-            from .. import ops
-
             sizes, _ = split_shape(full, self.data_format)
-            result: Tensor = ops.image.resize(
+            result: Tensor = operation_function("Resize")(
                 inputs, sizes, self.interpolation, data_format=self.data_format
             )
             return result

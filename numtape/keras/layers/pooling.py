@@ -12,6 +12,7 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
+from ..symbolic import operation_function
 from .base import (
     ConfiguredLayer,
     Shape,
@@ -334,9 +335,7 @@ class _AdaptivePooling(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return one element for each window and channel."""
-        from .. import ops
-
-        function = getattr(ops, self._nt_function)
+        function = operation_function(self._nt_function)
         result: Tensor = function(inputs, self.output_size, data_format=self.data_format)
         return result
 
@@ -366,7 +365,7 @@ class AdaptiveAveragePooling1D(_AdaptivePooling):
     """
 
     rank = 1
-    _nt_function = "adaptive_average_pool"
+    _nt_function = "AdaptiveAveragePool"
 
 
 @_adaptive
@@ -380,7 +379,7 @@ class AdaptiveAveragePooling2D(_AdaptivePooling):
     """
 
     rank = 2
-    _nt_function = "adaptive_average_pool"
+    _nt_function = "AdaptiveAveragePool"
 
 
 @_adaptive
@@ -394,7 +393,7 @@ class AdaptiveAveragePooling3D(_AdaptivePooling):
     """
 
     rank = 3
-    _nt_function = "adaptive_average_pool"
+    _nt_function = "AdaptiveAveragePool"
 
 
 @_adaptive
@@ -408,7 +407,7 @@ class AdaptiveMaxPooling1D(_AdaptivePooling):
     """
 
     rank = 1
-    _nt_function = "adaptive_max_pool"
+    _nt_function = "AdaptiveMaxPool"
 
 
 @_adaptive
@@ -422,7 +421,7 @@ class AdaptiveMaxPooling2D(_AdaptivePooling):
     """
 
     rank = 2
-    _nt_function = "adaptive_max_pool"
+    _nt_function = "AdaptiveMaxPool"
 
 
 @_adaptive
@@ -436,4 +435,4 @@ class AdaptiveMaxPooling3D(_AdaptivePooling):
     """
 
     rank = 3
-    _nt_function = "adaptive_max_pool"
+    _nt_function = "AdaptiveMaxPool"

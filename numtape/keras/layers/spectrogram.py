@@ -16,14 +16,16 @@ from ...core.ops.matrix_products import tensordot
 from ...core.ops.reduction import reduce_max
 from ...core.values.tensor import Tensor
 from .. import initializers
-from ..config import epsilon
 from ..input_spec import InputSpec
 from ..layer import operand
+from ..settings import epsilon
+from ..symbolic import operation_function
 from .base import ConfiguredLayer, Shape, document, parse_data_format, parse_padding
 from .convolution import CONVOLUTIONS, window_counts
 
 if TYPE_CHECKING:
-    from ...core.values.annotations import ArrayLike
+    from numpy.typing import ArrayLike
+
     from ..annotations import InputShape
 
 _MODES = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
@@ -261,8 +263,7 @@ class MelSpectrogram(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return the spectrogram."""
-        from ..ops import stft
-
+        stft = operation_function("STFT")
         x = self._nt_floats(inputs)
         x = x if x.dtype.size >= 4 else cast(x, "float32")
         real, imag = stft(

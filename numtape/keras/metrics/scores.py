@@ -11,9 +11,9 @@ from ...core.ops.elementwise import abs_, cast, select, square
 from ...core.ops.movement import broadcast_to, expand_dims
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_std, reduce_sum, reduce_variance
 from ...core.values.tensor import Tensor
-from ..config import epsilon
 from ..loss_functions import same_rank
 from ..registry import describe
+from ..settings import epsilon
 from .metric import ARGUMENTS, Metric, add_all, metric_class
 from .reductions import FunctionMetric
 

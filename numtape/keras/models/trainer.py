@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compat.traceback_filter import warn
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.elementwise import cast
 from ...core.ops.reduction import reduce_sum
@@ -17,7 +18,7 @@ from ...core.values.tensor import Tensor
 from ...function.function import Function
 from ...nest import flatten, map_structure
 from ...tape import GradientTape
-from .. import optimizers
+from .. import config, optimizers
 from ..callbacks import CallbackList, History
 from ..callbacks.callback_list import as_numbers as numbers
 from ..layer import Layer
@@ -522,7 +523,13 @@ class Trainer(Layer):
                 raise ValueError("`validation_split` is only supported for arrays and tensors.")
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         verbose = _verbosity(verbose)
-        data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
+        max_epochs = config.max_epochs()
+        if max_epochs is not None and max_epochs < epochs:
+            warn(f"Limiting epochs to {max_epochs}")
+            epochs = max_epochs
+        data = _limited(
+            batches, (x, y, sample_weight, batch_size), steps_per_epoch, shuffle, class_weight
+        )
         validation: Batches | None = None
         if validation_data is not None:
             vx, vy, weight = (
@@ -883,9 +890,19 @@ def _is_due(epoch: int, frequency: int | Container[int]) -> bool:
     return epoch + 1 in frequency
 
 
+def _limited(
+    function: Callable[..., Batches], data: tuple[Any, ...], steps: int | None, *options: Any
+) -> Batches:
+    """Return batches, of which an epoch has at most `keras.config.max_steps_per_epoch`."""
+    result, limit = function(*data, steps, *options), config.max_steps_per_epoch()
+    if limit is None or (result.steps is not None and result.steps <= limit):
+        return result
+    return function(*data, limit, *options)
+
+
 def _verbosity(verbose: int | str) -> int:
     if verbose == "auto":
-        return 1
+        return 1 if config.is_interactive_logging_enabled() else 2
     if verbose not in (0, 1, 2):
         raise ValueError(f'verbose={verbose!r} must be 0, 1, 2 or "auto".')
     return int(verbose)

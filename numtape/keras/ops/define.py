@@ -16,8 +16,8 @@ from ...core.ops.creation import constant
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import DType, as_dtype
 from ...core.values.tensor import Tensor
-from ..config import floatx
 from ..registry import describe, keras_dtype
+from ..settings import floatx
 from ..symbolic import OPERATIONS, KerasTensor, Operation, infer, is_symbolic
 
 if TYPE_CHECKING:
