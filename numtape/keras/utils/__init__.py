@@ -21,6 +21,9 @@ from .arrays import (
     to_categorical,
     unpack_x_y_sample_weight,
 )
+
+if _typing.TYPE_CHECKING:
+    from .feature_space import FeatureSpace
 from .sequences import PyDataset, timeseries_dataset_from_array
 
 Sequence = PyDataset
@@ -28,6 +31,7 @@ CustomObjectScope = custom_object_scope
 
 __all__ = [
     "CustomObjectScope",
+    "FeatureSpace",
     "PyDataset",
     "Sequence",
     "clear_session",
@@ -50,5 +54,14 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def _load_lazily(name: str) -> _typing.Any:
+    """`FeatureSpace` is imported on first use, because it needs all layers."""
+    if name == "FeatureSpace":
+        from .feature_space import FeatureSpace
+
+        return FeatureSpace
+    return _getter(__name__)(name)
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    __getattr__ = _load_lazily
