@@ -23,6 +23,7 @@ from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.as_tensor import as_tensor
 from .core.log.variable import Variable
 from .core.values.dtypes import as_dtype
+from .core.values.composite import Composite
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.tensor import Tensor
 from .errors import OpError
@@ -56,7 +57,25 @@ def _to_array(value: object) -> Array:
     """The array of a tensor, a variable, or anything that NumPy accepts."""
     if isinstance(value, IndexedSlices):
         value = as_tensor(value)
-    return np.asarray(value.numpy() if isinstance(value, Tensor | Variable) else value)
+    return np.asarray(value.numpy() if isinstance(value, Tensor | Variable | Composite) else value)
+
+
+def _is_ragged(value: object) -> bool:
+    return hasattr(value, "ragged_rank")
+
+
+def _to_list(value: Any) -> Any:
+    """Nested lists of a ragged tensor, or of anything that NumPy accepts."""
+    if isinstance(value, list | tuple):
+        return [_to_list(part) for part in value]
+    return value.to_list() if _is_ragged(value) else _to_array(value).tolist()
+
+
+def _same_text(x: Any) -> Any:
+    """Nested lists in which strings are bytes."""
+    if isinstance(x, list):
+        return [_same_text(part) for part in x]
+    return x.encode() if isinstance(x, str) else x
 
 
 def _double(array: Array) -> Array:
@@ -119,12 +138,33 @@ class TestCase(unittest.TestCase):
         def value(x: Any) -> Any:
             if isinstance(x, IndexedSlices):
                 return IndexedSlices(value(x.values), value(x.indices), x.dense_shape)
-            return x.numpy() if isinstance(x, Tensor | Variable) else x
+            if hasattr(x, "dense_shape"):
+                return type(x).Value(*map(value, (x.indices, x.values, x.dense_shape)))
+            is_tensor = isinstance(x, Tensor | Variable | Composite) and not _is_ragged(x)
+            return x.numpy() if is_tensor else x
 
         return None if tensors is None else nest.map_structure(value, tensors)
 
     def _fail(self, message: str, msg: str | None) -> NoReturn:
         self.fail(f"{msg}: {message}" if msg else message)
+
+    def _check_ragged(
+        self, a: Any, b: Any, compare: Callable[[Any, Any], None], msg: str | None
+    ) -> None:
+        """Compare two tensors, of which one is ragged or both are, row by row."""
+        if _is_ragged(a) and _is_ragged(b) and a.ragged_rank != b.ragged_rank:
+            self._fail(f"The ragged ranks are {a.ragged_rank} and {b.ragged_rank}", msg)
+
+        def check(x: Any, y: Any) -> None:
+            if not isinstance(x, list) or not isinstance(y, list):
+                compare(x, y)
+                return
+            if len(x) != len(y):
+                self._fail(f"Rows have {len(x)} and {len(y)} items: {x} and {y}", msg)
+            for part, other in zip(x, y, strict=True):
+                check(part, other)
+
+        check(_same_text(_to_list(a)), _same_text(_to_list(b)))
 
     def _check_shapes(self, a: Array, b: Array, msg: str | None) -> None:
         if a.shape != b.shape:
@@ -159,6 +199,9 @@ class TestCase(unittest.TestCase):
           msg: A text for the error.
         """
         path = f" ({msg})" if msg else ""
+        if _is_ragged(a) or _is_ragged(b):
+            self._check_ragged(a, b, lambda x, y: self.assertAllClose(x, y, rtol, atol, msg), msg)
+            return
         if hasattr(a, "_asdict") and not isinstance(a, Mapping):
             a = a._asdict()
         if hasattr(b, "_asdict") and not isinstance(b, Mapping):
@@ -259,6 +302,9 @@ class TestCase(unittest.TestCase):
           b: The actual array.
           msg: A text for the error.
         """
+        if _is_ragged(a) or _is_ragged(b):
+            self._check_ragged(a, b, self.assertEqual, msg)
+            return
         first, second = _to_array(a), _to_array(b)
         self._check_shapes(first, second, msg)
         same = first == second

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ..core.values.hints import hint_missing_attributes
 
 _STRINGS = "numtape has no string tensors: use Python's strings, outside of tensors"
-_RAGGED = "numtape has no ragged tensors: pad, and mask with `tf.sequence_mask`, or keep a list"
-_SPARSE = "numtape has no sparse tensors but `tf.IndexedSlices`: use SciPy's, or `tf.gather`"
+_RAGGED = "see `dir(tf.ragged)` and `dir(tf.RaggedTensor)` for the functions of ragged tensors"
+_SPARSE = "see `dir(tf.sparse)` for the functions of sparse tensors"
 _QUANTIZED = "numtape has no quantized dtypes: use int8 with a scale of your own"
 _GRAPH = "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
 _FILES = "numtape does not read or write files: use Python's or NumPy's functions"
@@ -62,11 +62,7 @@ INSTEAD = {
     "DeviceSpec": "use names such as '/GPU:0' with `tf.device`",
     "Graph": _GRAPH,
     "IndexedSlicesSpec": _SPECS,
-    "NoneTensorSpec": _SPECS,
     "Operation": _GRAPH,
-    "OptionalSpec": _SPECS,
-    "Ragged*": _RAGGED,
-    "Sparse*": _SPARSE,
     "TensorArraySpec": _SPECS,
     "TypeSpec": _SPECS,
     "*_initializer": "use the classes of `tf.keras.initializers`",
@@ -101,17 +97,18 @@ INSTEAD = {
     "variable_creator_scope": "variables are made where the program makes them",
     # Names in modules.
     "config.experimental.*mlir*": _GRAPH,
-    "config.experimental.*logical*": "use `tf.config.list_physical_devices`",
-    "config.experimental.*visible*": "choose one with `tf.device`, or NUMTAPE_DEVICE",
     "config.experimental.*memory*": "use `tf.config.experimental.get_memory_info`",
     "config.experimental_connect*": "numtape computes in this process",
     "config.experimental_functions*": "use `tf.config.run_functions_eagerly`",
     "config.experimental_run*": "use `tf.config.run_functions_eagerly`",
     "config.*": "set threads and device with NUMTAPE_NUM_THREADS and NUMTAPE_DEVICE",
-    "data.TFRecordDataset": _FILES,
-    "data.TextLineDataset": _FILES,
-    "data.FixedLengthRecordDataset": _FILES,
-    "data.experimental*": "use the names of `tf.data`, such as `tf.data.AUTOTUNE`",
+    "data.experimental.*table_from_dataset": "iterate the dataset, and use `tf.lookup`",
+    "data.experimental.*variant": "a `tf.data.Dataset` is an object of Python",
+    "data.experimental.DatasetInitializer": "iterate the dataset, and use `tf.lookup`",
+    "data.experimental.distributed_save": "use `Dataset.save`, and `tf.distribute.shard`",
+    "data.experimental.get_model_proto": "numtape measures the time of elements while it iterates",
+    "data.experimental.make_saveable*": "pass the iterator to `tf.train.Checkpoint`",
+    "data.experimental.service*": "use `tf.distribute.shard`",
     "data.*": "iterate a `tf.data.Dataset`",
     "debugging.?et_log_device_placement": "look at `tensor.device`",
     "debugging.experimental*": "`tf.debugging.enable_check_numerics` names the first NaN",
@@ -159,7 +156,7 @@ INSTEAD = {
     "linalg.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
     "losses.*": "use the functions of `tf.nn`, or a few lines of your own",
     "math.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
-    "nn.ctc_*_decoder": "numtape has no sparse tensors: take `tf.argmax` of each frame in Python",
+    "nn.ctc_*_decoder": "take `tf.argmax` of each frame in Python",
     "nn.sampled_softmax_loss": "draw classes, `gather` their rows, and take a cross-entropy",
     "nn.nce_loss": "draw classes, `gather` their rows, and take a cross-entropy",
     "nn.*": "write it of numtape's other functions",
@@ -519,7 +516,7 @@ BEFORE = {
     "nn.conv*_backprop_*": "use `tf.GradientTape`",
     "nn.depthwise_conv2d_native_*": "use `tf.GradientTape`",
     "nn.*_sampler": "draw classes with `tf.random.uniform` or `categorical`",
-    "nn.ctc_*": "numtape has no sparse tensors: take `tf.argmax` of each frame in Python",
+    "nn.ctc_*": "take `tf.argmax` of each frame in Python",
     "random.multinomial": "use `tf.random.categorical`",
     "random_crop": "use `tf.random.uniform` for the place, and a slice",
     "random_gamma": "use `tf.random.gamma`",
@@ -591,7 +588,7 @@ BACKEND = {
     "is_float_dtype": "tf.as_dtype(dtype).is_floating",
     "is_int_dtype": "tf.as_dtype(dtype).is_integer",
     "is_keras_tensor": "isinstance(x, tf.keras.KerasTensor)",
-    "is_sparse": "nothing: numtape has no sparse tensors",
+    "is_sparse": "isinstance(x, tf.SparseTensor)",
     "max": "tf.reduce_max",
     "mean": "tf.reduce_mean",
     "min": "tf.reduce_min",
@@ -617,7 +614,7 @@ BACKEND = {
     "sum": "tf.reduce_sum",
     "switch": "tf.where, or `if`",
     "temporal_padding": "tf.pad",
-    "to_dense": "x itself: numtape has no sparse tensors",
+    "to_dense": "tf.sparse.to_dense(x), for a tf.SparseTensor",
     "update": "v.assign(value)",
     "update_add": "v.assign_add(value)",
     "update_sub": "v.assign_sub(value)",
@@ -669,19 +666,8 @@ METHODS: dict[str, dict[str, str]] = {
         "initialized_value": "a variable has its value at once: use `v.read_value()`",
     },
     "Module": {"name_scope": "use `tf.Variable(..., name=)`"},
-    "data.Dataset": {
-        "bucket_by_sequence_length": "use `sorted` by length in Python, and `padded_batch`",
-        "fingerprint": "use `hashlib` of the arrays",
-        "group_by_window": "use a generator of Python's that groups, and `from_generator`",
-        "ignore_errors": "use `try` in a generator, and `from_generator`",
-        "list_files": "use `glob.glob` and `from_tensor_slices`",
-        "load save snapshot": "use NumPy's files: `np.savez` and `np.load`",
-        "ragged_batch": "use `padded_batch`: numtape has no ragged tensors",
-        "rejection_resample": "use `filter`, or draw indices with NumPy",
-        "sparse_batch": "use `padded_batch`: numtape has no sparse tensors",
-    },
+    "data.Dataset": {"fingerprint": "use `hashlib` of the arrays"},
     "data.Iterator": {
-        "get_next_as_optional": "use `next(iterator, None)`",
         "next": "use `next(iterator)`",
         "output_classes output_shapes output_types": "use `iterator.element_spec`",
     },
@@ -722,15 +708,14 @@ METHODS: dict[str, dict[str, str]] = {
         "experimental_get_compiler_ir": "use `step.paths()`, which shows what it replays",
         "function_spec function_type": "use `inspect.signature(step.python_function)`",
         "get_initialization_function": "variables have their values at once: call the function",
-        "pretty_printed_concrete_signatures": "use `step.paths()`",
     },
     "ConcreteFunction": {
         "add_gradient_functions_to_graph add_to_graph from_func_graph function_def graph "
         "inference_fn": _GRAPH_ATTRIBUTE,
-        "captured_inputs inputs replace_capture_with_deferred_capture set_external_captures "
-        "set_variables trainable_variables variables": "use the objects of Python that it reads",
-        "function_type pretty_printed_signature": "use `structured_input_signature`",
-        "output_dtypes output_shapes outputs structured_outputs": "call it, and look at the result",
+        "replace_capture_with_deferred_capture set_external_captures set_variables": (
+            "use the objects of Python that it reads"
+        ),
+        "function_type": "use `structured_input_signature`",
     },
     "linalg.LinearOperator": {
         "assert_non_singular": "use `tf.debugging.assert_none_equal(operator.determinant(), 0.0)`",

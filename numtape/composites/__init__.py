@@ -7,6 +7,7 @@ is imported when a function first meets a composite value; importing it register
 from __future__ import annotations
 
 from . import (
+    embeddings as embeddings,
     ragged_elementwise as ragged_elementwise,
     sparse_math as sparse_math,
     string_functions as string_functions,

@@ -10,7 +10,7 @@ from ..core.ops import creation, joining, movement
 from ..core.ops.indexing import gather
 from ..core.values import dtypes
 from ..core.values.tensor import Tensor
-from . import row_structure as rows
+from . import ragged_tensor, row_structure as rows
 from .base import Array, as_values, read_array, to_index_tensor
 from .ragged_tensor import RaggedTensor
 from .row_structure import Partition
@@ -110,3 +110,7 @@ def to_sparse(x: RaggedTensor) -> SparseTensor:
         )
         flat = movement.reshape(flat, (len(index),))
     return SparseTensor._make(index, flat, x._bounds())
+
+
+ragged_tensor.convert_to_dense = to_dense
+ragged_tensor.convert_to_sparse = to_sparse

@@ -11,7 +11,7 @@ from ..core.ops import movement
 from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
-from . import row_structure as rows
+from . import ragged_tensor, row_structure as rows
 from .base import Array, read_array, take_rows
 from .ragged_tensor import RaggedTensor, resolve_axis
 
@@ -162,3 +162,6 @@ def expand_dims(x: Any, axis: int) -> Any:
     count = x._partition.nrows
     part = rows.uniform_partition(*((1, count) if axis == 0 else (count, 1)))
     return RaggedTensor._make(x, part, x._splits_dtype)
+
+
+ragged_tensor.getitem = getitem

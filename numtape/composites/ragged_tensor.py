@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from ..core.ops import movement
+from ..core.settings import unset
 from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
@@ -25,12 +26,16 @@ from .base import (
     to_index_tensor,
 )
 from .row_structure import Partition
+from .sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
-    from .sparse_tensor import SparseTensor
 
 SPLITS_DTYPES = dtypes.int32, dtypes.int64
+# Functions of the modules that convert and index ragged tensors, which set them.
+convert_to_dense: Callable[..., Any] = unset
+convert_to_sparse: Callable[..., SparseTensor] = unset
+getitem: Callable[..., Any] = unset
 
 
 @register
@@ -644,8 +649,6 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_sparse(x)
           <tf.RaggedTensor [[1, 2], [], [3]]>
         """
-        from .sparse_tensor import SparseTensor
-
         if not isinstance(st_input, SparseTensor):
             raise TypeError(
                 f"Argument `st_input` must be of type SparseTensor. Received {st_input!r}."
@@ -1037,9 +1040,7 @@ class RaggedTensor(CompositeTensor):
           >>> x.to_tensor(default_value=-1, shape=[None, 2]).numpy().tolist()
           [[9, 8], [-1, -1], [6, 5], [4, -1]]
         """
-        from .ragged_conversion import to_dense
-
-        return to_dense(self, default_value, shape)
+        return convert_to_dense(self, default_value, shape)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """Return a sparse tensor of the values and their indices.
@@ -1054,9 +1055,7 @@ class RaggedTensor(CompositeTensor):
           >>> tf.ragged.constant([[1, 2, 3], [4], []]).to_sparse().indices.numpy().tolist()
           [[0, 0], [0, 1], [0, 2], [1, 0]]
         """
-        from .ragged_conversion import to_sparse
-
-        return to_sparse(self)
+        return convert_to_sparse(self)
 
     def to_list(self) -> list[Any]:
         """Return nested lists of Python values.
@@ -1113,8 +1112,6 @@ class RaggedTensor(CompositeTensor):
         )
 
     def __getitem__(self, key: Any) -> Any:
-        from .ragged_getitem import getitem
-
         return getitem(self, key)
 
     def __repr__(self) -> str:

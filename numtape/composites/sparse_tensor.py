@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from .base import Array, CompositeTensor, as_values, read_array, register, to_in
 
 if TYPE_CHECKING:
     from ..core.values.annotations import PartialShape, TensorLike
+
+
+class SparseTensorValue(NamedTuple):
+    """The parts of a sparse tensor as NumPy arrays: what `TestCase.evaluate` returns."""
+
+    indices: Array
+    values: Array
+    dense_shape: Array
 
 
 @register
@@ -47,6 +55,7 @@ class SparseTensor(CompositeTensor):
     """
 
     __slots__ = ("_dense_shape", "_indices", "_sizes", "_values")
+    Value = SparseTensorValue
     display_name = "SparseTensor"
     dispatch_priority = 2
     remedy = "use `tf.sparse.to_dense(x)` for a dense tensor, or `tf.sparse.map_values`"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
-from ..core.values.spec import TensorShape
 from ..tensor_spec import TensorSpec
 from .ragged_tensor import RaggedTensor, _parse_splits_dtype
 from .sparse_tensor import SparseTensor
@@ -89,7 +88,7 @@ class SparseTensorSpec(TensorSpec):
         return hash((SparseTensorSpec, self.shape, self.dtype))
 
     def __repr__(self) -> str:
-        return f"SparseTensorSpec({TensorShape(self.shape)!r}, {self.dtype!r})"
+        return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
 
 
 class RaggedTensorSpec(TensorSpec):
@@ -129,7 +128,7 @@ class RaggedTensorSpec(TensorSpec):
         super().__init__(shape, dtype)
         self.row_splits_dtype: DType = _parse_splits_dtype(row_splits_dtype)
         self.flat_values_spec = flat_values_spec
-        rank = None if self.shape is None else len(self.shape)
+        rank = self.shape.rank
         if ragged_rank is None:
             if rank is None:
                 raise ValueError("Must specify ragged_rank or a shape with a known rank.")
@@ -208,8 +207,14 @@ class RaggedTensorSpec(TensorSpec):
         return hash((RaggedTensorSpec, *self._key()))
 
     def __repr__(self) -> str:
-        shape = self.shape if self.shape is None else TensorShape(self.shape)
         return (
-            f"RaggedTensorSpec({shape!r}, {self.dtype!r}, {self.ragged_rank}, "
+            f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {self.ragged_rank}, "
             f"{self.row_splits_dtype!r})"
         )
+
+
+def spec_of_composite(value: Any) -> TensorSpec:
+    """Return the spec of a sparse or ragged tensor."""
+    cls: Any = SparseTensorSpec if isinstance(value, SparseTensor) else RaggedTensorSpec
+    result: TensorSpec = cls.from_value(value)
+    return result

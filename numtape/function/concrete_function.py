@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
+from inspect import Parameter
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..core.log.as_tensor import to_tensor
+from ..core.log.variable import Variable
+from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
@@ -17,7 +22,11 @@ class TracedFunction(Protocol):
 
     name: str
     input_signature: Any
+    _call: Any
     _parameters: Any
+
+    def _calls(self, values: list[Any], keyword_values: dict[str, Any]) -> Any:
+        """Return the calls of one signature."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
@@ -26,7 +35,9 @@ class TracedFunction(Protocol):
 class ConcreteFunction:
     """A `function` for arguments of certain shapes and dtypes.
 
-    A call may omit arguments that are Python values.
+    A call may omit arguments that are Python values. Attributes about results and variables run
+    the function when they are first read, with zeros for each `TensorSpec`, as TensorFlow's tracing
+    does: effects of Python code happen, but variables and random state keep their values.
 
     Example:
       >>> power = tf.function(lambda x, n: x**n)
@@ -60,8 +71,175 @@ class ConcreteFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, with a `TensorSpec` for each tensor."""
-        return (tuple(map(_as_spec, self._args)), {k: _as_spec(x) for k, x in self._kwargs.items()})
+        """The arguments, with a `TensorSpec` for each tensor, named after its parameter."""
+        names = self._argument_names()
+        return (
+            tuple(_as_specs(x, name) for x, name in zip(self._args, names, strict=True)),
+            {name: _as_specs(x, name) for name, x in self._kwargs.items()},
+        )
+
+    def _spec_args(self) -> list[Any]:
+        """The positional arguments with specs for tensors, named only by the user."""
+        from ..nest import map_structure
+
+        return [map_structure(_as_spec, x) for x in self._args]
+
+    def _spec_kwargs(self) -> dict[str, Any]:
+        """The keyword arguments, likewise."""
+        from ..nest import map_structure
+
+        return {name: map_structure(_as_spec, x) for name, x in self._kwargs.items()}
+
+    def _argument_names(self) -> list[str]:
+        """The name of each positional argument; ``args_0``, ... for those of ``*args``."""
+        signature = self._function._parameters.signature
+        names, rest = [], "args"
+        for name, parameter in (signature.parameters if signature is not None else {}).items():
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                rest = name
+            elif parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+                names.append(name)
+        names += [f"{rest}_{k}" for k in range(len(self._args) - len(names))]
+        return names[: len(self._args)]
+
+    @cached_property
+    def _traced(self) -> tuple[Any, tuple[Variable, ...]]:
+        """The result with specs for tensors, and the variables that the function uses."""
+        sizes = {
+            None in tuple(x.shape) or x.shape.rank is None
+            for x in _leaves((self._args, self._kwargs))
+            if isinstance(x, TensorSpec)
+        }
+        if True not in sizes:
+            result, variables = self._trace(1)
+            return result, variables
+        (first, variables), (second, _) = self._trace(2), self._trace(3)
+        return _common(first, second), variables
+
+    def _trace(self, size: int) -> tuple[Any, tuple[Variable, ...]]:
+        """Run the function with zeros, where unknown sizes are ``size``, and undo its effects."""
+        from ..core.replay.tracing import undo_on_error
+        from ..nest import map_structure
+        from ..tape import GradientTape
+
+        def value(x: Any) -> Any:
+            if not isinstance(x, TensorSpec):
+                return x
+            shape = [] if x.shape.rank is None else [size if n is None else n for n in x.shape]
+            return to_tensor(np.zeros(shape, x.dtype.as_numpy_dtype), x.dtype)
+
+        args = [map_structure(value, x) for x in self._args]
+        kwargs = {name: map_structure(value, x) for name, x in self._kwargs.items()}
+        variables: dict[int, Variable] = {}
+        result = None
+        try:
+            with undo_on_error() as journal, GradientTape() as tape:
+                result = map_structure(_as_output_spec, self._function._call(*args, **kwargs))
+                for variable in (*tape.watched_variables(), *(v for v, _ in journal.values())):
+                    variables[id(variable)] = variable
+                raise _Traced
+        except _Traced:
+            pass
+        for variable in self._read_variables(args, kwargs):
+            variables.setdefault(id(variable), variable)
+        return result, tuple(variables.values())
+
+    def _read_variables(self, args: list[Any], kwargs: dict[str, Any]) -> list[Variable]:
+        """The variables that a recording of the function reads; none if it has no recording."""
+        from ..core.replay.arguments import Arguments
+        from ..core.replay.trace import CallDraws, NotReplayable
+        from ..core.replay.tracing import trace_call
+
+        leaves = Arguments(args, kwargs, self._function._parameters.value_defaults)
+        calls = self._function._calls(leaves.values, leaves.keyword_values)
+        try:
+            call = trace_call(calls.function, calls.run, leaves, CallDraws(), True)
+        except NotReplayable:
+            return []
+        variables = [variable for variable, _ in call.trace.values.values()]
+        call.trace.end()
+        return variables
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The result, with a `TensorSpec` for each tensor."""
+        return self._traced[0]
+
+    @property
+    def outputs(self) -> list[TensorSpec]:
+        """The specs of the tensors in the result."""
+        return [x for x in _leaves(self.structured_outputs) if isinstance(x, TensorSpec)]
+
+    @property
+    def output_shapes(self) -> Any:
+        """The result, with the shape of each tensor."""
+        from ..nest import map_structure
+
+        return map_structure(lambda x: getattr(x, "shape", TensorShape(None)), self._traced[0])
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The result, with the dtype of each tensor."""
+        from ..nest import map_structure
+
+        return map_structure(lambda x: getattr(x, "dtype", None), self._traced[0])
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The specs of the tensors among the arguments, and the variables that it uses."""
+        leaves = _leaves(self.structured_input_signature)
+        return [x for x in leaves if isinstance(x, TensorSpec)] + self.captured_inputs
+
+    @property
+    def captured_inputs(self) -> list[Variable]:
+        """The variables that the function uses besides its arguments."""
+        return list(self.variables)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that the function reads or assigns."""
+        return self._traced[1]
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """The trainable ones among `variables`."""
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+    def pretty_printed_signature(self, verbose: bool = True) -> str:
+        """Return a text with the types of the arguments, the result and the variables.
+
+        Args:
+          verbose: Whether to use a line for each; otherwise the text is one line.
+
+        Example:
+          >>> square = tf.function(lambda x: x * x)
+          >>> print(square.get_concrete_function(tf.TensorSpec([2])).pretty_printed_signature())
+          Input Parameters:
+            x (POSITIONAL_OR_KEYWORD): TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+          Output Type:
+            TensorSpec(shape=(2,), dtype=tf.float32, name=None)
+          Captures:
+            None
+        """
+        signature = self._function._parameters.signature
+        kinds = [p.kind for p in signature.parameters.values()] if signature is not None else []
+        positional = "POSITIONAL_OR_KEYWORD"
+        if Parameter.VAR_POSITIONAL in kinds:
+            positional = "POSITIONAL_ONLY"
+        rows = [
+            (name, positional, x)
+            for name, x in zip(self._argument_names(), self._args, strict=True)
+        ]
+        rows += [(name, "KEYWORD_ONLY", x) for name, x in self._kwargs.items()]
+        result = _type_text(self.structured_outputs)
+        if not verbose:
+            types = ", ".join(f"{name}: {_type_text(x)}" for name, _, x in rows)
+            return f"({types}) -> {result}"
+        lines = [f"  {name} ({kind}): {_type_text(x)}" for name, kind, x in rows] or ["  None"]
+        captures = [f"  {id(v)}: {_type_text(v)}" for v in self.variables] or ["  None"]
+        return "\n".join(
+            ["Input Parameters:", *lines, "Output Type:", f"  {result}", "Captures:", *captures]
+        )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
@@ -128,3 +306,62 @@ class ConcreteFunction:
 
 def _as_spec(x: Any) -> Any:
     return TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x
+
+
+class _Traced(Exception):
+    """Ends the run of a function whose effects are undone."""
+
+
+def _leaves(nest: Any) -> Iterable[Any]:
+    from ..nest import flatten
+
+    return flatten(nest)
+
+
+def _as_specs(x: Any, name: str) -> Any:
+    """An argument with specs for tensors, whose names are the paths to them."""
+    if isinstance(x, Tensor | np.ndarray):
+        return TensorSpec(x.shape, x.dtype, name)
+    if isinstance(x, TensorSpec):
+        return TensorSpec(x.shape, x.dtype, name if x.name is None else x.name)
+    if isinstance(x, dict):
+        return {key: _as_specs(item, f"{name}_{key}") for key, item in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)(_as_specs(item, f"{name}_{k}") for k, item in enumerate(x))
+    return x
+
+
+def _as_output_spec(x: Any) -> Any:
+    from ..core.replay.tracing import as_output
+
+    x = as_output(x)
+    return TensorSpec(x.shape, x.dtype) if isinstance(x, Tensor) else x
+
+
+def _common(first: Any, second: Any) -> Any:
+    """The result for unknown sizes, of those for two different sizes."""
+    from ..nest import map_structure
+
+    def join(x: Any, y: Any) -> Any:
+        if not isinstance(x, TensorSpec):
+            return x
+        return TensorSpec(x.shape.most_specific_compatible_shape(y.shape), x.dtype)
+
+    return map_structure(join, first, second)
+
+
+def _type_text(x: Any) -> str:
+    """The type of an argument or result in words of TensorFlow's."""
+    if isinstance(x, TensorSpec):
+        return repr(x)
+    if isinstance(x, Tensor | np.ndarray):
+        return repr(TensorSpec(x.shape, x.dtype))
+    if isinstance(x, Variable):
+        return f"VariableSpec(shape={x.shape}, dtype={x.dtype!r}, name={x.name!r})"
+    if isinstance(x, dict):
+        items = ", ".join(f"[{key!r}, {_type_text(item)}]" for key, item in x.items())
+        return f"Dict[{items}]"
+    if isinstance(x, list | tuple):
+        kind = "List" if isinstance(x, list) else "Tuple"
+        return f"{kind}[{', '.join(map(_type_text, x))}]"
+    return f"Literal[{x!r}]"

@@ -18,6 +18,7 @@ from ..core.log.variable import Variable
 from ..core.ops.creation import zeros
 from ..core.ops.joining import stack
 from ..core.values.arguments import to_list
+from ..core.values.composite import Composite
 from ..core.values.dtypes import as_dtype, repr_of
 from ..core.values.tensor import Reference, Tensor
 from ..debugging.assertions import Assert
@@ -147,12 +148,12 @@ def _same_structure(first_structure: object, second_structure: object) -> None:
         )
 
 
-def _axis(elems: Any) -> tuple[list[Tensor], int]:
+def _axis(elems: Any) -> tuple[list[Any], int]:
     """Return the tensors of a nest, and their number of slices."""
-    tensors = [as_tensor(x) for x in nest.flatten(elems)]
+    tensors = [x if isinstance(x, Composite) else as_tensor(x) for x in nest.flatten(elems)]
     if not tensors:
         raise ValueError("elems must be a tensor or a nest of tensors, got none.")
-    if not all(x.ndim for x in tensors):
+    if not all(len(x.shape) for x in tensors):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
     if len({x.shape[0] for x in tensors}) > 1:
         raise ValueError(f"elems have first axes of {[x.shape[0] for x in tensors]}: not equal")
@@ -174,15 +175,15 @@ def map_fn(
 
     Args:
       fn: A function of one slice, or of a nest of slices.
-      elems: A tensor of at least one axis, or a nest of them.
+      elems: A tensor of at least one axis, dense, ragged or sparse, or a nest of them.
       dtype: The old name of ``fn_output_signature``.
       parallel_iterations: Not used.
       back_prop: Not used.
       swap_memory: Not used.
       infer_shape: Not used.
       name: Not used.
-      fn_output_signature: The dtypes of the result of ``fn``, in its structure; default: those of
-        ``elems``.
+      fn_output_signature: The dtypes of the result of ``fn``, in its structure, or specs such as
+        `tf.RaggedTensorSpec`; default: those of ``elems``.
 
     Returns:
       A tensor whose first axis is that of ``elems``, or a nest of them.
@@ -197,6 +198,14 @@ def map_fn(
     """
     tensors, count = _axis(elems)
     signature = dtype if fn_output_signature is None else fn_output_signature
+    flat_elems = nest.flatten(elems)
+    is_composite = any(hasattr(x, "_flatten") for x in flat_elems) or any(
+        hasattr(x, "value_type") for x in nest.flatten(signature)
+    )
+    if is_composite:
+        from ..composites.mapping import map_rows
+
+        return map_rows(fn, elems, tensors, count, signature)
     if signature is None:
         signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
     # A scalar type of NumPy is a dtype, although it has an attribute `dtype`.

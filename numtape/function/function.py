@@ -187,6 +187,10 @@ class Function:
         self._repeated_call: tuple[Any, ...] | None = None
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # calls with only tensors, by their specs
+        # The concrete functions in use, by signature.
+        self._concrete: weakref.WeakValueDictionary[Any, ConcreteFunction] = (
+            weakref.WeakValueDictionary()
+        )
         self._limit = RecordingLimit()
         self._methods: OwnerMap[Function] = OwnerMap()  # the function of each object of a class
         self._method_table = self._methods.table
@@ -418,7 +422,8 @@ class Function:
           **kwargs: The keyword arguments.
 
         Returns:
-          A `ConcreteFunction`, which accepts only arguments of these dtypes and values.
+          A `ConcreteFunction`, which accepts only arguments of these dtypes and values. As long
+          as it is referenced, it is the same object for the same signature.
 
         Raises:
           TypeError: If the arguments do not match the function's parameters.
@@ -429,7 +434,30 @@ class Function:
           >>> concrete(tf.constant([1.0, 2.0])).numpy()
           array([2., 3.], dtype=float32)
         """
-        return ConcreteFunction(self, args, kwargs)
+        concrete = ConcreteFunction(self, args, kwargs)
+        leaves = Arguments(
+            concrete._spec_args(), concrete._spec_kwargs(), self._parameters.value_defaults
+        )
+        return self._concrete.setdefault(tuple(leaves.key), concrete)
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """Return the signatures of the function's `ConcreteFunction` objects, as text.
+
+        Args:
+          verbose: Whether to use several lines for each.
+
+        Returns:
+          The texts of `ConcreteFunction.pretty_printed_signature`, divided by empty lines.
+
+        Example:
+          >>> square = tf.function(lambda x: x * x)
+          >>> concrete = square.get_concrete_function(tf.TensorSpec([]))
+          >>> print(square.pretty_printed_concrete_signatures(verbose=False))
+          (x: TensorSpec(shape=(), dtype=tf.float32, name=None)) -> TensorSpec(shape=(), \
+dtype=tf.float32, name=None)
+        """
+        concrete_functions = list(self._concrete.values())
+        return "\n\n".join(f.pretty_printed_signature(verbose) for f in concrete_functions)
 
     def paths(self) -> Any:
         """Return the recorded paths, with their guards, numbers of replays, rows, and times.

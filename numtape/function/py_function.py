@@ -197,6 +197,10 @@ def type_spec_from_value(value: object) -> TensorSpec:
       >>> tf.type_spec_from_value(tf.constant([1.0]))
       TensorSpec(shape=(1,), dtype=tf.float32, name=None)
     """
+    if hasattr(type(value), "_flatten"):
+        from ..composites.type_specs import spec_of_composite
+
+        return spec_of_composite(value)
     try:
         x = value if isinstance(value, Tensor | Variable) else to_tensor(value, None)
     except Exception:

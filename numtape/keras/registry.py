@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
+from ..compat.docstrings import Decorated as Decorated, describe as describe
 from ..core.values.arguments import inspect_signature
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
     from .annotations import Config, Configurable
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
@@ -465,42 +464,3 @@ class ClassRegistry:
         accepts = "custom_objects" in inspect_signature(from_config).parameters
         options = {"custom_objects": custom_objects} if accepts else {}
         return create_once(config, lambda: from_config(arguments, **options))
-
-
-def describe(
-    arguments: dict[str, str], returns: str, raises: str
-) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that inserts Args, Returns and Raises sections before the example.
-
-    Args:
-      arguments: Descriptions of the arguments, by name.
-      returns: The text of the Returns section; empty for a class.
-      raises: The text of the Raises section; empty to omit it.
-
-    Returns:
-      The decorator. It raises a KeyError if ``arguments`` does not describe each parameter.
-    """
-
-    def add(obj: Decorated) -> Decorated:
-        text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
-        names = [name for name in inspect_signature(obj).parameters if name != "self"]
-        lines = [text.rstrip(), "", "Args:"]
-        missing_names = [name for name in names if name not in arguments]
-        if missing_names:
-            raise KeyError(
-                f"{obj.__qualname__}: describe {missing_names} in the dict that the decorator "
-                f"takes."
-            )
-        for name in names:
-            lines += textwrap.wrap(
-                f"{name}: {arguments[name]}", 94, initial_indent="  ", subsequent_indent="    "
-            )
-        if returns:
-            lines += ["", "Returns:", f"  {returns}"]
-        if raises:
-            lines += ["", "Raises:", f"  {raises}"]
-        lines += ["", "Example:", *textwrap.indent(mark + example, "  ").split("\n")]
-        obj.__doc__ = "\n".join(lines)
-        return obj
-
-    return add

@@ -37,7 +37,11 @@ from ..core.ops.convolutions import (
 from ..core.ops.counting import zero_fraction
 from ..core.ops.dropout import dropout
 from ..core.ops.elementwise import tanh
-from ..core.ops.indexed_rows import embedding_lookup, embedding_lookup_sparse
+from ..core.ops.indexed_rows import (
+    embedding_lookup,
+    embedding_lookup_sparse,
+    safe_embedding_lookup_sparse,
+)
 from ..core.ops.losses import (
     bias_add,
     collapse_repeated,
@@ -121,6 +125,7 @@ __all__ = [
     "relu",
     "relu6",
     "selu",
+    "safe_embedding_lookup_sparse",
     "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",

@@ -1,4 +1,4 @@
-"""``tf.train``: save and restore the values of variables. Start with `Checkpoint`."""
+"""``tf.train``: save and restore the values of variables; examples. Start with `Checkpoint`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,34 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
+from ..io.messages import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
 from .reading import list_variables, load_checkpoint, load_variable
 from .state import latest_checkpoint
 
 __all__ = [
+    "BytesList",
     "Checkpoint",
     "CheckpointManager",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
     "latest_checkpoint",
     "list_variables",
     "load_checkpoint",

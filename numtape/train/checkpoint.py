@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, repr_of
-from ..data.pipeline import Iterator
 from ..deferred_restore import notify_changed
-from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
 from .parts import ObjectGraph, alternative_names, is_trackable, parts
 from .reading import read_checkpoint
@@ -25,8 +25,8 @@ class Checkpoint:
 
     A checkpoint stores the object graph: a variable is identified by the attributes, keys and
     indices that lead to it, not by its name, and is saved once. Objects are `Variable`, `Module`,
-    Keras's layers, models, metrics and optimizers, `random.Generator`, and lists and dicts of
-    them. Files are written atomically.
+    Keras's layers, models, metrics and optimizers, `random.Generator`, iterators of datasets (with
+    their positions), and lists and dicts of them. Files are written atomically.
 
     Variables created after `restore` (those of a layer at its first call, or of an optimizer at
     its first step) are restored when they are created.
@@ -37,7 +37,6 @@ class Checkpoint:
 
     Raises:
       ValueError: If an argument is not such an object.
-      UnimplementedError: If an argument is an iterator of a dataset.
 
     Example:
       >>> import tempfile
@@ -56,7 +55,6 @@ class Checkpoint:
     def __init__(self, root: object = None, **kwargs: object) -> None:
         roots = kwargs if root is None else {"root": root, **kwargs}
         for name, value in roots.items():
-            _check_stored(name, value)
             if not (is_trackable(value) or _holds_trackables(value)):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (an object "
@@ -68,7 +66,6 @@ class Checkpoint:
         vars(self).update(kwargs)
 
     def __setattr__(self, name: str, value: object) -> None:
-        _check_stored(name, value)
         object.__setattr__(self, name, value)
         notify_changed(self)
 
@@ -107,6 +104,7 @@ class Checkpoint:
 
         Raises:
           OSError: If the file cannot be written; an existing file is kept then.
+          UnimplementedError: If an iterator's buffers hold elements that cannot be stored.
 
         Example:
           >>> import tempfile
@@ -116,6 +114,8 @@ class Checkpoint:
         """
         graph = ObjectGraph(self)
         arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
+        for key, iterator in graph.iterators.items():
+            arrays[key] = np.frombuffer(iterator._nt_position(), np.uint8)
         path = os.fspath(file_prefix)
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))
         return path
@@ -222,20 +222,6 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         return f"<Checkpoint of {json.dumps(sorted(parts(self)))}>"
-
-
-def _check_stored(name: str, value: object) -> None:
-    """Reject objects that TensorFlow can store and numtape cannot.
-
-    Raises:
-      UnimplementedError: If ``value`` is a dataset's iterator.
-    """
-    if isinstance(value, Iterator):
-        raise UnimplementedError(
-            f"{name} is an iterator of a dataset, and checkpoints cannot store its position. "
-            f"Store the number of steps in a variable, and resume with "
-            f"`iter(dataset.skip(step))`."
-        )
 
 
 def _holds_trackables(value: Any) -> bool:

@@ -27,6 +27,7 @@ import ast
 import collections.abc
 import contextlib
 import functools
+import importlib
 import itertools
 import os
 import re
@@ -41,6 +42,7 @@ import numpy as np
 import pytest
 from absl.testing import absltest, parameterized
 
+OTHERS = ("google", "xla", "six", "psutil", "wrapt", "portpicker", "tblib", "dill")
 PRIVATE = ("tensorflow.python", "tensorflow.core", "tensorflow.compiler", "tensorflow.dtensor")
 # Public modules that have the names of a private module, before those of GENERAL.
 PUBLIC = {
@@ -52,6 +54,7 @@ PUBLIC = {
     "checkpoint_options": "train",
     "checkpoint": "train",
     "config": "config config.experimental",
+    "converter": "autograph.experimental",
     "ctc_ops": "nn",
     "custom_gradient": "",
     "data_flow_ops": "",
@@ -101,6 +104,7 @@ GENERAL = (
 )
 # Names that are called otherwise in public.
 ALIASES = {
+    "AutoTrackable": "Module",
     "DatasetV2": "data.Dataset",
     "EagerTensor": "Tensor",
     "ResourceVariable": "Variable",
@@ -176,6 +180,11 @@ class Missing:
 
     def __mro_entries__(self, bases):
         return (object,)
+
+    def __iter__(self):
+        if _loading:
+            return iter(())
+        raise AttributeError(f"missing name: {self._name}")
 
 
 class Namespace(types.ModuleType):
@@ -400,11 +409,12 @@ def scatter(name):
     return call
 
 
-def try_import(name):
+def set_logical_devices(device, logical_devices):
     try:
-        return __import__(name)
-    except ImportError:
-        return Missing(name)
+        tf.config.set_logical_device_configuration(device, logical_devices)
+    except RuntimeError:  # once it computes, TensorFlow refuses
+        if not tf.config.list_logical_devices(device.device_type)[1:]:
+            raise unittest.SkipTest("several logical devices") from None
 
 
 VARIABLES = dict.fromkeys(
@@ -478,6 +488,8 @@ HELPERS = {
         "executing_eagerly": tf.executing_eagerly,
         "eager_mode": null_context,
         "graph_mode": GRAPH,
+        "_reset_context": nothing,
+        "_reset_jit_compiler_flags": nothing,
         "num_gpus": lambda: len(tf.config.list_physical_devices("GPU")),
         "run_eager_op_as_function_enabled": false,
         "ensure_initialized": nothing,
@@ -539,6 +551,7 @@ HELPERS = {
         "NamedObject": NamedObject,
     },
     "tf2": {"enabled": true, "enable": nothing},
+    "config": {"set_logical_device_configuration": set_logical_devices},
     "compat": {
         "forward_compatible": true,
         "forward_compatibility_horizon": null_context,
@@ -584,8 +597,19 @@ def module_of(root, name):
     return module
 
 
+def import_or_missing(module, name):
+    """The object of an import from a package that may not be installed."""
+    try:
+        imported = importlib.import_module(module)
+        return imported if name is None else getattr(imported, name)
+    except (ImportError, AttributeError):
+        return Missing(f"{module}.{name}")
+
+
 def bind(root, module, name=None):
     """The object of ``from module import name``."""
+    if not module.startswith(PRIVATE):
+        return import_or_missing(module, name)
     if name is None:
         return module_of(root, module)
     path = root.joinpath(*module.split("."), name)
@@ -601,7 +625,7 @@ class Imports(ast.NodeTransformer):
     """Replaces imports of TensorFlow's modules."""
 
     def visit_ImportFrom(self, node):
-        if not (node.module or "").startswith(PRIVATE):
+        if not (node.module or "").startswith((*PRIVATE, *OTHERS)):
             return node
         return [
             self.assign(alias.asname or alias.name, node, f"{node.module!r}, {alias.name!r}")
@@ -613,9 +637,10 @@ class Imports(ast.NodeTransformer):
         for alias in node.names:
             if alias.name == "tensorflow" or alias.name.startswith("tensorflow.compat"):
                 statements.append(self.assign(alias.asname or "tensorflow", node, None))
-            elif alias.name.startswith(PRIVATE):
-                if alias.asname:
-                    statements.append(self.assign(alias.asname, node, repr(alias.name)))
+            elif alias.name.startswith((*PRIVATE, *OTHERS)):
+                if alias.asname or "." not in alias.name:
+                    name = alias.asname or alias.name
+                    statements.append(self.assign(name, node, repr(alias.name)))
             else:
                 statements.append(ast.copy_location(ast.Import([alias]), node))
         return statements or ast.copy_location(ast.Pass(), node)

@@ -28,6 +28,11 @@ JOINED = "it is set once, and functions that need it raise an error before"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {
+    "tensor_array.py": {
+        "self._cleared": COMPARED,
+        "self._element_shape": COMPARED,
+        "self._elements": COMPARED,
+    },
     "debugging/assertions.py": {
         "check.__doc__": NEW,
         "check.__name__": NEW,
@@ -131,6 +136,7 @@ STATE = {
     "function/function.py": dict.fromkeys(
         [
             "calls.python_calls",
+            "self._concrete",
             "leaves.copies_containers",
             "log.reason",
             "bound_function._attribute",
@@ -197,7 +203,12 @@ STATE = {
         ],
         NEW,
     ),
-    "config/devices.py": {"_before.stack": LOG, "_soft_placement": COMPARED},
+    "config/devices.py": {
+        "_before.stack": LOG,
+        "_gpu_is_hidden": COMPARED,
+        "_soft_placement": COMPARED,
+    },
+    "config/logical.py": {"_configurations": COMPARED, "_visible": COMPARED},
     "function/signature.py": dict.fromkeys(
         [
             "self._all_positional",

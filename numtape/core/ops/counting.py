@@ -65,6 +65,7 @@ BINCOUNT = defop("DenseBincount", ARRAY, 1, _bincount_spec, compute=_bincount, o
 WEIGHTED = defop("DenseBincount", ARRAY, 2, _bincount_spec, compute=_bincount, on_host=True)
 
 
+@dispatches
 def bincount(
     arr: TensorLike,
     weights: TensorLike | None = None,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import UnimplementedError
 from ..log.as_tensor import as_tensor, from_owned_array
 from ..log.record import record, require
 from ..log.variable import Variable
@@ -23,7 +22,7 @@ from .reduction import reduce_sum
 from .scatter import UPDATE, scatter
 
 if TYPE_CHECKING:
-    from ..values.annotations import NumberLike, TensorLike
+    from ..values.annotations import IntLike, NumberLike, TensorLike
 
 
 def to_dense(slices: IndexedSlices, dtype: DType | None = None) -> Tensor:
@@ -186,40 +185,86 @@ def _clip_norms(rows: Tensor, lead: int, max_norm: NumberLike | None) -> Tensor:
     return clipped
 
 
+@dispatches
 def embedding_lookup_sparse(
     params: TensorLike,
-    sp_ids: object,
-    sp_weights: object,
+    sp_ids: Any,
+    sp_weights: Any,
     combiner: str | None = None,
     max_norm: NumberLike | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """Raise an error: numtape has no sparse tensors. Use `embedding_lookup` and `segment_sum`.
+    """Look up the rows of a table for lists of ids, and combine those of each list.
 
     Args:
-      params: A table.
-      sp_ids: Sparse ids.
-      sp_weights: The weights of the ids.
-      combiner: How to combine rows.
-      max_norm: The largest norm of a row.
+      params: A table, or a list of parts of one, as for `embedding_lookup`.
+      sp_ids: The ids: a `tf.SparseTensor` or `tf.RaggedTensor` of shape (lists, None).
+      sp_weights: The weights of the ids, in the same form; None for 1.
+      combiner: "sum"; "mean", the sum divided by that of the weights; or "sqrtn", the sum divided
+        by the norm of the weights. None for "mean".
+      max_norm: Rows with a larger Euclidean norm are scaled down to this norm; None for no limit.
       name: Not used.
       allow_fast_lookup: Not used.
 
     Returns:
-      Nothing.
+      A tensor of shape (lists,) + params.shape[1:].
 
     Raises:
-      UnimplementedError: Always.
+      TypeError: If ``sp_ids`` is neither sparse nor ragged, or the weights have another form.
+      ValueError: If ``combiner`` is another one, or indices of ids and weights differ.
 
     Example:
-      >>> try:
-      ...     tf.nn.embedding_lookup_sparse(None, None, None)
-      ... except tf.errors.UnimplementedError as error:
-      ...     print(error.message[:29])
-      numtape has no sparse tensors
+      >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+      >>> ids = tf.sparse.from_dense([[1, 2], [2, 0]])
+      >>> tf.nn.embedding_lookup_sparse(table, ids, None, combiner="sum").numpy().tolist()
+      [[8.0, 10.0], [5.0, 6.0]]
     """
-    raise UnimplementedError(
-        "numtape has no sparse tensors: use `nn.embedding_lookup` and `math.segment_sum` of its "
-        "rows."
+    raise TypeError(
+        f"sp_ids must be SparseTensor or RaggedTensor; got {type(sp_ids).__name__}: make one with "
+        f"`tf.sparse.from_dense` or `tf.ragged.constant`."
+    )
+
+
+@dispatches
+def safe_embedding_lookup_sparse(
+    embedding_weights: TensorLike,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: IntLike | None = None,
+    max_norm: NumberLike | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """Look up rows as `embedding_lookup_sparse` does; invalid ids and empty lists are allowed.
+
+    Negative ids are left out, and so are ids with a weight that is not positive (but for the
+    combiner "sum").
+
+    Args:
+      embedding_weights: A table, or a list of parts of one.
+      sparse_ids: The ids: a `tf.SparseTensor` of shape (..., None), or a `tf.RaggedTensor`.
+      sparse_weights: The weights of the ids, in the same form; None for 1.
+      combiner: "sum", "mean" or "sqrtn".
+      default_id: The id of an empty list; None for a row of zeros.
+      max_norm: Rows with a larger Euclidean norm are scaled down to this norm; None for no limit.
+      name: Not used.
+      allow_fast_lookup: Not used.
+
+    Returns:
+      A tensor of shape sparse_ids.shape[:-1] + embedding_weights.shape[1:].
+
+    Raises:
+      TypeError: If ``sparse_ids`` is neither sparse nor ragged.
+      ValueError: If there is no table, or ``combiner`` is another one.
+
+    Example:
+      >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+      >>> ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [1, -1, 0], [3, 2])
+      >>> tf.nn.safe_embedding_lookup_sparse(table, ids).numpy().tolist()
+      [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
+    """
+    raise TypeError(
+        f"sparse_ids must be SparseTensor or RaggedTensor; got {type(sparse_ids).__name__}."
     )

@@ -248,6 +248,8 @@ def matmul(
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
     output_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -265,6 +267,8 @@ def matmul(
       transpose_b: Whether to transpose the last two axes of ``b`` first.
       adjoint_a: Whether to transpose ``a`` and conjugate its complex elements first.
       adjoint_b: Whether to transpose ``b`` and conjugate its complex elements first.
+      a_is_sparse: Not used: whether most elements of ``a`` are 0. See `tf.SparseTensor`.
+      b_is_sparse: Not used.
       output_type: A dtype to cast the operands to first: int32 for 8-bit integers, float32 for
         float16 and bfloat16.
       name: Not used.

@@ -363,9 +363,9 @@ class UnknownShape(TensorShape):
 
     __slots__ = ()
 
-    rank = property(lambda self: None)  # type: ignore[assignment]
-    ndims = property(lambda self: None)  # type: ignore[assignment]
-    dims = property(lambda self: None)  # type: ignore[assignment]
+    rank = property(lambda self: None)
+    ndims = property(lambda self: None)
+    dims = property(lambda self: None)
 
     def as_list(self) -> NoReturn:
         """Raise ValueError: there are no sizes."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.ops import movement
-from ...core.ops.images import resize
+from ...image.resizing import resize
 from ...core.ops.padding import pad
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
