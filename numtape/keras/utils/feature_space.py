@@ -18,11 +18,13 @@ from ...core.values.tensor import Tensor
 from ...data import Dataset
 from .. import layers
 from ..layer import Layer
-from ..registry import Configured, register_keras_serializable
+from ..registry import Configured
 from ..symbolic import KerasTensor, auto_name
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+__all__ = ["Cross", "Feature", "FeatureSpace"]
 
 
 def _check_mode(mode: object, modes: Sequence[str]) -> None:
@@ -33,7 +35,6 @@ def _check_mode(mode: object, modes: Sequence[str]) -> None:
         )
 
 
-@register_keras_serializable("numtape", "Cross")
 class Cross(Configured):
     """Several features whose combinations are hashed.
 
@@ -71,7 +72,6 @@ class Cross(Configured):
         }
 
 
-@register_keras_serializable("numtape", "Feature")
 class Feature(Configured):
     """A column of a table and how it is encoded.
 
@@ -619,6 +619,35 @@ class FeatureSpace(Layer):
             "num_discretization_bins": self.num_discretization_bins,
             "name": self.name,
         }
+
+    def get_build_config(self) -> dict[str, Any]:
+        """Return how the preprocessing layers were built, by name."""
+        return {name: layer.get_build_config() for name, layer in self.preprocessors.items()}
+
+    def build_from_config(self, config: dict[str, Any] | None) -> None:
+        """Build the preprocessing layers, which will get the state of adapted ones.
+
+        Args:
+          config: The result of `get_build_config`.
+        """
+        for name, build_config in (config or {}).items():
+            if not self.preprocessors[name].built:
+                self.preprocessors[name].build_from_config(build_config)
+        self._nt_is_adapted = True
+
+    def save_own_variables(self, store: Any) -> None:
+        """Store nothing: the layers have the variables.
+
+        Args:
+          store: A mapping from names to arrays.
+        """
+
+    def load_own_variables(self, store: Any) -> None:
+        """Load nothing: the layers have the variables.
+
+        Args:
+          store: A mapping from names to arrays.
+        """
 
     def save(self, filepath: str) -> None:
         """Save the space to a file that `keras.models.load_model` loads.
