@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..core.values.hints import hint_missing_attributes
 
-_STRINGS = "numtape has no string tensors: use Python's strings, outside of tensors"
+_STRINGS = "use `tf.strings`"
 _RAGGED = "see `dir(tf.ragged)` and `dir(tf.RaggedTensor)` for the functions of ragged tensors"
 _SPARSE = "see `dir(tf.sparse)` for the functions of sparse tensors"
 _QUANTIZED = "numtape has no quantized dtypes: use int8 with a scale of your own"
@@ -37,7 +37,6 @@ INSTEAD = {
     "graph_util*": _GRAPH,
     "io*": _FILES,
     "lite*": "numtape does not export models",
-    "lookup*": "use a Python dict, outside of tensors",
     "mlir*": _GRAPH,
     "profiler*": "`step.paths()` shows what a function replays; Python's profilers see the rest",
     "quantization*": _QUANTIZED,
@@ -48,7 +47,7 @@ INSTEAD = {
     "security*": "there is nothing to use instead",
     "sets*": "use Python's sets, outside of tensors",
     "sparse*": _SPARSE,
-    "strings*": _STRINGS,
+    "strings.unicode_script": "use a module of Unicode data, such as PyPI's `unicodedata2`",
     "summary*": "write logs with the package tensorboardX, or with Python's `logging`",
     "sysconfig*": "`python -m numtape info` tells versions and folders",
     "test*": "use pytest, `numpy.testing` and `tf.testing.check_grads`",
@@ -68,14 +67,13 @@ INSTEAD = {
     "*_initializer": "use the classes of `tf.keras.initializers`",
     "version": "`tf.__version__`",
     "approx_top_k": "`tf.math.top_k` is exact",
-    "as_string": _STRINGS,
     "check_pinned": "transfers use page-locked memory by themselves",
     "conv": "use `tf.nn.convolution`",
     "conv2d_backprop_*": "use `GradientTape`, or `tf.nn.conv2d_transpose`",
-    "edit_distance": _STRINGS,
+    "edit_distance": "use Python's strings, outside of tensors",
     "extract_volume_patches": "use `tf.image.extract_patches`, slice by slice",
     "fftnd": "use `tf.signal.fft3d` and the like, or several of them in turn",
-    "fingerprint": _STRINGS,
+    "fingerprint": "use `tf.strings.to_hash_bucket_fast`",
     "ifftnd": "use `tf.signal.ifft3d` and the like, or several of them in turn",
     "irfftnd": "use `tf.signal.irfft3d` and the like, or several of them in turn",
     "rfftnd": "use `tf.signal.rfft3d` and the like, or several of them in turn",
@@ -139,6 +137,7 @@ INSTEAD = {
     "keras.legacy*": "numtape has Keras 3's names only",
     "keras.models*": "a `tf.Module` or `tf.keras.Layer` holds layers; `copy.deepcopy` clones it",
     "keras.optimizers.schedules.*": "set `optimizer.learning_rate` to a function of the step",
+    "keras.preprocessing.text*": "use `tf.keras.layers.TextVectorization`",
     "keras.preprocessing*": "`tf.keras.utils` has pad_sequences and timeseries_dataset_from_array",
     "keras.quantizers*": _QUANTIZED,
     "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
@@ -147,7 +146,6 @@ INSTEAD = {
     "a generator to `tf.data.Dataset`",
     "keras.utils.*_img": "use Pillow",
     "keras.utils.img_to_array": "use `np.asarray(image, np.float32)`",
-    "keras.utils.FeatureSpace": "prepare columns with NumPy or pandas",
     "keras.utils.*": "use NumPy or Python's library: numtape has what training needs",
     "keras.visualization*": "use matplotlib",
     "keras.wrappers*": "write the wrapper of scikit-learn's yourself: `fit` and `predict`",
@@ -558,7 +556,7 @@ BEFORE = {
     "train.Nan*": "use `tf.keras.callbacks.TerminateOnNaN`",
     "train.Scaffold": _HOOKS,
     "train.S*": "numtape computes in one process: leave it out",
-    "train.VocabInfo": _STRINGS,
+    "train.VocabInfo": "use `tf.lookup`",
     "train.basic_train_loop": _HOOKS,
     "train.match_filenames_once": _FILES,
     "train.replica_device_setter": "numtape computes in one process: leave it out",

@@ -231,9 +231,14 @@ def _make(config: Any) -> Any:
 def _make_object(config: dict[str, Any], kind: str) -> Any:
     """Create an object of a class from its config, with its state as it was built and compiled."""
     name = str(config.get("module"))
-    module = import_module(_LAZY_MODULES[name]) if name in _LAZY_MODULES else _MODULES.get(name)
-    modules = _MODULES.values() if "module" not in config else [] if module is None else [module]
-    value = _name_of(config, kind, *modules)
+    if name in _LAZY_MODULES and kind in ("Cross", "Feature", "FeatureSpace"):
+        value = getattr(import_module(_LAZY_MODULES[name]), kind)
+    else:
+        module = _MODULES.get(name)
+        modules = (
+            _MODULES.values() if "module" not in config else [] if module is None else [module]
+        )
+        value = _name_of(config, kind, *modules)
     if not inspect.isclass(value):
         return value
     if not hasattr(value, "from_config"):

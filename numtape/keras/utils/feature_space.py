@@ -24,8 +24,6 @@ from ..symbolic import KerasTensor, auto_name
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["Cross", "Feature", "FeatureSpace"]
-
 
 def _check_mode(mode: object, modes: Sequence[str]) -> None:
     if mode not in modes:
