@@ -177,6 +177,7 @@ class StaticHashTable(Table):
 
     def _fill(self, keys: Array, values: Array) -> None:
         """Store keys and values, called by the initializer."""
+        run_as_python("a table that changes")
         if keys.shape != values.shape:
             raise InvalidArgumentError(
                 f"Expected shape {list(keys.shape)} for value, got {list(values.shape)}"
