@@ -210,8 +210,8 @@ class StaticHashTable(Table):
         """The value of keys that are absent, a tensor.
 
         Example:
-          >>> tf.lookup.StaticHashTable(
-          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).default_value.numpy().tolist()
+          >>> init = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+          >>> int(tf.lookup.StaticHashTable(init, -1).default_value)
           -1
         """
         return self._default
@@ -500,7 +500,9 @@ class MutableHashTable(Table):
         for key in array.ravel().tolist():
             self._items.pop(key, None)
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
         """Return the values of keys.
 
         Args:

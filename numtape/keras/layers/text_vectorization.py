@@ -306,7 +306,7 @@ class TextVectorization(CategoricalLayer):
         if self._nt_output_mode != "int":
             return result
         if isinstance(result, RaggedTensor) and not self._nt_ragged:
-            shape = [None if n is None else int(n) for n in result.shape]
+            shape: Any = [None if n is None else int(n) for n in result.shape]
             shape[-1] = length
             return result.to_tensor(default_value=0, shape=shape)
         if length is None:

@@ -474,9 +474,9 @@ class FeatureSpace(Layer):
                 column = [_as_matrix(batch[name]) for batch in dataset]
                 self.preprocessors[name].adapt(column)
         self._nt_is_adapted = True
-        self._nt_finish()
+        self._nt_make_encoders()
 
-    def _nt_finish(self) -> None:
+    def _nt_make_encoders(self) -> None:
         """Make the remaining layers, by a symbolic call."""
         if self.encoded_features is not None:
             return
@@ -500,7 +500,7 @@ class FeatureSpace(Layer):
           >>> tf.keras.utils.FeatureSpace({"x": "float"}).get_inputs()["x"].shape
           (None, 1)
         """
-        self._nt_finish()
+        self._nt_make_encoders()
         return self.inputs
 
     def get_encoded_features(self) -> Any:
@@ -513,7 +513,7 @@ class FeatureSpace(Layer):
           >>> tf.keras.utils.FeatureSpace({"x": "float", "y": "float"}).get_encoded_features().shape
           (None, 2)
         """
-        self._nt_finish()
+        self._nt_make_encoders()
         return self.encoded_features
 
     # --- A call ------------------------------------------------------------------------------
@@ -578,9 +578,9 @@ class FeatureSpace(Layer):
             f"encoded. Try using `output_mode='int'`."
         )
 
-    def __call__(self, data: Mapping[str, Any]) -> Any:  # type: ignore[override]
+    def __call__(self, data: Mapping[str, Any]) -> Any:
         """Encode a dict of columns, or of the values of one row."""
-        self._nt_finish()
+        self._nt_make_encoders()
         if not isinstance(data, Mapping):
             raise ValueError(
                 f"A FeatureSpace can only be called with a dict. Received: data={data} (of type "
