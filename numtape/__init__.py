@@ -256,6 +256,7 @@ __all__ = [
     "argsort",
     "array_api",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -552,6 +553,7 @@ if _typing.TYPE_CHECKING:
         RandomUniform as random_uniform_initializer,
         Zeros as zeros_initializer,
     )
+    from .strings.text import as_string
     from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
@@ -566,6 +568,7 @@ _FUNCTIONS = {
         "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients "
         "no_gradient "
         "recompute_grad",
+        "strings.text": "as_string",
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..core.values.hints import hint_missing_attributes
 
-_STRINGS = "numtape has no string tensors: use Python's strings, outside of tensors"
+_STRINGS = "use `tf.strings`"
 _RAGGED = "see `dir(tf.ragged)` and `dir(tf.RaggedTensor)` for the functions of ragged tensors"
 _CROSS = "use `tf.keras.layers.HashedCrossing`"
 _SPARSE = "see `dir(tf.sparse)` for the functions of sparse tensors"
@@ -44,7 +44,6 @@ INSTEAD = {
     "io.write_graph": _GRAPH,
     "io.*": "use `tf.io.read_file` and `tf.io.write_file`, or Python's functions",
     "lite*": "numtape does not export models",
-    "lookup*": "use a Python dict, outside of tensors",
     "mlir*": _GRAPH,
     "profiler*": "`step.paths()` shows what a function replays; Python's profilers see the rest",
     "quantization*": _QUANTIZED,
@@ -57,7 +56,7 @@ INSTEAD = {
     "security*": "there is nothing to use instead",
     "sets*": "use Python's sets, outside of tensors",
     "sparse*": _SPARSE,
-    "strings*": _STRINGS,
+    "strings.unicode_script": "use a module of Unicode data, such as PyPI's `unicodedata2`",
     "summary.trace_*": "use `tf.experimental.profile`, or `step.paths()` of a `tf.function`",
     "summary.graph": _GRAPH,
     "summary.*": "use `tf.summary.scalar`, `histogram`, `image` and `text`",
@@ -78,14 +77,13 @@ INSTEAD = {
     "TypeSpec": _SPECS,
     "version": "`tf.__version__`",
     "approx_top_k": "`tf.math.top_k` is exact",
-    "as_string": _STRINGS,
     "check_pinned": "transfers use page-locked memory by themselves",
     "conv": "use `tf.nn.convolution`",
     "conv2d_backprop_*": "use `GradientTape`, or `tf.nn.conv2d_transpose`",
-    "edit_distance": _STRINGS,
+    "edit_distance": "use Python's strings, outside of tensors",
     "extract_volume_patches": "use `tf.image.extract_patches`, slice by slice",
     "fftnd": "use `tf.signal.fft3d` and the like, or several of them in turn",
-    "fingerprint": _STRINGS,
+    "fingerprint": "use `tf.strings.to_hash_bucket_fast`",
     "ifftnd": "use `tf.signal.ifft3d` and the like, or several of them in turn",
     "irfftnd": "use `tf.signal.irfft3d` and the like, or several of them in turn",
     "rfftnd": "use `tf.signal.rfft3d` and the like, or several of them in turn",
@@ -152,13 +150,13 @@ INSTEAD = {
     "keras.legacy*": "numtape has Keras 3's names only",
     "keras.models*": "a `tf.Module` or `tf.keras.Layer` holds layers; `copy.deepcopy` clones it",
     "keras.optimizers.schedules.*": "set `optimizer.learning_rate` to a function of the step",
+    "keras.preprocessing.text*": "use `tf.keras.layers.TextVectorization`",
     "keras.preprocessing*": "use the functions of `tf.keras.utils` and `tf.keras.layers`",
     "keras.quantizers*": _QUANTIZED,
     "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "
     "a generator to `tf.data.Dataset`",
-    "keras.utils.FeatureSpace": "prepare columns with NumPy or pandas",
     "keras.utils.*": "use NumPy or Python's library: numtape has what training needs",
     "keras.visualization*": "use matplotlib",
     "keras.*": _KERAS,
@@ -596,7 +594,7 @@ BEFORE = {
     "train.Nan*": "use `tf.keras.callbacks.TerminateOnNaN`",
     "train.Scaffold": _HOOKS,
     "train.S*": "numtape computes in one process: leave it out",
-    "train.VocabInfo": _STRINGS,
+    "train.VocabInfo": "use `tf.lookup`",
     "train.basic_train_loop": _HOOKS,
     "train.match_filenames_once": _FILES,
     "train.replica_device_setter": "numtape computes in one process: leave it out",

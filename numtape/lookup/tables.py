@@ -177,6 +177,7 @@ class StaticHashTable(Table):
 
     def _fill(self, keys: Array, values: Array) -> None:
         """Store keys and values, called by the initializer."""
+        run_as_python("a table that changes")
         if keys.shape != values.shape:
             raise InvalidArgumentError(
                 f"Expected shape {list(keys.shape)} for value, got {list(values.shape)}"
@@ -209,8 +210,8 @@ class StaticHashTable(Table):
         """The value of keys that are absent, a tensor.
 
         Example:
-          >>> tf.lookup.StaticHashTable(
-          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).default_value.numpy()
+          >>> init = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+          >>> int(tf.lookup.StaticHashTable(init, -1).default_value)
           -1
         """
         return self._default
@@ -223,7 +224,7 @@ class StaticHashTable(Table):
 
         Example:
           >>> tf.lookup.StaticHashTable(
-          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).size().numpy()
+          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).size().numpy().tolist()
           1
         """
         return from_owned_array(np.array(len(self._index), np.int64))
@@ -310,7 +311,7 @@ class StaticVocabularyTable(Table):
       >>> init = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
       >>> table = tf.lookup.StaticVocabularyTable(init, num_oov_buckets=3)
       >>> table.lookup(tf.constant(["b", "x", "hello"])).numpy()
-      array([1, 4, 2])
+      array([1, 4, 3])
     """
 
     def __init__(
@@ -354,7 +355,7 @@ class StaticVocabularyTable(Table):
           name: Not used.
 
         Example:
-          >>> tf.lookup.StaticVocabularyTable(None, 5).size().numpy()
+          >>> int(tf.lookup.StaticVocabularyTable(None, 5).size())
           5
         """
         known = 0 if self._table is None else len(self._table._index)
@@ -426,7 +427,7 @@ class MutableHashTable(Table):
           name: Not used.
 
         Example:
-          >>> tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1).size().numpy()
+          >>> int(tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1).size())
           0
         """
         run_as_python("a table that changes")
@@ -490,7 +491,7 @@ class MutableHashTable(Table):
           >>> table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
           >>> table.insert([1, 2], [0.5, 1.5])
           >>> table.remove(tf.constant([1], tf.int64))
-          >>> table.size().numpy()
+          >>> int(table.size())
           1
         """
         run_as_python("a table that changes")
@@ -499,7 +500,9 @@ class MutableHashTable(Table):
         for key in array.ravel().tolist():
             self._items.pop(key, None)
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
         """Return the values of keys.
 
         Args:
@@ -640,7 +643,7 @@ class DenseHashTable(MutableHashTable):
         Example:
           >>> table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, -1)
           >>> table.insert_or_assign([5], [6])
-          >>> table.size().numpy()
+          >>> int(table.size())
           1
         """
         self.insert(keys, values)
@@ -655,7 +658,7 @@ class DenseHashTable(MutableHashTable):
         Example:
           >>> table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, -1)
           >>> table.erase([5])
-          >>> table.size().numpy()
+          >>> int(table.size())
           0
         """
         self.remove(keys)

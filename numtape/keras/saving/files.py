@@ -24,6 +24,7 @@ from ...train.arrays import SUFFIX, pack, read, unpack, write
 from ...train.checkpoint import Checkpoint
 from ...train.parts import ObjectGraph, check_nodes
 from ...train.restoring import Restoration
+from ..layer import Layer
 from ..metrics.metric import Metric
 from ..models import Model
 from ..optimizers import Optimizer
@@ -505,7 +506,7 @@ def _model_from(
         config = {**config, "compile_config": None}
     with custom_object_scope(custom_objects or {}), sharing_objects():
         model = deserialize_keras_object(config)
-    if not isinstance(model, Model):
+    if not isinstance(model, Layer):
         raise ValueError(f"The file must describe a model, got {repr_of(model)}.")
     return model
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,8 +66,18 @@ _MODULES: dict[str, Any] = {
 _POLICIES = ("keras", "keras.dtype_policies")
 
 
+# Keras's modules of classes that are imported when a file has them.
+_LAZY_MODULES = {
+    "keras.utils": "numtape.keras.utils.feature_space",
+    "keras.src.layers.preprocessing.feature_space": "numtape.keras.utils.feature_space",
+}
+
+
 def _module_of(cls: type) -> str | None:
     """Return the name of the module that exports a class, or None."""
+    if cls.__module__ in _LAZY_MODULES.values():
+        inner, outer = reversed(_LAZY_MODULES)
+        return outer if cls.__name__ == "FeatureSpace" else inner
     for name, module in _MODULES.items():
         if cls.__name__ in module.__all__ and getattr(module, cls.__name__) is cls:
             return FUNCTIONAL if cls is models.Functional else name
@@ -219,9 +230,15 @@ def _make(config: Any) -> Any:
 
 def _make_object(config: dict[str, Any], kind: str) -> Any:
     """Create an object of a class from its config, with its state as it was built and compiled."""
-    module = _MODULES.get(str(config.get("module")))
-    modules = _MODULES.values() if "module" not in config else [] if module is None else [module]
-    value = _name_of(config, kind, *modules)
+    name = str(config.get("module"))
+    if name in _LAZY_MODULES and kind in ("Cross", "Feature", "FeatureSpace"):
+        value = getattr(import_module(_LAZY_MODULES[name]), kind)
+    else:
+        module = _MODULES.get(name)
+        modules = (
+            _MODULES.values() if "module" not in config else [] if module is None else [module]
+        )
+        value = _name_of(config, kind, *modules)
     if not inspect.isclass(value):
         return value
     if not hasattr(value, "from_config"):

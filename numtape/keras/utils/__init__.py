@@ -41,6 +41,7 @@ CustomObjectScope = custom_object_scope
 __all__ = [
     "Config",
     "CustomObjectScope",
+    "FeatureSpace",
     "Progbar",
     "PyDataset",
     "Sequence",
@@ -73,6 +74,7 @@ __all__ = [
     "set_random_seed",
     "split_dataset",
     "standardize_dtype",
+    "text_dataset_from_directory",
     "timeseries_dataset_from_array",
     "to_categorical",
     "unpack_x_y_sample_weight",
@@ -85,17 +87,20 @@ def __dir__() -> list[str]:
 
 # Functions of modules that are imported when they are first used.
 _LAZY = {
+    "FeatureSpace": "numtape.keras.utils.feature_space",
     "audio_dataset_from_directory": "numtape.keras.utils.directories",
     "deserialize_keras_object": "numtape.keras.saving",
     "get_file": "numtape.keras.utils.local_files",
     "model_to_dot": "numtape.keras.utils.model_plot",
     "plot_model": "numtape.keras.utils.model_plot",
     "serialize_keras_object": "numtape.keras.saving",
+    "text_dataset_from_directory": "numtape.keras.utils.directories",
 }
 
 if _typing.TYPE_CHECKING:
     from ..saving import deserialize_keras_object, serialize_keras_object
-    from .directories import audio_dataset_from_directory
+    from .directories import audio_dataset_from_directory, text_dataset_from_directory
+    from .feature_space import FeatureSpace
     from .local_files import get_file
     from .model_plot import model_to_dot, plot_model
 

@@ -1,4 +1,4 @@
-"""Datasets of the files in a folder: `index_directory`, and `audio_dataset_from_directory`.
+"""Datasets of the files in a folder, from `index_directory`: of sounds and of texts.
 
 The names of the subfolders are the names of the classes.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import wave
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...core.log.string_tensor import StringTensor, of_strings
 from ...data import Dataset
 from ...errors import UnimplementedError
 from ..callbacks.monitor import say
@@ -298,11 +299,142 @@ def audio_dataset_from_directory(
         raise ValueError(
             f"`sampling_rate` should be higher than 0. Received: sampling_rate={sampling_rate}"
         )
+
+    def read(path: str) -> Array:
+        return read_wav(path, output_sequence_length, sampling_rate)
+
+    return _make_datasets(
+        _FileReader("audio", (".wav",), read, (output_sequence_length, None), "float32"),
+        directory,
+        labels,
+        label_mode,
+        class_names,
+        batch_size,
+        shuffle,
+        seed,
+        validation_split,
+        subset,
+        follow_links,
+        verbose,
+        is_padded=output_sequence_length is None,
+    )
+
+
+def text_dataset_from_directory(
+    directory: str | os.PathLike[str],
+    labels: str | Sequence[IntLike] | None = "inferred",
+    label_mode: str | None = "int",
+    class_names: Sequence[str] | None = None,
+    batch_size: int | None = 32,
+    max_length: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    validation_split: float | None = None,
+    subset: str | None = None,
+    follow_links: bool = False,
+    format: str = "tf",
+    verbose: bool = True,
+) -> Any:
+    """Create a dataset of the text files in a folder, one subfolder for each class.
+
+    Args:
+      directory: The folder, of files that end in ``.txt``.
+      labels: "inferred" for the numbers of the subfolders; None for no labels; or a label for each
+        file, in the order of the sorted paths.
+      label_mode: "int", "binary" for a column of 0 and 1, "categorical" for one-hot vectors, or
+        None for no labels.
+      class_names: The subfolders, in the order of the labels; None for the alphabetical order.
+      batch_size: The number of files in a batch; None for unbatched files.
+      max_length: The number of bytes after which a text is cut; None for whole texts.
+      shuffle: Whether to shuffle the files, anew in each iteration; else they are sorted.
+      seed: The seed of the shuffle.
+      validation_split: The fraction of the files for validation.
+      subset: "training", "validation", or "both" for a pair of datasets.
+      follow_links: Whether to follow links to other folders.
+      format: Must be "tf".
+      verbose: Whether to print the number of files.
+
+    Returns:
+      A `tf.data.Dataset` of strings of shape (batch,), or of pairs of strings and labels, with the
+      attribute ``class_names``.
+
+    Raises:
+      ValueError: If there are no files, or an argument is out of range.
+      UnimplementedError: If ``format`` is not "tf".
+
+    Example:
+      >>> import pathlib, tempfile
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> for name in ("neg", "pos"):
+      ...     (folder / name).mkdir()
+      ...     _ = (folder / name / "a.txt").write_text(f"{name} text")
+      >>> data = tf.keras.utils.text_dataset_from_directory(folder, shuffle=False, verbose=False)
+      >>> data.class_names, [(x.numpy().tolist(), y.numpy().tolist()) for x, y in data]
+      (['neg', 'pos'], [([b'neg text', b'pos text'], [0, 1])])
+    """
+    check_labels(labels, label_mode, class_names, "text")
+    if format != "tf":
+        raise UnimplementedError(f"format={format!r}: numtape has tf.data only; use 'tf'.")
+
+    def read(path: str) -> StringTensor:
+        with open(path, "rb") as file:
+            return of_strings(file.read(-1 if max_length is None else max_length))
+
+    return _make_datasets(
+        _FileReader("text", (".txt",), read, (), "string"),
+        directory,
+        labels,
+        label_mode,
+        class_names,
+        batch_size,
+        shuffle,
+        seed,
+        validation_split,
+        subset,
+        follow_links,
+        verbose,
+    )
+
+
+class _FileReader(NamedTuple):
+    """How files of a kind become elements of a dataset.
+
+    Attributes:
+      kind: The word for the files, for errors.
+      formats: The endings of the files.
+      read: A function from a path to an element.
+      shape: The shape of an element.
+      dtype: Its dtype.
+    """
+
+    kind: str
+    formats: tuple[str, ...]
+    read: Callable[[str], Any]
+    shape: tuple[int | None, ...]
+    dtype: str
+
+
+def _make_datasets(
+    reader: _FileReader,
+    directory: str | os.PathLike[str],
+    labels: Any,
+    label_mode: str | None,
+    class_names: Sequence[str] | None,
+    batch_size: int | None,
+    shuffle: bool,
+    seed: int | None,
+    validation_split: float | None,
+    subset: str | None,
+    follow_links: bool,
+    verbose: bool,
+    is_padded: bool = False,
+) -> Any:
+    """Return the dataset of a subset of the files in a folder, or of both subsets."""
     if labels is None or label_mode is None:
         labels = label_mode = None
     check_validation_split(validation_split, subset, shuffle, seed)
     paths, numbers, names = index_directory(
-        directory, labels, (".wav",), class_names, shuffle, seed, follow_links, verbose
+        directory, labels, reader.formats, class_names, shuffle, seed, follow_links, verbose
     )
     if label_mode == "binary" and names is not None and len(names) != 2:
         raise ValueError(
@@ -315,54 +447,39 @@ def audio_dataset_from_directory(
         if not files:
             word = f"{subset} " if subset else ""
             raise ValueError(
-                f"No {word}audio files found in directory {os.fspath(directory)}. Allowed "
-                f"format(s): ('.wav',)"
+                f"No {word}{reader.kind} files found in directory {os.fspath(directory)}. Allowed "
+                f"format(s): {reader.formats}"
             )
         encoded: Any = [None] * len(files)
         if label_mode is not None:
             part = part_of(numbers, validation_split, subset)
             encoded = encode_labels(part, label_mode, len(names or ()))
-        return _audio_dataset(
-            files,
-            encoded,
-            batch_size,
-            output_sequence_length,
-            sampling_rate,
-            shuffle and subset != "validation",
-            seed,
-            names,
-        )
+        result = _dataset_of_files(reader, files, encoded, shuffle and subset != "validation", seed)
+        if batch_size is not None:
+            result = result.padded_batch(batch_size) if is_padded else result.batch(batch_size)
+        result.class_names = names  # type: ignore[attr-defined]
+        return result
 
     if subset == "both":
         return dataset("training"), dataset("validation")
     return dataset(subset)
 
 
-def _audio_dataset(
-    files: list[str],
-    labels: Any,
-    batch_size: int | None,
-    length: int | None,
-    sampling_rate: int | None,
-    shuffle: bool,
-    seed: int | None,
-    class_names: list[str] | None,
+def _dataset_of_files(
+    reader: _FileReader, files: list[str], labels: Any, shuffle: bool, seed: int | None
 ) -> Dataset:
-    from ...core.values.spec import TensorSpec
+    """Return a dataset that reads files, with their labels if they are not None."""
+    from ...tensor_spec import TensorSpec
 
     generator = np.random.default_rng(seed)
 
     def elements() -> Iterable[Any]:
         order = generator.permutation(len(files)) if shuffle else range(len(files))
         for k in order:
-            samples = read_wav(files[k], length, sampling_rate)
-            yield samples if labels[k] is None else (samples, labels[k])
+            element = reader.read(files[k])
+            yield element if labels[k] is None else (element, labels[k])
 
-    signature: Any = TensorSpec((length, None), "float32")
+    signature: Any = TensorSpec(reader.shape, reader.dtype)
     if labels[0] is not None:
         signature = signature, TensorSpec(np.shape(labels[0]), str(labels.dtype))
-    dataset = Dataset.from_generator(elements, output_signature=signature)
-    if batch_size is not None:
-        dataset = dataset.batch(batch_size) if length else dataset.padded_batch(batch_size)
-    dataset.class_names = class_names  # type: ignore[attr-defined]
-    return dataset
+    return Dataset.from_generator(elements, output_signature=signature)
