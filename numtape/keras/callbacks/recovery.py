@@ -60,7 +60,7 @@ class BackupAndRestore(Callback):
         delete_checkpoint: bool = True,
     ) -> None:
         super().__init__()
-        if not os.fspath(backup_dir):
+        if not backup_dir:
             raise ValueError("Empty `backup_dir` argument passed")
         if save_freq != "epoch" and not isinstance(save_freq, int):
             raise ValueError(
