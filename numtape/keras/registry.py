@@ -142,7 +142,8 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
 class SharedObjects:
     """The layers in one file: a layer at several places is written, and created, once.
 
-    The configuration of a layer has its number under the key ``shared_object_id`` at each place.
+    Objects of classes of one's own are shared, too. Their configurations have a number under the key
+    ``shared_object_id`` at each place.
     """
 
     def __init__(self) -> None:
@@ -150,8 +151,9 @@ class SharedObjects:
         self._created: dict[Any, Any] = {}
 
     def note_written(self, obj: object, config: Config) -> None:
-        """Add the number of a layer to its configuration."""
-        if hasattr(obj, "get_build_config"):
+        """Add the number of a shared object to its configuration."""
+        is_custom = not type(obj).__module__.startswith("numtape.")
+        if is_custom or hasattr(obj, "get_build_config"):
             entry = self._written.setdefault(id(obj), (obj, len(self._written) + 1))
             config["shared_object_id"] = entry[1]
 

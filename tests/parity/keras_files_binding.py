@@ -109,8 +109,8 @@ bind(
 bind(
     "legacy.saving.legacy_h5_format",
     legacy_h5,
-    save_model_to_hdf5=lambda model, path, overwrite=True, include_optimizer=True: (
-        files.save_model(model, path, overwrite, include_optimizer=include_optimizer)
+    save_model_to_hdf5=lambda model, path, overwrite=True, include_optimizer=True: files.save_model(
+        model, path, overwrite, include_optimizer=include_optimizer
     ),
     load_model_from_hdf5=files.load_model,
 )

@@ -94,9 +94,7 @@ class Model(Trainer):
           >>> np.array_equal(tf.keras.models.load_model(path)(x), model(x))
           True
         """
-        self._nt_saving.save_model(
-            self, filepath, overwrite, zipped, include_optimizer, **kwargs
-        )
+        self._nt_saving.save_model(self, filepath, overwrite, zipped, include_optimizer, **kwargs)
 
     def save_weights(
         self,

@@ -225,8 +225,9 @@ def load_state(
     visit(root)
     if any(x.weights for x in _layers_in(visit.skipped) if id(x) not in loaded):
         warn(
-            "The file has no state of layers that are in a list or dict inside another one: "
-            "earlier versions of Keras did not save them. They keep their weights."
+            "Skipping nested container: the file has no state of layers that are in a list or dict "
+            "inside another one. Earlier versions of Keras did not save them. They keep their "
+            "weights."
         )
     if not failures:
         return
