@@ -8,9 +8,14 @@ It adds modules to those of `keras_binding`, whose docstring says how to run it:
 h5py must be installed. Tests that do not pass are listed in ``keras_failures.txt``.
 """
 
+import hashlib
+import io
 import os
 import shutil
 import sys
+import types
+import wave
+from pathlib import Path
 
 import numpy as np
 from keras_binding import MODULES, Namespace, TestCase
@@ -115,12 +120,27 @@ bind(
     load_model_from_hdf5=files.load_model,
 )
 bind("legacy.saving", legacy_h5_format=MODULES["keras.src.legacy.saving.legacy_h5_format"])
-bind("utils.module_utils", tensorflow=tf)
+
+
+def encode_wav(audio, rate):
+    """The bytes of a WAV file, as `tf.audio.encode_wav` returns them."""
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as file:
+        file.setparams((np.shape(audio)[1], 2, rate, 0, "NONE", ""))
+        file.writeframes(np.clip(np.asarray(audio) * 32768, -32768, 32767).astype("<i2").tobytes())
+    return types.SimpleNamespace(numpy=stream.getvalue)
+
+
+audio = types.SimpleNamespace(encode_wav=encode_wav)
+bind("utils.module_utils", tensorflow=Namespace("tensorflow", tf, audio=audio))
 bind(
     "utils.file_utils",
     local_files,
     keras.utils,
     validate_file=local_files.matches,
+    hash_file=lambda path, algorithm="sha256", chunk_size=0: hashlib.new(
+        algorithm, Path(path).read_bytes()
+    ).hexdigest(),
     join=os.path.join,
     exists=os.path.exists,
     isdir=os.path.isdir,

@@ -348,7 +348,7 @@ def _audio_dataset(
     seed: int | None,
     class_names: list[str] | None,
 ) -> Dataset:
-    from ...core.values.spec import TensorSpec
+    from ...tensor_spec import TensorSpec
 
     generator = np.random.default_rng(seed)
 
