@@ -52,7 +52,8 @@ INSTEAD = {
     "sparse.cross*": _CROSS,
     "ragged*": _RAGGED,
     "raw_ops*": "use the public function of the op",
-    "saved_model*": "numtape does not export graphs: pickle the module",
+    "saved_model*": "numtape does not export graphs: save a Keras model with `model.save`, "
+    "variables with `tf.train.Checkpoint`, and pickle other modules",
     "security*": "there is nothing to use instead",
     "sets*": "use Python's sets, outside of tensors",
     "sparse*": _SPARSE,
@@ -135,15 +136,17 @@ INSTEAD = {
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
     "keras.KerasTensor": "call the layers with tensors: numtape has values, no symbols",
-    "keras.applications*": "numtape has no trained models to download",
+    "keras.applications*": "numtape has no trained models to download: in Keras, save the model as a "
+    "`.keras` file, and read it with `tf.keras.models.load_model`",
     "keras.callbacks.*Checkpoint": "use `tf.keras.callbacks.ModelCheckpoint`",
     "keras.callbacks.ProgbarLogger": "`fit`, `evaluate` and `predict` show progress by themselves",
     "keras.callbacks.RemoteMonitor": "send the logs in a `tf.keras.callbacks.LambdaCallback`",
     "keras.callbacks.*": "write it as a `tf.keras.callbacks.Callback`",
     "keras.config.*": "numtape has no such global setting: arguments of layers and models say it",
-    "keras.datasets*": "`tf.datasets.load_digits` has some digits; read other data with NumPy",
+    "keras.datasets.*": "read other data with NumPy, or `tf.datasets.load_digits`",
     "keras.distribution*": _TPU,
-    "keras.export*": "numtape does not export models",
+    "keras.export*": "numtape does not export models, to ONNX or others: save a `.keras` file, and "
+    "export that in Keras",
     "keras.layers.RandomHeight": "use `tf.keras.layers.RandomZoom` with a `width_factor` of 0",
     "keras.layers.RandomWidth": "use `tf.keras.layers.RandomZoom` with a `height_factor` of 0",
     "keras.layers.*": "numtape has the layers of textbooks; write this one as a `tf.keras.Layer`",
@@ -153,6 +156,7 @@ INSTEAD = {
     "keras.preprocessing.text*": "use `tf.keras.layers.TextVectorization`",
     "keras.preprocessing*": "use the functions of `tf.keras.utils` and `tf.keras.layers`",
     "keras.quantizers*": _QUANTIZED,
+    "keras.saving.KerasFileEditor": "open the `.weights.h5` file with h5py",
     "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "
@@ -716,7 +720,8 @@ METHODS: dict[str, dict[str, str]] = {
     "keras.Model": {
         "compiled_loss compiled_metrics": "use `model.compute_loss` and `model.metrics`",
         "distribute_reduction_method distribute_strategy": "use `numtape.distribute`",
-        "export": "numtape does not export graphs: use `model.save`",
+        "export": "numtape does not export graphs, to ONNX or others: use `model.save`, and export the "
+        "`.keras` file in Keras",
         "get_quantization_layer_structure": _QUANTIZED,
         "get_state_tree set_state_tree": "use `get_weights` and `set_weights`",
         "make_predict_function make_test_function make_train_function predict_function "

@@ -224,13 +224,17 @@ def _may_hold_variables(value: object) -> bool:
     )
 
 
-def _add_leaves(value: dict[Any, Any] | list[Any] | tuple[Any, ...], result: list[Any]) -> None:
-    """Append the items of nested lists, tuples and dicts to ``result``."""
+def _add_leaves(
+    value: dict[Any, Any] | list[Any] | tuple[Any, ...],
+    result: list[Any],
+    enclosing: tuple[int, ...] = (),
+) -> None:
+    """Append the items of nested lists, tuples and dicts, which may be cyclic, to ``result``."""
     for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, list | tuple | dict):
-            _add_leaves(item, result)
-        else:
+        if not isinstance(item, list | tuple | dict):
             result.append(item)
+        elif id(item) not in enclosing and item is not value:
+            _add_leaves(item, result, (*enclosing, id(value)))
 
 
 _TRAINING = frozenset({"training"})
@@ -785,7 +789,7 @@ class Layer(Module):
             if tuple(v.shape) != value.shape:
                 raise ValueError(
                     f"Layer {self.name} weight shape {tuple(v.shape)} is not compatible with "
-                    f"provided weight shape {value.shape}."
+                    f"provided weight shape {value.shape}: the shapes must match."
                 )
         assign_all(
             [*map(original, variables)],

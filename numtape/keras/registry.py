@@ -140,20 +140,22 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
 
 
 class SharedObjects:
-    """The objects in one file: an object at several places is written, and created, once.
+    """The layers in one file: a layer at several places is written, and created, once.
 
-    An object that is written again has the key ``shared_object_id`` at each place.
+    Objects of classes of one's own are shared, too. Their configurations have a number under the key
+    ``shared_object_id`` at each place.
     """
 
     def __init__(self) -> None:
-        self._written: dict[int, tuple[object, Config]] = {}
+        self._written: dict[int, tuple[object, int]] = {}
         self._created: dict[Any, Any] = {}
 
     def note_written(self, obj: object, config: Config) -> None:
-        """Mark the configuration of an object, and an earlier one of the same object, as shared."""
-        _, earlier = self._written.setdefault(id(obj), (obj, config))
-        if earlier is not config:
-            earlier["shared_object_id"] = config["shared_object_id"] = id(obj)
+        """Add the number of a shared object to its configuration."""
+        is_custom = not type(obj).__module__.startswith("numtape.")
+        if is_custom or hasattr(obj, "get_build_config"):
+            entry = self._written.setdefault(id(obj), (obj, len(self._written) + 1))
+            config["shared_object_id"] = entry[1]
 
     def created(self, config: Config) -> Any:
         """Return the object that was created from a configuration with the same id, or None."""
@@ -170,7 +172,7 @@ _SHARED: ContextVar[SharedObjects | None] = ContextVar("shared_objects", default
 
 @contextmanager
 def sharing_objects() -> Iterator[None]:
-    """Write, or create, each object in the block once. See `SharedObjects`."""
+    """Write, or create, each layer in the block once. See `SharedObjects`."""
     token = _SHARED.set(SharedObjects())
     try:
         yield
@@ -179,7 +181,7 @@ def sharing_objects() -> Iterator[None]:
 
 
 def note_written(obj: object, config: Config) -> Config:
-    """Return the configuration of an object, marked as shared in `sharing_objects`."""
+    """Return the configuration of an object, with its number in `sharing_objects`."""
     shared = _SHARED.get()
     if shared is not None:
         shared.note_written(obj, config)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ...nest import flatten
+from ...nest import flatten, is_nested
 from .. import losses, metrics
 from ..losses import Loss, LossFunction
 from ..metrics import Mean, MeanMetricWrapper, Metric
@@ -85,6 +85,10 @@ def metric_of(identifier: MetricLike | None, y_true: Values, y_pred: Values) -> 
     return metric
 
 
+def _is_single(x: object) -> bool:
+    return isinstance(x, list | tuple) and len(x) == 1
+
+
 class Outputs:
     """Matches targets, weights and losses to the model's outputs.
 
@@ -132,6 +136,10 @@ class Outputs:
           kind: The argument's name, for errors.
           several: Whether a single output accepts a list of values.
         """
+        if kind == "loss" and isinstance(provided, dict):  # an output's loss may be in a list
+            provided = {k: x[0] if _is_single(x) else x for k, x in provided.items()}
+        elif kind == "loss" and any(is_nested(x) for x in provided or () if is_nested(provided)):
+            provided = flatten(provided)
         if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):
             unknown_names = [name for name in provided if name not in self.names]
             if unknown_names:
