@@ -90,7 +90,7 @@ def map_structure(
       {'a': 11, 'b': [22]}
     """
     if not callable(func):
-        raise TypeError(f"func must be a function, got {repr_of(func)}.")
+        raise TypeError(f"func must be callable, got {repr_of(func)}.")
     if not structures:
         raise ValueError("Expected at least one structure.")
     if len(structures) == 1:
@@ -223,7 +223,20 @@ def pack_sequence_as(
             f"Attempted to pack value:\n  {flat_sequence!r}\ninto a structure, but found "
             f"incompatible type `{type(flat_sequence)}` instead."
         )
-    return flatten_with(structure, expand_composites)[1](list(flat_sequence))
+    leaves, rebuild = flatten_with(structure, expand_composites)
+    values = list(flat_sequence)
+    if len(values) != len(leaves):
+        reason = ""
+        if not is_nested(structure):
+            reason = (
+                " The structure is one leaf: nest cannot guarantee that it is safe to map one to "
+                "the other."
+            )
+        raise ValueError(
+            f"Structure had {len(leaves)} atoms, but flat_sequence had {len(values)} items."
+            f"{reason}\n\nStructure: {structure!r}\n\nflat_sequence: {flat_sequence!r}"
+        )
+    return rebuild(values)
 
 
 def structure(structure: object) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .compat.traceback_filter import guard as _guard
 from .core.log.as_tensor import as_tensor
+from .core.log.log import local
 from .core.log.variable import Variable
 from .core.ops.creation import convert_to_tensor, zeros
 from .core.ops.joining import concat, stack
@@ -86,8 +87,14 @@ class TensorArray:
         self._clear_after_read = True if clear_after_read is None else bool(clear_after_read)
         self._infer_shape = bool(infer_shape)
         self._element_shape = TensorShape(element_shape)
+        self._call = local.log.token  # the recorded call that the array belongs to, if any
         self._elements: list[Tensor | None] = [None] * count
         self._cleared: set[int] = set()
+
+    def _note_use(self) -> None:
+        """Keep calls from being recorded that use an array from outside: it may change."""
+        if local.log.token is not None and local.log.token is not self._call:
+            local.log.refuse_replay("it uses a TensorArray that it did not create")
 
     @property
     def dtype(self) -> DType:
@@ -124,6 +131,7 @@ class TensorArray:
           >>> tf.TensorArray(tf.float32, size=3).size().numpy()
           np.int32(3)
         """
+        self._note_use()
         return convert_to_tensor(len(self._elements), "int32")
 
     def write(self, index: IntLike, value: TensorLike, name: str | None = None) -> TensorArray:
@@ -147,6 +155,7 @@ class TensorArray:
           >>> array.write(0, 10).write(1, 20).stack().numpy()
           array([10, 20], dtype=int32)
         """
+        self._note_use()
         position, count = _to_int(index), len(self._elements)
         if position < 0:
             raise OutOfRangeError(f"Writing to negative indices (index {position}) is not allowed.")
@@ -193,6 +202,7 @@ class TensorArray:
           >>> array.read(0).numpy()
           np.float32(2.0)
         """
+        self._note_use()
         position = _to_int(index)
         if position < 0:
             raise OutOfRangeError(
@@ -247,6 +257,7 @@ class TensorArray:
           >>> tf.TensorArray(tf.float32, size=2).unstack([1.0, 2.0]).stack().numpy()
           array([1., 2.], dtype=float32)
         """
+        self._note_use()
         if not self._elements:
             return self._empty()
         return stack(self._all())
@@ -271,6 +282,7 @@ class TensorArray:
           >>> array.gather([2, 0]).numpy()
           array([3., 1.], dtype=float32)
         """
+        self._note_use()
         positions = _to_ints(indices)
         if not positions:
             return self._empty()
@@ -290,6 +302,7 @@ class TensorArray:
           >>> array.write(0, [1.0, 2.0]).write(1, [3.0]).concat().numpy()
           array([1., 2., 3.], dtype=float32)
         """
+        self._note_use()
         if not self._elements:
             shape = self._element_shape
             return zeros([0, *shape[1:]] if shape.is_fully_defined() else [0], self._dtype)
@@ -324,6 +337,7 @@ class TensorArray:
         return convert_to_tensor(value, dtype_hint=self._dtype)
 
     def _replace(self, parts: Iterable[Tensor]) -> TensorArray:
+        self._note_use()
         self._elements = [self._check(part) for part in parts]
         self._cleared.clear()
         return self
@@ -432,6 +446,7 @@ class TensorArray:
           >>> array.size().numpy()
           np.int32(0)
         """
+        self._note_use()
         self._elements.clear()
         self._cleared.clear()
 

@@ -306,7 +306,7 @@ class TestCase(unittest.TestCase):
         if _is_ragged(a) or _is_ragged(b):
             self._check_ragged(a, b, self.assertEqual, msg)
             return
-        first, second = _to_array(a), _to_array(b)
+        first, second = _double(_to_array(a)), _double(_to_array(b))
         self._check_shapes(first, second, msg)
         same = first == second
         if first.dtype.kind in "fc" and second.dtype.kind in "fc":
@@ -779,7 +779,7 @@ def main(argv: list[str] | None = None) -> None:
       argv: The arguments of the command line; default: those of the program.
 
     Example:
-      >>> callable(tf.test.main)  # a test file ends with `if __name__ == "__main__": tf.test.main()`
+      >>> callable(tf.test.main)  # called at the end of a file of tests
       True
     """
     unittest.main(argv=argv)

@@ -52,7 +52,9 @@ INSTEAD = {
     "sets*": "use Python's sets, outside of tensors",
     "sparse*": _SPARSE,
     "strings*": _STRINGS,
-    "summary*": "write logs with the package tensorboardX, or with Python's `logging`",
+    "summary.trace_*": "use `tf.experimental.profile`, or `step.paths()` of a `tf.function`",
+    "summary.graph": _GRAPH,
+    "summary.*": "use `tf.summary.scalar`, `histogram`, `image` and `text`",
     "sysconfig*": "`python -m numtape info` tells versions and folders",
     "test*": "use pytest, `numpy.testing` and `tf.testing.check_grads`",
     "tpu*": _TPU,
@@ -70,7 +72,6 @@ INSTEAD = {
     "OptionalSpec": _SPECS,
     "TensorArraySpec": _SPECS,
     "TypeSpec": _SPECS,
-    "*_initializer": "use the classes of `tf.keras.initializers`",
     "version": "`tf.__version__`",
     "approx_top_k": "`tf.math.top_k` is exact",
     "as_string": _STRINGS,
@@ -84,7 +85,6 @@ INSTEAD = {
     "ifftnd": "use `tf.signal.ifft3d` and the like, or several of them in turn",
     "irfftnd": "use `tf.signal.irfft3d` and the like, or several of them in turn",
     "rfftnd": "use `tf.signal.rfft3d` and the like, or several of them in turn",
-    "get_current_name_scope": "variables are named where they are made: `tf.Variable(..., name=)`",
     "get_logger": "use `logging.getLogger('numtape')`",
     "hessians": "use `GradientTape.jacobian` of a gradient",
     "import_graph_def": _GRAPH,
@@ -102,8 +102,6 @@ INSTEAD = {
     "variable_creator_scope": "variables are made where the program makes them",
     # Names in modules.
     "config.experimental.*mlir*": _GRAPH,
-    "config.experimental.*logical*": "use `tf.config.list_physical_devices`",
-    "config.experimental.*visible*": "choose one with `tf.device`, or NUMTAPE_DEVICE",
     "config.experimental.*memory*": "use `tf.config.experimental.get_memory_info`",
     "config.experimental_connect*": "numtape computes in this process",
     "config.experimental_functions*": "use `tf.config.run_functions_eagerly`",
@@ -172,22 +170,18 @@ INSTEAD = {
     "losses.*": "use the functions of `tf.nn`, or a few lines of your own",
     "math.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
     "nn.ctc_*_decoder": "take `tf.argmax` of each frame in Python",
-    "nn.sampled_softmax_loss": "draw classes, `gather` their rows, and take a cross-entropy",
-    "nn.nce_loss": "draw classes, `gather` their rows, and take a cross-entropy",
+    "nn.learned_unigram_candidate_sampler": "use `tf.random.fixed_unigram_candidate_sampler`",
     "nn.*": "write it of numtape's other functions",
     "optimizers.legacy*": _LEGACY,
     "optimizers.LossScaleOptimizer": _SCALED,
     "optimizers.*": _OPTIMIZER,
     "random.experimental.index_shuffle": "use `tf.random.experimental.stateless_shuffle`",
-    "random.*_candidate_sampler": "draw classes with `tf.random.uniform` or `categorical`",
+    "random.learned_unigram_candidate_sampler": ("use `tf.random.fixed_unigram_candidate_sampler`"),
     "random.*": "use `tf.random.normal`, `uniform` and the like",
     "signal.*nd": "use `fft`, `fft2d` and `fft3d`: TensorFlow has this one on no CPU",
     "signal.*": "use SciPy's function",
     "train.Checkpoint*": "use `tf.train.Checkpoint` and `tf.train.CheckpointManager`",
     "train.*checkpoint*": "use `tf.train.Checkpoint` and `tf.train.latest_checkpoint`",
-    "train.ExponentialMovingAverage": (
-        "give the optimizer `use_ema=True`, or keep a variable: `m.assign_sub((1 - d) * (m - v))`"
-    ),
     "train.*": "use Python's library: numtape has no protocol buffers, and one process",
     "version.*": "`tf.__version__`",
 }
@@ -680,7 +674,7 @@ METHODS: dict[str, dict[str, str]] = {
         "handle": "a `tf.Variable` is an object of Python: use `v` itself, or `v.ref()`",
         "initialized_value": "a variable has its value at once: use `v.read_value()`",
     },
-    "Module": {"name_scope": "use `tf.Variable(..., name=)`"},
+    "Module": {},
     "data.Dataset": {
         "bucket_by_sequence_length": "use `sorted` by length in Python, and `padded_batch`",
         "fingerprint": "use `hashlib` of the arrays",
@@ -724,7 +718,6 @@ METHODS: dict[str, dict[str, str]] = {
         "cast experimental_type_proto flatten from_tensors placeholder_value to_tensors": _TYPES,
     },
     "TensorSpec": {
-        "from_spec": "use `tf.TensorSpec(spec.shape, spec.dtype)`",
         "most_specific_compatible_type": _TYPES,
         "value_type": "use `tf.Tensor`",
         **_TRACED,
@@ -734,15 +727,14 @@ METHODS: dict[str, dict[str, str]] = {
         "experimental_get_compiler_ir": "use `step.paths()`, which shows what it replays",
         "function_spec function_type": "use `inspect.signature(step.python_function)`",
         "get_initialization_function": "variables have their values at once: call the function",
-        "pretty_printed_concrete_signatures": "use `step.paths()`",
     },
     "ConcreteFunction": {
         "add_gradient_functions_to_graph add_to_graph from_func_graph function_def graph "
         "inference_fn": _GRAPH_ATTRIBUTE,
-        "captured_inputs inputs replace_capture_with_deferred_capture set_external_captures "
-        "set_variables trainable_variables variables": "use the objects of Python that it reads",
-        "function_type pretty_printed_signature": "use `structured_input_signature`",
-        "output_dtypes output_shapes outputs structured_outputs": "call it, and look at the result",
+        "replace_capture_with_deferred_capture set_external_captures set_variables": (
+            "use the objects of Python that it reads"
+        ),
+        "function_type": "use `structured_input_signature`",
     },
     "linalg.LinearOperator": {
         "assert_non_singular": "use `tf.debugging.assert_none_equal(operator.determinant(), 0.0)`",

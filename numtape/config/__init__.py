@@ -11,26 +11,43 @@ from ..compat.names import getter as _getter
 from ..core import settings
 from ..core.log.log import local
 from ..core.settings import device, override, simulated, threads
-from . import experimental
+from . import experimental, threading
 from .devices import (
     PhysicalDevice,
     get_soft_device_placement,
     list_physical_devices,
     set_soft_device_placement,
 )
+from .logical import (
+    LogicalDevice,
+    LogicalDeviceConfiguration,
+    get_logical_device_configuration,
+    get_visible_devices,
+    list_logical_devices,
+    set_logical_device_configuration,
+    set_visible_devices,
+)
 
 __all__ = [
+    "LogicalDevice",
+    "LogicalDeviceConfiguration",
     "PhysicalDevice",
     "device",
     "experimental",
     "functions_run_eagerly",
+    "get_logical_device_configuration",
     "get_soft_device_placement",
+    "get_visible_devices",
+    "list_logical_devices",
     "list_physical_devices",
     "override",
     "run_functions_eagerly",
+    "set_logical_device_configuration",
     "set_record_traceback",
     "set_soft_device_placement",
+    "set_visible_devices",
     "simulated",
+    "threading",
     "threads",
 ]
 

@@ -12,6 +12,7 @@ from ..core.log.log import local
 from ..errors import DeviceError
 
 _soft_placement = True  # whether the CPU may take the place of a missing GPU
+_gpu_is_hidden = False  # see `config.set_visible_devices`
 
 
 class device:
@@ -170,6 +171,22 @@ def get_soft_device_placement() -> bool:
     return is_soft
 
 
+def hide_gpu(is_hidden: bool) -> None:
+    """Set whether `numtape.device` treats the GPU as missing.
+
+    Args:
+      is_hidden: A bool.
+
+    Raises:
+      RuntimeError: If the process computes on the GPU.
+    """
+    global _gpu_is_hidden
+    if is_hidden and settings.device() == "cuda":
+        raise RuntimeError("The GPU is in use: set NUMTAPE_DEVICE=cpu to hide it.")
+    local.log.refuse("it sets where numtape may compute")
+    _gpu_is_hidden = is_hidden
+
+
 _NAME = re.compile(
     r"(/job:\w+/replica:\d+/task:\d+)?/?(device:)?(?P<kind>CPU|GPU)(:(\d+|\*))?", re.IGNORECASE
 )
@@ -196,6 +213,8 @@ def _device_of_name(name: str | None) -> str | None:
     from ..core.cuda.runtime import device as gpu
 
     try:
+        if _gpu_is_hidden:
+            raise DeviceError("The GPU is hidden by tf.config.set_visible_devices.")
         gpu.device()
     except DeviceError as error:
         if not _soft_placement:

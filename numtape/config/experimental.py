@@ -8,18 +8,40 @@ from typing import Any
 from ..compat.names import getter as _getter
 from ..core import settings
 from ..core.log.log import local
-from .devices import get_memory_growth, list_physical_devices, set_memory_growth
+from .devices import (
+    PhysicalDevice,
+    get_memory_growth,
+    list_physical_devices,
+    set_memory_growth,
+)
+from .logical import (
+    LogicalDeviceConfiguration as VirtualDeviceConfiguration,
+    get_logical_device_configuration as get_virtual_device_configuration,
+    get_visible_devices,
+    list_logical_devices,
+    set_logical_device_configuration as set_virtual_device_configuration,
+    set_visible_devices,
+)
 
 __all__ = [
+    "VirtualDeviceConfiguration",
     "enable_nondeterministic_scatter",
     "enable_op_determinism",
     "enable_tensor_float_32_execution",
+    "get_device_details",
     "get_memory_growth",
     "get_memory_info",
+    "get_synchronous_execution",
+    "get_virtual_device_configuration",
+    "get_visible_devices",
+    "list_logical_devices",
     "list_physical_devices",
     "nondeterministic_scatter_enabled",
     "reset_memory_stats",
     "set_memory_growth",
+    "set_synchronous_execution",
+    "set_virtual_device_configuration",
+    "set_visible_devices",
     "tensor_float_32_execution_enabled",
 ]
 
@@ -143,3 +165,61 @@ def reset_memory_stats(device: str) -> None:
       DeviceError: If there is no GPU that can be used.
     """
     _counted_device(device, "reset_memory_stats").forget_peak()
+
+
+def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+    """Return the name and the compute capability of a GPU; nothing for the CPU.
+
+    Args:
+      device: A device, from `list_physical_devices`.
+
+    Returns:
+      A dict with the keys ``device_name`` and ``compute_capability``, or an empty dict.
+
+    Raises:
+      ValueError: If it is not a device.
+
+    Example:
+      >>> tf.config.experimental.get_device_details(tf.config.list_physical_devices("CPU")[0])
+      {}
+    """
+    if not isinstance(device, PhysicalDevice):
+        raise ValueError(f"device must be a tf.config.PhysicalDevice, got {device!r}.")
+    if device.device_type != "GPU":
+        return {}
+    gpu = _counted_device("GPU:0", "get_device_details")
+    return {
+        "device_name": getattr(gpu, "name", "simulator"),
+        "compute_capability": tuple(gpu.capability),
+    }
+
+
+def get_synchronous_execution() -> bool:
+    """Return whether ops have ended when they return: True, as far as a program can tell.
+
+    Returns:
+      True.
+
+    Example:
+      >>> tf.config.experimental.get_synchronous_execution()
+      True
+    """
+    return True
+
+
+def set_synchronous_execution(enable: bool) -> None:
+    """Accept True or None: numtape orders the work by itself.
+
+    Args:
+      enable: True or None.
+
+    Raises:
+      ValueError: If it is False.
+
+    Example:
+      >>> tf.config.experimental.set_synchronous_execution(True)
+      >>> tf.config.experimental.get_synchronous_execution()
+      True
+    """
+    if enable is not None and not enable:
+        raise ValueError("numtape has no asynchronous execution to enable: leave the call out.")

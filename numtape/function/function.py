@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
@@ -24,6 +26,8 @@ from .signature import PLAIN, Method, Parameters, weakly_bound
 P = ParamSpec("P")
 R = TypeVar("R")
 OFTEN = 8  # calls after which machine code may carry out those that follow
+TRACINGS, CALLS = 5, 10  # so many recordings within so many calls are worth a warning
+MOST_WARNINGS = 2  # of a function
 MOST = 2048  # signatures that are remembered: more than a function may have recordings
 
 
@@ -140,6 +144,23 @@ def function(
     return decorate if func is None else decorate(func)
 
 
+class RecentSignatures:
+    """The last signatures that calls of a function's code had first.
+
+    Attributes:
+      calls: Weak references to the `Dispatcher` of each.
+      warnings: The number of warnings so far.
+    """
+
+    def __init__(self) -> None:
+        self.calls: deque[weakref.ref[Any]] = deque(maxlen=TRACINGS)
+        self.warnings = 0
+
+
+# By the code of a function, or by the function of an object's method.
+_signatures: weakref.WeakKeyDictionary[Any, RecentSignatures] = weakref.WeakKeyDictionary()
+
+
 class Function:
     """The result of `function`: call it like the Python function.
 
@@ -180,6 +201,7 @@ class Function:
         # Why nothing is recorded, if relevant reads of Python's state cannot be observed.
         reason = "" if freeze else unsupported_reason()
         self._unobserved = reason and f"what it reads cannot be observed: {reason}"
+        self._is_bound = instance is not None
         self._training: bool | None = None  # the `training` argument of the calling layer
         self._trained: dict[bool, Function] = {}  # variants for each value of `_training`
         self._attribute = ""  # its name in a class, set by `__set_name__`
@@ -187,6 +209,10 @@ class Function:
         self._repeated_call: tuple[Any, ...] | None = None
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # calls with only tensors, by their specs
+        # The concrete functions in use, by signature.
+        self._concrete: weakref.WeakValueDictionary[Any, ConcreteFunction] = (
+            weakref.WeakValueDictionary()
+        )
         self._limit = RecordingLimit()
         self._methods: OwnerMap[Function] = OwnerMap()  # the function of each object of a class
         self._method_table = self._methods.table
@@ -278,6 +304,7 @@ class Function:
         calls = self._known.get(key)
         if calls is None:
             calls = self._calls(leaves.values, leaves.keyword_values)
+            self._note_signature(calls)
             if self._limit.has_capacity:  # otherwise each call may have another signature
                 if len(self._known) >= MOST:
                     self._forget()
@@ -289,6 +316,29 @@ class Function:
             elif all(type(x) in PLAIN for x in args[n_args:]):  # defaults that cannot change
                 self._plain[specs] = calls, self._parameters.defaults(), is_ambiguous
         return calls(leaves)
+
+    def _note_signature(self, calls: Any) -> None:
+        """Warn if many of the last calls had another signature, each with its own recording."""
+        code = getattr(self.python_function, "__code__", None)
+        owner = self if self._is_bound or code is None else code
+        recent = _signatures.setdefault(owner, RecentSignatures())
+        recent.calls.append(weakref.ref(calls))
+        if len(recent.calls) < TRACINGS or recent.warnings >= MOST_WARNINGS:
+            return
+        alive = [x for reference in recent.calls if (x := reference()) is not None]
+        paths = [path for x in alive for tree in x.trees for path in tree.paths]
+        replays = sum(path.hits + int(path.counts[0]) for path in paths)
+        if TRACINGS + replays <= CALLS:
+            recent.warnings += 1
+            recent.calls.clear()
+            logging.getLogger("numtape").warning(
+                "%d out of the last %d calls to %r recorded the function again. Tracing is "
+                "expensive: pass numbers that change as tensors, give tensors equal shapes, and "
+                "create a tf.function once, outside of loops.",
+                TRACINGS,
+                TRACINGS + replays,
+                self.name,
+            )
 
     def _variant_for(self, training: bool) -> Function:
         """Return the variant for calls inside a layer that was called with ``training``."""
@@ -418,7 +468,8 @@ class Function:
           **kwargs: The keyword arguments.
 
         Returns:
-          A `ConcreteFunction`, which accepts only arguments of these dtypes and values.
+          A `ConcreteFunction`, which accepts only arguments of these dtypes and values. As long
+          as it is referenced, it is the same object for the same signature.
 
         Raises:
           TypeError: If the arguments do not match the function's parameters.
@@ -429,7 +480,30 @@ class Function:
           >>> concrete(tf.constant([1.0, 2.0])).numpy()
           array([2., 3.], dtype=float32)
         """
-        return ConcreteFunction(self, args, kwargs)
+        concrete = ConcreteFunction(self, args, kwargs)
+        leaves = Arguments(
+            concrete._spec_args(), concrete._spec_kwargs(), self._parameters.value_defaults
+        )
+        return self._concrete.setdefault(tuple(leaves.key), concrete)
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """Return the signatures of the function's `ConcreteFunction` objects, as text.
+
+        Args:
+          verbose: Whether to use several lines for each.
+
+        Returns:
+          The texts of `ConcreteFunction.pretty_printed_signature`, divided by empty lines.
+
+        Example:
+          >>> square = tf.function(lambda x: x * x)
+          >>> concrete = square.get_concrete_function(tf.TensorSpec([]))
+          >>> print(square.pretty_printed_concrete_signatures(verbose=False))
+          (x: TensorSpec(shape=(), dtype=tf.float32, name=None)) -> TensorSpec(shape=(), \
+dtype=tf.float32, name=None)
+        """
+        concrete_functions = list(self._concrete.values())
+        return "\n\n".join(f.pretty_printed_signature(verbose) for f in concrete_functions)
 
     def paths(self) -> Any:
         """Return the recorded paths, with their guards, numbers of replays, rows, and times.

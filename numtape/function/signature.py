@@ -192,8 +192,8 @@ class Parameters:
             value is not x for value, x in zip(args[count:], defaults, strict=False)
         ):
             raise self._binding_error(
-                f"input_signature has {count} specs, and others of the arguments are not their "
-                f"defaults",
+                f"input_signature missing type constraint: it has {count} specs, and others of "
+                f"the arguments are not their defaults",
                 args,
                 {},
             )

@@ -6,14 +6,18 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
+from .averages import ExponentialMovingAverage
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
+from .options import CheckpointOptions
 from .reading import list_variables, load_checkpoint, load_variable
 from .state import latest_checkpoint
 
 __all__ = [
     "Checkpoint",
     "CheckpointManager",
+    "CheckpointOptions",
+    "ExponentialMovingAverage",
     "latest_checkpoint",
     "list_variables",
     "load_checkpoint",

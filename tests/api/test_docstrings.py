@@ -34,6 +34,7 @@ QUIET = {
     "no_op",
 }
 NO_EXAMPLE = {
+    "LogicalDevice": "list_logical_devices makes them",
     "PhysicalDevice": "list_physical_devices makes them",
     "Algorithm": "names for Generator's argument",
     "get_memory_growth": "needs a GPU",
@@ -44,6 +45,19 @@ NO_EXAMPLE = {
 }
 # Names that accept anything, or raise only errors of converting an operand.
 NO_ERROR = {
+    "summary_scope",
+    "record_if",
+    "should_record_summaries",
+    "set_step",
+    "get_step",
+    "flush",
+    "create_noop_writer",
+    "get_current_name_scope",
+    "get_synchronous_execution",
+    "get_inter_op_parallelism_threads",
+    "get_intra_op_parallelism_threads",
+    "list_logical_devices",
+    "get_visible_devices",
     "gpu_device_name",
     "is_built_with_cuda",
     "is_built_with_gpu_support",
@@ -112,6 +126,7 @@ MADE = {
     "ConcreteFunction",
     "DType",
     "Function",
+    "LogicalDevice",
     "PhysicalDevice",
     "Tensor",
     "UnconnectedGradients",

@@ -3,14 +3,16 @@
 The tests import private modules, such as ``tensorflow.python.ops.array_ops``. The plugin rewrites
 these imports when it loads a test file: ``array_ops.concat`` becomes numtape's ``tf.concat``. The
 same plugin with the real TensorFlow bound to the same public names decides which tests are
-*applicable*: those that pass with TensorFlow in this way. Tests of graphs are skipped by both.
+*applicable*: those that pass with TensorFlow in this way. Tests of graphs, and of private
+attributes of TensorFlow's objects, are skipped by both.
 
 ``absl-py`` must be installed. The test files are those of a checkout of TensorFlow, of which the
 folder ``tensorflow/python`` is enough. With the folder of this file on ``PYTHONPATH``::
 
     cd ~/tensorflow
     python -m pytest -p tensorflow_binding -p no:cacheprovider -c /dev/null --rootdir . -q \\
-        --tb=line --outcomes numtape.txt tensorflow/python/kernel_tests/array_ops/*_test.py
+        --continue-on-collection-errors --tb=line --outcomes numtape.txt \\
+        tensorflow/python/kernel_tests/array_ops/*_test.py
 
     TENSORFLOW_BINDING=tensorflow python -m pytest ...the same... --outcomes tensorflow.txt
 
@@ -27,6 +29,8 @@ import ast
 import collections.abc
 import contextlib
 import functools
+import importlib
+import inspect
 import itertools
 import os
 import re
@@ -41,6 +45,7 @@ import numpy as np
 import pytest
 from absl.testing import absltest, parameterized
 
+OTHERS = ("google", "xla", "six", "psutil", "wrapt", "portpicker", "tblib", "dill")
 PRIVATE = ("tensorflow.python", "tensorflow.core", "tensorflow.compiler", "tensorflow.dtensor")
 # Public modules that have the names of a private module, before those of GENERAL.
 PUBLIC = {
@@ -52,6 +57,7 @@ PUBLIC = {
     "checkpoint_options": "train",
     "checkpoint": "train",
     "config": "config config.experimental",
+    "converter": "autograph.experimental",
     "ctc_ops": "nn",
     "custom_gradient": "",
     "data_flow_ops": "",
@@ -101,6 +107,16 @@ GENERAL = (
 )
 # Names that are called otherwise in public.
 ALIASES = {
+    "AutoTrackable": "Module",
+    "DeleteRecursively": "io.gfile.rmtree",
+    "Exists": "io.gfile.exists",
+    "Feature": "autograph.experimental.Feature",
+    "Glob": "io.gfile.glob",
+    "IsDirectory": "io.gfile.isdir",
+    "ListDirectory": "io.gfile.listdir",
+    "MakeDirs": "io.gfile.makedirs",
+    "MkDir": "io.gfile.mkdir",
+    "Remove": "io.gfile.remove",
     "DatasetV2": "data.Dataset",
     "EagerTensor": "Tensor",
     "ResourceVariable": "Variable",
@@ -156,6 +172,11 @@ else:
     import tensorflow as tf
 
 
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
+)
+
+
 class Missing:
     """A name that has no public counterpart. Its use in a test fails, that of the file does not."""
 
@@ -176,6 +197,11 @@ class Missing:
 
     def __mro_entries__(self, bases):
         return (object,)
+
+    def __iter__(self):
+        if _loading:
+            return iter(())
+        raise AttributeError(f"missing name: {self._name}")
 
 
 class Namespace(types.ModuleType):
@@ -325,8 +351,6 @@ class NamedObject:
 
 
 def generate(rows, test_combinations=()):
-    import inspect
-
     def decorate(function):
         if isinstance(function, type):
             return function
@@ -400,13 +424,6 @@ def scatter(name):
     return call
 
 
-def try_import(name):
-    try:
-        return __import__(name)
-    except ImportError:
-        return Missing(name)
-
-
 VARIABLES = dict.fromkeys(
     "global_variables_initializer local_variables_initializer variables_initializer "
     "initialize_all_variables initialize_local_variables".split(),
@@ -427,6 +444,8 @@ TEST = {
     "get_temp_dir": lambda: __import__("tempfile").mkdtemp(),
     "Benchmark": object,
     "benchmark_config": nothing,
+    "disable_with_predicate": lambda *args, **kwargs: same,
+    "create_local_cluster": lambda *args, **kwargs: ([], []),
     "StubOutForTesting": Missing("StubOutForTesting"),
     "TensorFlowBenchmark": object,
 }
@@ -478,6 +497,8 @@ HELPERS = {
         "executing_eagerly": tf.executing_eagerly,
         "eager_mode": null_context,
         "graph_mode": GRAPH,
+        "_reset_context": nothing,
+        "_reset_jit_compiler_flags": nothing,
         "num_gpus": lambda: len(tf.config.list_physical_devices("GPU")),
         "run_eager_op_as_function_enabled": false,
         "ensure_initialized": nothing,
@@ -539,6 +560,7 @@ HELPERS = {
         "NamedObject": NamedObject,
     },
     "tf2": {"enabled": true, "enable": nothing},
+    "config": {"set_logical_device_configuration": nothing},  # there are four from the start
     "compat": {
         "forward_compatible": true,
         "forward_compatibility_horizon": null_context,
@@ -584,8 +606,19 @@ def module_of(root, name):
     return module
 
 
+def import_or_missing(module, name):
+    """The object of an import from a package that may not be installed."""
+    try:
+        imported = importlib.import_module(module)
+        return imported if name is None else getattr(imported, name)
+    except (ImportError, AttributeError):
+        return Missing(f"{module}.{name}")
+
+
 def bind(root, module, name=None):
     """The object of ``from module import name``."""
+    if not module.startswith(PRIVATE):
+        return import_or_missing(module, name)
     if name is None:
         return module_of(root, module)
     path = root.joinpath(*module.split("."), name)
@@ -601,7 +634,7 @@ class Imports(ast.NodeTransformer):
     """Replaces imports of TensorFlow's modules."""
 
     def visit_ImportFrom(self, node):
-        if not (node.module or "").startswith(PRIVATE):
+        if not (node.module or "").startswith((*PRIVATE, *OTHERS)):
             return node
         return [
             self.assign(alias.asname or alias.name, node, f"{node.module!r}, {alias.name!r}")
@@ -613,9 +646,10 @@ class Imports(ast.NodeTransformer):
         for alias in node.names:
             if alias.name == "tensorflow" or alias.name.startswith("tensorflow.compat"):
                 statements.append(self.assign(alias.asname or "tensorflow", node, None))
-            elif alias.name.startswith(PRIVATE):
-                if alias.asname:
-                    statements.append(self.assign(alias.asname, node, repr(alias.name)))
+            elif alias.name.startswith((*PRIVATE, *OTHERS)):
+                if alias.asname or "." not in alias.name:
+                    name = alias.asname or alias.name
+                    statements.append(self.assign(name, node, repr(alias.name)))
             else:
                 statements.append(ast.copy_location(ast.Import([alias]), node))
         return statements or ast.copy_location(ast.Pass(), node)
@@ -655,7 +689,7 @@ class TestFile(pytest.Module):
         root = checkout_of(self.path)
         name = ".".join(self.path.resolve().relative_to(root).with_suffix("").parts)
         try:
-            return load(root, f"tests_of.{name}", self.path)
+            return load(root, f"tests_of_{name.replace('.', '_')}", self.path)
         except Exception as error:
             import traceback
 
@@ -675,6 +709,19 @@ def pytest_pycollect_makemodule(module_path, parent):
     if (module_path.name.endswith("_test.py")) and "tensorflow" in module_path.parts:
         return TestFile.from_parent(parent, path=module_path)
     return None
+
+
+# A private attribute of anything but the test itself.
+PRIVATE_NAME = re.compile(r"(?<!\bself)(?<!\bcls)\._(?!_)[a-zA-Z]\w*")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        function = inspect.unwrap(getattr(item, "function", None) or type)
+        with contextlib.suppress(OSError, TypeError):
+            lines = inspect.getsource(function).splitlines()
+            if any(PRIVATE_NAME.search(line.partition("#")[0]) for line in lines):
+                item.add_marker(pytest.mark.skip(reason="private names"))
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
@@ -705,8 +752,20 @@ def pytest_runtest_logreport(report):
         OUTCOMES[report.nodeid] = report.outcome, " ".join(message.split())[:300]
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionstart(session):
     if (path := session.config.getoption("outcomes")) is not None:
-        rows = sorted(OUTCOMES.items())
-        lines = [f"{outcome}\t{name}\t{message}\n" for name, (outcome, message) in rows]
-        Path(path).write_text("".join(lines), "utf-8")
+        Path(path).write_text("", "utf-8")
+        session.config.pluginmanager.register(Writer(path))
+
+
+class Writer:
+    """Writes a line for each test when it ends: a test may end the process."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def pytest_runtest_logfinish(self, nodeid):
+        if nodeid in OUTCOMES:
+            outcome, message = OUTCOMES[nodeid]
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(f"{outcome}\t{nodeid}\t{message}\n")

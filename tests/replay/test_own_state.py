@@ -28,6 +28,19 @@ JOINED = "it is set once, and functions that need it raise an error before"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {
+    "train/options.py": {"copied.experimental_write_callbacks": NEW},
+    "summary/__init__.py": {"state.condition": COMPARED},
+    "summary/experimental.py": {"state.step": COMPARED},
+    "summary/tensorboard.py": {
+        "self._is_closed": FILES,
+        "state.step": COMPARED,
+        "state.writer": COMPARED,
+    },
+    "tensor_array.py": {
+        "self._cleared": COMPARED,
+        "self._element_shape": COMPARED,
+        "self._elements": COMPARED,
+    },
     "debugging/assertions.py": {
         "check.__doc__": NEW,
         "check.__name__": NEW,
@@ -143,6 +156,10 @@ STATE = {
     "function/function.py": dict.fromkeys(
         [
             "calls.python_calls",
+            "_signatures",
+            "recent.calls",
+            "recent.warnings",
+            "self._concrete",
             "leaves.copies_containers",
             "log.reason",
             "bound_function._attribute",
@@ -209,7 +226,12 @@ STATE = {
         ],
         NEW,
     ),
-    "config/devices.py": {"_before.stack": LOG, "_soft_placement": COMPARED},
+    "config/devices.py": {
+        "_before.stack": LOG,
+        "_gpu_is_hidden": COMPARED,
+        "_soft_placement": COMPARED,
+    },
+    "config/logical.py": {"_configurations": COMPARED, "_visible": COMPARED},
     "function/signature.py": dict.fromkeys(
         [
             "self._all_positional",

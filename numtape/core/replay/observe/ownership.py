@@ -62,7 +62,14 @@ PACKAGE = str(settings.PACKAGE) + os.sep
 _KERNELS_FOLDER = str(settings.kernels_folder().resolve()) + os.sep
 # Parts of numtape that are observed like a program, because they keep settings in attributes.
 _PROGRAM_LIKE_FILES = tuple(
-    PACKAGE + name for name in ("keras" + os.sep, "module.py", "demo.py", "__main__.py")
+    PACKAGE + name
+    for name in (
+        "keras" + os.sep,
+        "module.py",
+        "test.py",
+        "demo.py",
+        "__main__.py",
+    )
 )
 # Libraries that numtape calls, by file: a module of any name can shadow another one.
 _STANDARD = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
