@@ -739,7 +739,6 @@ METHODS: dict[str, dict[str, str]] = {
         "cast experimental_type_proto flatten from_tensors placeholder_value to_tensors": _TYPES,
     },
     "TensorSpec": {
-        "from_spec": "use `tf.TensorSpec(spec.shape, spec.dtype)`",
         "most_specific_compatible_type": _TYPES,
         "value_type": "use `tf.Tensor`",
         **_TRACED,

@@ -20,7 +20,8 @@ from ..core.ops import (
     segments,
     special,
 )
-from ..core.ops.indexing import GATHER, SCATTER_ADD, gather
+from ..core.ops.indexing import gather
+from ..core.ops.sparse_products import SPARSE_MATMUL
 from ..core.values import dtypes
 from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
@@ -100,11 +101,8 @@ def sparse_dense_matmul(
         raise InvalidArgumentError(
             f"An index is out of bounds of the shape {a._sizes} [Op:SparseTensorDenseMatMul]"
         )
-    rows, columns = index.T[::-1] if adjoint_a else index.T
-    column_ids = to_index_tensor(columns, dtypes.int64)
-    terms = record(GATHER, (dense, column_ids), axis=0) * movement.reshape(values, (-1, 1))
-    row_ids = to_index_tensor(rows, dtypes.int64)
-    return record(SCATTER_ADD, (terms, row_ids), axis=0, size=int(height))
+    operands = values, a._indices, dense
+    return record(SPARSE_MATMUL, operands, adjoint=bool(adjoint_a), size=int(height))
 
 
 def _adjoint(x: Tensor) -> Tensor:

@@ -35,6 +35,7 @@ from .ops import (
     matrix_products,
     movement,
     scatter,
+    sparse_products as sparse_products,
 )
 from .ops.creation import constant
 from .ops.getitem import getitem, replace_slice

@@ -340,7 +340,8 @@ class ConcreteFunction:
                     lambda expected, x: self._check(x, expected, k), recorded_value, value
                 )
             except ValueError:
-                kind = {dict: "a Dict", list: "list"}.get(type(recorded_value), "tuple")
+                kinds: dict[type, str] = {dict: "a Dict", list: "list"}
+                kind = kinds.get(type(recorded_value), "tuple")
                 raise TypeError(
                     f"Binding inputs to tf.function failed due to `Can not cast {value!r} to "
                     f"{kind}`: it has another structure than "

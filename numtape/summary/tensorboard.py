@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..core.log.log import local as log_state
-from ..errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from ..core.values.annotations import IntLike
@@ -87,7 +86,7 @@ class SummaryWriter:
           step: The step of the block's summaries; default: that of the code around it.
 
         Raises:
-          FailedPreconditionError: If the writer is closed.
+          RuntimeError: If the writer is closed.
         """
         self._check_open()
         previous = state.writer, state.step
@@ -110,7 +109,7 @@ class SummaryWriter:
           step: The step of the summaries; default: that which is set.
 
         Raises:
-          FailedPreconditionError: If the writer is closed.
+          RuntimeError: If the writer is closed.
         """
         self._check_open()
         log_state.log.refuse("it sets the writer of summaries")
@@ -134,7 +133,7 @@ class SummaryWriter:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise FailedPreconditionError(f"The SummaryWriter of {self._logdir} is closed.")
+            raise RuntimeError(f"The SummaryWriter of {self._logdir} is already closed.")
 
     def write(self, add: Callable[[Any], object]) -> bool:
         """Call a function with tensorboardX's writer. Return whether there is one."""

@@ -134,3 +134,14 @@ def test_a_single_band():
     assert solve(np.ones([2, 1, 1]), np.ones([1, 1])).shape == (2, 1, 1)
     with pytest.raises(numtape.errors.InvalidArgumentError, match="not invertible"):
         solve([[2.0, 0.0]], [[1.0], [2.0]])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result"),
+    [("int8", "uint8", "int32"), ("uint8", "int8", "int32"), ("bfloat16", "int8", "bfloat16")],
+)
+def test_products_of_mixed_dtypes(first, second, result):
+    x, y = numtape.cast([[1, 2]], first), numtape.cast([[3], [4]], second)
+    product = numtape.matmul(x, y, output_type=result)
+    assert product.dtype.name == result
+    assert float(product[0, 0]) == 11.0

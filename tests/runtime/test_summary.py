@@ -102,7 +102,7 @@ def test_errors(writer, monkeypatch):
         with pytest.raises(ValueError, match="encoding"):
             summary.audio("x", np.zeros([1, 3, 1]), 8000, 1, encoding="mp3")
     writer.close()
-    with pytest.raises(tf.errors.FailedPreconditionError, match="closed"):
+    with pytest.raises(RuntimeError, match="closed"):
         writer.set_as_default()
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ImportError, match=r"pip install 'numtape\[tensorboard\]'"):

@@ -546,7 +546,7 @@ class Variable(Operators):
             requested_shape = (shape,) if isinstance(shape, int) else shape
             if not hasattr(requested_shape, "__iter__") or isinstance(requested_shape, str):
                 raise TypeError(f"Failed to convert {shape!r} to a shape.")
-            if None in tuple(requested_shape):
+            if getattr(requested_shape, "rank", 0) is None or None in tuple(requested_shape):
                 raise UnimplementedError(
                     f"shape={shape}: the shape of a variable is that of its value, and stays. "
                     f"Leave `shape` out."

@@ -157,6 +157,7 @@ def gather(
     """
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
+    batch_dims = 0 if batch_dims is None else batch_dims
     if batch_dims < 0:
         batch_dims += as_tensor(indices).ndim
     gather_axis = to_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)

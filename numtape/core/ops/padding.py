@@ -146,7 +146,7 @@ def pad(
     if not isinstance(mode, str) or mode.upper() not in modes:
         raise ValueError(
             f"Value of argument `mode` expected to be one of {list(modes)}. Received `mode` = "
-            f"{mode}"
+            f"{str(mode).upper()}"
         )
     chosen = modes[mode.upper()]
     if not pairs:

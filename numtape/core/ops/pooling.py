@@ -851,7 +851,8 @@ def _fractional_bounds(
     require(count >= 1, op, f"pooling_ratio {ratio} is too large for an axis of size {size}")
     draws = uniform([count], dtype="float64").numpy() if rng is None else rng.random(count)
     if pseudo_random:
-        return np.floor(np.arange(count + 1) * (size / count) + draws[0]).astype(np.int64)
+        steps = np.arange(count + 1) * (size / count)
+        return np.asarray(np.floor(steps + draws[0]), np.int64)
     smallest, larger = divmod(size, count)
     sizes = np.full(count, smallest)
     sizes[np.argsort(draws)[:larger]] += 1

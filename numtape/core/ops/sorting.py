@@ -513,7 +513,7 @@ def isotonic_regression(
     """Fit the nearest decreasing sequence, in the sense of least squares.
 
     Args:
-      inputs: A tensor of floats; integers become float64.
+      inputs: A tensor of floats; integers become float64, or float32 if they have two bytes.
       decreasing: Whether the result decreases; otherwise it increases.
       axis: The axis of the sequences.
       name: Not used.
@@ -533,8 +533,8 @@ def isotonic_regression(
     from .segments import unsorted_segment_mean
 
     x = as_tensor(inputs)
-    if not x.dtype.is_floating:
-        x = elementwise.cast(x, dtypes.float64)
+    if not x.dtype.is_floating:  # float32 holds integers of two bytes exactly
+        x = elementwise.cast(x, dtypes.float32 if x.dtype.size <= 2 else dtypes.float64)
     if not x.ndim:
         return IsotonicRegression(x, as_tensor(np.int32(0)))
     swapped = list(range(x.ndim))

@@ -597,7 +597,8 @@ def axes_of(op: str, axis: AxisLike, rank: int) -> Iterator[int]:
         if index % rank in used:
             raise InvalidArgumentError(
                 f"Axis {index % rank} is named twice in axis={axis}: Axes contains duplicate "
-                f"dimension: {index % rank} [Op:{op}]."
+                f"dimension: {index % rank} (axis {index % rank} specified more than once) "
+                f"[Op:{op}]."
             )
         used.add(index % rank)
         yield index % rank
