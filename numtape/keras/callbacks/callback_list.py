@@ -130,8 +130,10 @@ class CallbackList(Callback):
         listeners = self._nt_listeners(name)
         if listeners:
             logs = as_numbers(logs)
+            by_name = "batch" in name  # as in Keras: programs name the parameter as they like
             for callback in listeners:
-                getattr(callback, name)(*indices, logs=logs)
+                method = getattr(callback, name)
+                method(*indices, logs=logs) if by_name else method(*indices, logs)
 
     def _nt_begin(self, name: str, logs: dict[str, Any] | None) -> None:
         self._nt_cached_listeners.clear()  # the callbacks or their methods may have changed
