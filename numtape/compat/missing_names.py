@@ -243,6 +243,8 @@ HABITS = {
     "clamp": "tf.clip_by_value",
     "clip": "tf.clip_by_value",
     "compile": "tf.function",
+    "compat.v1": "TensorFlow 2's names: `import numtape as tf`",
+    "compat.v2": "TensorFlow 2's names: `import numtape as tf`",
     "concatenate": "tf.concat",
     "conj": "tf.math.conj",
     "conv2d": "tf.nn.conv2d",

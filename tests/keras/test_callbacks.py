@@ -299,7 +299,7 @@ def test_order_of_calls(tf):
     seen = []
 
     def note(name):
-        return lambda *place, logs=None: seen.append((name, *place, logs))
+        return lambda *place, **named: seen.append((name, *place, *named.values()))
 
     names = (
         "on_train_begin",
