@@ -85,6 +85,16 @@ def metric_of(identifier: MetricLike | None, y_true: Values, y_pred: Values) -> 
     return metric
 
 
+def _is_nested(x: Any) -> bool:
+    """Whether a value is a structure of more than one level."""
+    if not isinstance(x, dict | list | tuple):
+        return False
+    return any(
+        isinstance(item, dict | list | tuple)
+        for item in (x.values() if isinstance(x, dict) else x)
+    )
+
+
 class Outputs:
     """Matches targets, weights and losses to the model's outputs.
 
@@ -94,7 +104,9 @@ class Outputs:
     """
 
     def __init__(self, y_pred: Any, output_names: list[str] | None) -> None:
-        self.keys: list[Any] | None = sorted(y_pred) if isinstance(y_pred, dict) else None
+        self.is_nested = _is_nested(y_pred)
+        has_keys = isinstance(y_pred, dict) and not self.is_nested
+        self.keys: list[Any] | None = sorted(y_pred) if has_keys else None
         self.count = len(self.flat(y_pred))
         self.single = self.count == 1
         no_names: list[Any] = [None] * self.count
@@ -109,7 +121,7 @@ class Outputs:
 
     def targets(self, y: Any, kind: str = "y_true") -> list[Any]:
         """Return the target of each output, from a dict by name or a flat structure."""
-        if isinstance(y, dict):
+        if isinstance(y, dict) and not self.is_nested:
             unknown_names = set(y) - set(self.names)
             if unknown_names:
                 raise KeyError(
@@ -159,6 +171,11 @@ class Outputs:
         return [provided] * self.count
 
 
+def _flat_if_nested(provided: Any) -> Any:
+    """Flatten a structure of more than one level, such as that of nested outputs."""
+    return flatten(provided) if _is_nested(provided) else provided
+
+
 class CompiledLoss:
     """The weighted sum of the losses of all outputs."""
 
@@ -188,6 +205,7 @@ class CompiledLoss:
     def _build(self, y_true: Any, y_pred: Any) -> Outputs:
         loss, weights, names = self._given
         outputs = Outputs(y_pred, names)
+        loss, weights = _flat_if_nested(loss), _flat_if_nested(weights)
         requested = outputs.spread(loss, "loss", False)
         factors = outputs.spread(weights, "loss_weights", False)
         targets, predicted = self._targets(outputs, requested, y_true), outputs.flat(y_pred)

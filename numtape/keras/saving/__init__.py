@@ -14,8 +14,8 @@ from ..registry import (
     get_registered_object,
     register_keras_serializable,
 )
+from .cloning import clone_model as _clone_model
 from .files import (
-    clone_model as _clone_model,
     load_model,
     load_weights,
     model_from_json as _model_from_json,

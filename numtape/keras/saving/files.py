@@ -330,30 +330,3 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     if not isinstance(model, Model):
         raise ValueError(f"The JSON must describe a model, got {repr_of(model)}.")
     return model
-
-
-def clone_model(model: Model, input_tensors: object = None, clone_function: object = None) -> Any:
-    """Create a model with the same layers and new weights.
-
-    Args:
-      model: A `Sequential`, a functional model, or one with a complete `get_config`.
-      input_tensors: Must be None.
-      clone_function: Must be None.
-
-    Returns:
-      A model.
-
-    Raises:
-      ValueError: If one of the other arguments is not None.
-      NotImplementedError: If a part of the model has no ``get_config``.
-
-    Example:
-      >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
-      >>> tf.keras.models.clone_model(model).count_params()
-      8
-    """
-    if input_tensors is not None or clone_function is not None:
-        raise ValueError("input_tensors and clone_function must be None.")
-    cls = type(model)
-    with custom_object_scope({cls.__name__: cls}):
-        return deserialize_keras_object(serialize_keras_object(model))
