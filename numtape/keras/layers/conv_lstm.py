@@ -22,7 +22,7 @@ from .base import (
     parse_padding,
     split_shape,
 )
-from .convolution import CONVOLUTIONS, FORMATS, check_strides_and_dilations, window_counts
+from .convolution import CONVOLUTIONS, FORMATS, window_counts
 from .recurrent import CELL_NAMES, BuiltInRNN
 from .recurrent_cells import ARGUMENTS as CELL_ARGUMENTS, LSTMCell, Step
 
@@ -96,7 +96,11 @@ class ConvLSTMCell(LSTMCell):
             data_format=parse_data_format(data_format),
             dilation_rate=int_tuple(dilation_rate, self.rank, "dilation_rate"),
         )
-        check_strides_and_dilations(self.strides, self.dilation_rate)
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                f"Specifying `strides > 1` is not compatible with `dilation_rate > 1`. Received: "
+                f"strides={self.strides} and dilation_rate={self.dilation_rate}"
+            )
 
     def build(self, input_shape: InputShape) -> None:
         """Create the kernels and the bias.

@@ -150,15 +150,20 @@ class FBetaScore(Metric):
                 "Invalid `average` argument value. Expected one of: {None, 'micro', 'macro', "
                 f"'weighted'}}. Received: average={average}"
             )
-        if not isinstance(beta, float) or not beta > 0.0:
+        for name, value in (("beta", beta), ("threshold", threshold)):
+            if not isinstance(value, float) and (name == "beta" or value is not None):
+                raise ValueError(
+                    f"Invalid `{name}` argument value. It should be a Python float. Received: "
+                    f"{name}={value} of type '{type(value)}'"
+                )
+        if not beta > 0.0:
             raise ValueError(
-                "Invalid `beta` argument value. It should be a Python float > 0. Received: "
-                f"beta={beta} of type '{type(beta)}'"
+                f"Invalid `beta` argument value. It should be > 0. Received: beta={beta}"
             )
-        if threshold is not None and not (isinstance(threshold, float) and 0.0 < threshold <= 1.0):
+        if threshold is not None and not 0.0 < threshold <= 1.0:
             raise ValueError(
-                "Invalid `threshold` argument value. It should be a Python float, 0 < threshold "
-                f"<= 1. Received: threshold={threshold} of type '{type(threshold)}'"
+                f"Invalid `threshold` argument value. It should verify 0 < threshold <= 1. "
+                f"Received: threshold={threshold}"
             )
         self.average = average
         self.beta = beta

@@ -1,46 +1,46 @@
-"""`clone_model`: a model with the same layers and new weights."""
+"""`clone_model`: a model with the same layers, or with others in their place, and new weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...nest import assert_same_structure, flatten, map_structure
+from ...nest import flatten, map_structure
 from ..input import Input, InputLayer
+from ..layer import Layer
 from ..models import Functional, Model, Sequential
 from ..registry import custom_object_scope
-from ..symbolic import KerasTensor, Operation
+from ..symbolic import KerasTensor
 from .objects import deserialize_keras_object, serialize_keras_object
 
-Cloning = Callable[[Any], Any]
-Calling = Callable[..., Any]
+if TYPE_CHECKING:
+    from ..models.graph import LayerGraph
 
 
 def clone_model(
     model: Model,
     input_tensors: Any = None,
-    clone_function: Cloning | None = None,
-    call_function: Calling | None = None,
+    clone_function: Callable[[Any], Any] | None = None,
+    call_function: Callable[..., Any] | None = None,
     recursive: bool = False,
-    **kwargs: object,
 ) -> Any:
     """Create a model with the same layers and new weights.
 
     Args:
       model: A `Sequential`, a functional model, or one with a complete `get_config`.
-      input_tensors: Symbolic tensors for the inputs of the new model; None for new ones.
-      clone_function: A function from a layer to a layer of the new model, which may be the same;
-        None for a new layer of the same configuration.
-      call_function: A function of a layer and the arguments of its call, which returns the outputs
-        in the new model; for functional models only.
-      recursive: Whether to use these functions for the layers of nested models, too.
-      **kwargs: Must be empty.
+      input_tensors: Symbolic tensors on which the new model is built; None for new inputs.
+      clone_function: A function that returns the new layer for a layer; None for a layer with the
+        same config.
+      call_function: A function ``(layer, *args, **kwargs)`` that calls a new layer; None for a
+        call. Only for functional models.
+      recursive: Whether models inside of the model are cloned in the same way.
 
     Returns:
       A model.
 
     Raises:
-      ValueError: If an argument does not fit the kind of the model.
+      ValueError: If the model is neither sequential nor functional and other arguments are given,
+        or the arguments do not fit the model.
       NotImplementedError: If a part of the model has no ``get_config``.
 
     Example:
@@ -48,107 +48,116 @@ def clone_model(
       >>> tf.keras.models.clone_model(model).count_params()
       8
     """
-    if kwargs:
-        raise ValueError(f"Unexpected keyword argument(s): {tuple(kwargs)}")
+    cls = type(model)
     is_plain = input_tensors is None and clone_function is None and call_function is None
     if is_plain and not recursive:
-        cls = type(model)
         with custom_object_scope({cls.__name__: cls}):
             return deserialize_keras_object(serialize_keras_object(model))
-    if isinstance(model, Sequential):
-        if call_function is not None:
-            raise ValueError(
-                "`call_function` argument is not supported with Sequential models. In a "
-                "Sequential model, layers aren't called at model-construction time (they're merely "
-                f"listed). Use `call_function` with Functional models only. Received model of type "
-                f"'{type(model).__name__}', with call_function={call_function}"
-            )
-        return _clone_sequential(model, input_tensors, _cloning(clone_function, None, recursive))
-    if not isinstance(model, Functional):
+    is_sequential = isinstance(model, Sequential)
+    if not is_sequential and model._nt_graph is None:
         raise ValueError(
-            "Arguments `clone_function`, `input_tensors` and `call_function` are only supported "
-            f"for Sequential models or Functional models. Received model of type "
-            f"'{type(model).__name__}'"
+            f"Arguments `clone_function` and `input_tensors` are only supported for Sequential "
+            f"models or Functional models. Received model of type '{cls.__name__}', with "
+            f"clone_function={clone_function} and input_tensors={input_tensors}"
         )
-    clone = _cloning(clone_function, call_function, recursive)
-    return _clone_functional(model, input_tensors, clone, call_function or _call)
-
-
-def _cloning(function: Cloning | None, call: Calling | None, recursive: bool) -> Cloning:
-    """Return a function from a layer to a layer of the new model."""
+    if call_function is not None and is_sequential:
+        raise ValueError(
+            f"`call_function` argument is not supported with Sequential models. In a Sequential "
+            f"model, layers aren't called at model-construction time (they're merely listed). Use "
+            f"`call_function` with Functional models only. Received model of type "
+            f"'{cls.__name__}', with call_function={call_function}"
+        )
+    new_layers: dict[int, Any] = {}
 
     def clone(layer: Any) -> Any:
-        if recursive and isinstance(layer, Functional | Sequential):
-            options = {"call_function": call} if isinstance(layer, Functional) else {}
-            return clone_model(layer, None, function, recursive=True, **options)  # type: ignore[arg-type]
-        if function is not None:
-            return function(layer)
-        return type(layer).from_config(layer.get_config())
-
-    return clone
-
-
-def _call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-    return layer(*args, **kwargs)
-
-
-def _clone_sequential(model: Sequential, input_tensors: Any, clone: Cloning) -> Sequential:
-    layers: list[Any] = []
-    for layer in model._nt_stack:
-        is_input = isinstance(layer, InputLayer)
-        layers.append(type(layer).from_config(layer.get_config()) if is_input else clone(layer))
-    if input_tensors is not None:
-        tensors = flatten(input_tensors)
-        if len(tensors) != 1 or not isinstance(tensors[0], KerasTensor):
-            raise ValueError(
-                f"Argument `input_tensors` must contain a single KerasTensor. Received: "
-                f"input_tensors={input_tensors}"
+        if id(layer) not in new_layers:
+            inner = isinstance(layer, Model) and (
+                isinstance(layer, Sequential) or layer._nt_graph is not None
             )
-        tensor = tensors[0]
-        shape = tuple(tensor.shape)
-        inputs = Input(batch_shape=shape, dtype=tensor.dtype, name=tensor.name)
-        layers = [inputs, *(x for x in layers if not isinstance(x, InputLayer))]
-    return Sequential(layers, name=model.name, trainable=model.trainable)
+            if recursive and inner:
+                inner_call = None if isinstance(layer, Sequential) else call_function
+                new_layer = clone_model(layer, None, clone_function, inner_call, True)
+            elif clone_function is not None:
+                new_layer = clone_function(layer)
+                if not isinstance(new_layer, Layer):
+                    raise ValueError(
+                        f"The `clone_function` argument must return a layer, got {new_layer!r}."
+                    )
+            else:
+                new_layer = type(layer).from_config(layer.get_config())
+            new_layers[id(layer)] = new_layer
+        return new_layers[id(layer)]
+
+    if is_sequential:
+        return _clone_sequential(model, input_tensors, clone)
+    return _clone_functional(model, input_tensors, clone, call_function)
 
 
-def _clone_functional(model: Any, input_tensors: Any, clone: Cloning, call: Calling) -> Any:
-    graph = model._nt_graph
-    if input_tensors is None:
-        input_tensors = map_structure(
-            lambda x: Input(batch_shape=tuple(x.shape), dtype=x.dtype, name=x.name), graph.structure
-        )
-    else:
-        try:
-            assert_same_structure(input_tensors, graph.structure)
-        except (TypeError, ValueError) as error:
+def _clone_sequential(model: Any, input_tensors: Any, clone: Callable[[Any], Any]) -> Any:
+    """Return a new `Sequential` of new layers."""
+    stack = list(model._nt_stack)
+    has_input = bool(stack) and isinstance(stack[0], InputLayer)
+    layers = [clone(layer) for layer in stack[has_input:]]
+    if input_tensors is not None:
+        tensors = input_tensors if isinstance(input_tensors, list | tuple) else [input_tensors]
+        if len(tensors) != 1:
             raise ValueError(
-                f"`input_tensors` must have the same structure as model.input\nReference structure: "
-                f"{graph.structure}\nReceived structure: {input_tensors}"
-            ) from error
-        if not all(isinstance(x, KerasTensor) for x in flatten(input_tensors)):
+                f"Argument `input_tensors` must contain a single tensor. Received: {tensors}"
+            )
+        (tensor,) = tensors
+        if not isinstance(tensor, KerasTensor):
+            raise ValueError(f"Argument `input_tensors` must be a KerasTensor. Received: {tensor}")
+        layers = [Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name), *layers]
+    elif has_input:
+        layers = [InputLayer.from_config(stack[0].get_config()), *layers]
+    return type(model)(layers, name=model.name, trainable=model.trainable)
+
+
+def _clone_functional(
+    model: Any, input_tensors: Any, clone: Callable[[Any], Any], call_function: Any
+) -> Any:
+    """Return a new functional model: a run of the graph with new layers and symbols."""
+    graph: LayerGraph = model._nt_graph
+    if input_tensors is None:
+        inputs = [
+            Input(
+                batch_shape=x.shape,
+                dtype=x.dtype,
+                name=x.name,
+                optional=getattr(x._node.operation, "optional", False),
+            )
+            for x in graph.inputs
+        ]
+    else:
+        inputs = flatten(input_tensors)
+        if not all(isinstance(x, KerasTensor) for x in inputs):
             raise ValueError(
                 f"All entries in `input_tensors` must be KerasTensors. Received: {input_tensors}"
             )
-    values = {id(s): x for s, x in zip(graph.inputs, flatten(input_tensors), strict=True)}
-    copies: dict[int, Any] = {}
+        if len(inputs) != len(graph.inputs):
+            raise ValueError(
+                f"`input_tensors` must have the same structure as model.input: "
+                f"{len(graph.inputs)} tensors. Received: {len(inputs)}"
+            )
+    values = {id(old): new for old, new in zip(graph.inputs, inputs, strict=True)}
 
     def value(x: Any) -> Any:
-        return values[id(x)] if isinstance(x, KerasTensor) else x
+        return values.get(id(x), x) if isinstance(x, KerasTensor) else x
 
-    for node in graph.nodes:
-        if not node.inputs:
-            continue
+    for node, _ in graph.calls:
         operation = node.operation
-        if id(operation) not in copies:
-            is_function = isinstance(operation, Operation)
-            copies[id(operation)] = operation if is_function else clone(operation)
+        if isinstance(operation, Layer):
+            operation = clone(operation)
         args, kwargs = map_structure(value, (node.args, node.kwargs))
-        copy = copies[id(operation)]
-        results = (
-            copy(*args, **kwargs)
-            if copy is operation and isinstance(operation, Operation)
-            else call(copy, *args, **kwargs)
-        )
-        values.update((id(s), x) for s, x in zip(node.outputs, flatten(results), strict=True))
+        if call_function is not None and isinstance(operation, Layer):
+            results = call_function(operation, *args, **kwargs)
+        else:
+            results = operation(*args, **kwargs)
+        for old, new in zip(node.outputs, flatten(results), strict=True):
+            values[id(old)] = new
     outputs = map_structure(value, graph.results)
-    return type(model)(input_tensors, outputs, name=model.name, trainable=model.trainable)
+    structure = inputs[0] if isinstance(graph.structure, KerasTensor) else None
+    if structure is None:
+        new_inputs = iter(inputs)
+        structure = map_structure(lambda x: next(new_inputs), graph.structure)
+    return Functional(structure, outputs, name=model.name, trainable=model.trainable)
