@@ -1,5 +1,11 @@
 """``tf.io``: images, TFRecord files, and serialized examples."""
 
+from __future__ import annotations
+
+import typing as _typing
+
+from ..compat.names import getter as _getter
+from ..compat.traceback_filter import guard_module as _guard_module
 from ..image.codecs import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -48,3 +54,13 @@ __all__ = [
     "parse_single_example",
     "parse_single_sequence_example",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _getter(__name__)
+
+_guard_module(__name__)
