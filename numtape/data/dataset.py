@@ -1895,6 +1895,6 @@ class Dataset(Pipeline):
         return dataset
 
 
-elements.Flow.make_window = staticmethod(partial(variant, Dataset))
+elements.Flow._make_window = staticmethod(partial(variant, Dataset))
 tell(Dataset, "data.Dataset")
 tell(Iterator, "data.Iterator")

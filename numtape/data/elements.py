@@ -68,7 +68,7 @@ class Flow:
 
     _parts: list[Any] | None = None  # the elements of a window
     # Makes the dataset of a window of a list of elements and their spec. Set in `data.dataset`.
-    make_window: ClassVar[Callable[[list[Any], Any], Any]]
+    _make_window: ClassVar[Callable[[list[Any], Any], Any]]
 
     def _dataset_spec(self) -> Any:
         """Return the spec of the dataset as an element."""

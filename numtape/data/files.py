@@ -27,15 +27,6 @@ from .stages import Counted, Mapped, Stage
 if TYPE_CHECKING:
     from ..core.values.annotations import IntLike
 
-__all__ = [
-    "CsvDataset",
-    "FixedLengthRecordDataset",
-    "SqlDataset",
-    "TFRecordDataset",
-    "TextLineDataset",
-    "make_csv_dataset",
-]
-
 _STRING = TensorSpec((), dtypes.string)
 _READ_AHEAD = 1 << 16  # bytes to read at a time
 

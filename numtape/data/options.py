@@ -6,21 +6,14 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
-__all__ = [
-    "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
-    "DistributeOptions",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
-    "Options",
-    "ServiceOptions",
-    "ThreadingOptions",
-]
-
 
 class AutotuneAlgorithm(enum.Enum):
-    """How TensorFlow tunes parallelism. numtape measures the time of elements instead."""
+    """How TensorFlow tunes parallelism. numtape measures the time of elements instead.
+
+    Example:
+      >>> tf.data.experimental.AutotuneAlgorithm.HILL_CLIMB.value
+      1
+    """
 
     DEFAULT = 0
     HILL_CLIMB = 1
@@ -30,7 +23,12 @@ class AutotuneAlgorithm(enum.Enum):
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How TensorFlow shards a dataset among workers. numtape shards with `distribute.shard`."""
+    """How TensorFlow shards a dataset among workers. numtape shards with `distribute.shard`.
+
+    Example:
+      >>> tf.data.experimental.AutoShardPolicy.DATA.value
+      2
+    """
 
     OFF = -1
     AUTO = 0
@@ -40,7 +38,12 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What TensorFlow does with datasets that depend on external state."""
+    """What TensorFlow does with datasets that depend on external state.
+
+    Example:
+      >>> tf.data.experimental.ExternalStatePolicy.IGNORE.value
+      1
+    """
 
     WARN = 0
     IGNORE = 1

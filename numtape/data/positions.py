@@ -135,7 +135,7 @@ def _decode(value: Any, data: bytes) -> Any:
         return strings
     if kind == "w":
         parts, spec = (_decode(x, data) for x in content)
-        return elements.Flow.make_window(parts, decode_spec(spec))
+        return elements.Flow._make_window(parts, decode_spec(spec))
     if kind == "c":
         from .composites import from_components
 

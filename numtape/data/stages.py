@@ -720,7 +720,10 @@ class Distinct(Stage):
 
 def _key(element: Any) -> tuple[Any, ...]:
     """Return a hashable that identifies the values of an element."""
-    arrays = [np.asarray(as_array(x)) for x in elements.leaves(element)]
+    parts = [as_array(x) for x in elements.leaves(element)]
+    if not all(isinstance(x, np.ndarray | np.generic) for x in parts):
+        raise TypeError("`unique` is only supported for datasets of dense tensors.")
+    arrays = [np.asarray(x) for x in parts]
     return tuple(
         (x.shape, tuple(x.ravel().tolist()) if x.dtype == object else x.tobytes()) for x in arrays
     )

@@ -17,18 +17,6 @@ from .messages import DecodeError, fields, read_values
 if TYPE_CHECKING:
     from ..core.values.tensor import Tensor
 
-__all__ = [
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "RaggedFeature",
-    "SparseFeature",
-    "VarLenFeature",
-    "parse_example",
-    "parse_sequence_example",
-    "parse_single_example",
-    "parse_single_sequence_example",
-]
-
 Array = np.ndarray[Any, Any]
 Values = tuple[str, Any]  # the kind of a feature, and its values
 _KINDS = {1: "bytes", 2: "float", 3: "int64"}  # by field number of `Feature`
@@ -39,7 +27,7 @@ _NAMES = {"string": "string", "float32": "float", "int64": "int64"}
 class FixedLenFeature(NamedTuple):
     """A feature with a fixed number of values, parsed to a dense tensor.
 
-    Attributes:
+    Args:
       shape: The shape of the values of an example.
       dtype: float32, int64 or string.
       default_value: Values of examples without this feature; None: the feature is required.
@@ -57,7 +45,7 @@ class FixedLenFeature(NamedTuple):
 class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of values of a fixed shape, parsed to a padded dense tensor.
 
-    Attributes:
+    Args:
       shape: The shape of a step.
       dtype: float32, int64 or string.
       allow_missing: Whether examples without this feature have 0 steps. Must be True in
@@ -78,7 +66,7 @@ class FixedLenSequenceFeature(NamedTuple):
 class VarLenFeature(NamedTuple):
     """A feature with any number of values, parsed to a sparse tensor.
 
-    Attributes:
+    Args:
       dtype: float32, int64 or string.
 
     Example:
@@ -92,7 +80,7 @@ class VarLenFeature(NamedTuple):
 class SparseFeature(NamedTuple):
     """A sparse tensor whose indices and values are two or more features.
 
-    Attributes:
+    Args:
       index_key: The name of the feature of the indices, or a list of one for each axis.
       value_key: The name of the feature of the values.
       dtype: float32, int64 or string.
@@ -114,7 +102,7 @@ class SparseFeature(NamedTuple):
 class RaggedFeature(NamedTuple):
     """A feature with any number of values, parsed to a ragged tensor.
 
-    Attributes:
+    Args:
       dtype: float32, int64 or string.
       value_key: The name of the feature; default: the name in the dict of features.
       partitions: How the values are split: `RaggedFeature.RowSplits` and so on, the outermost
