@@ -150,7 +150,9 @@ def _same_structure(first_structure: object, second_structure: object) -> None:
 
 def _axis(elems: Any) -> tuple[list[Any], int]:
     """Return the tensors of a nest, and their number of slices."""
-    tensors = [x if isinstance(x, Composite) else as_tensor(x) for x in nest.flatten(elems)]
+    tensors: list[Any] = [
+        x if isinstance(x, Composite) else as_tensor(x) for x in nest.flatten(elems)
+    ]
     if not tensors:
         raise ValueError("elems must be a tensor or a nest of tensors, got none.")
     if not all(len(x.shape) for x in tensors):
@@ -207,9 +209,7 @@ def map_fn(
 
         return map_rows(fn, elems, tensors, count, signature)
     if signature is None:
-        signature = nest.map_structure(
-            lambda x: x.dtype if isinstance(x, Composite) else as_tensor(x).dtype, elems
-        )
+        signature = nest.pack_sequence_as(elems, [x.dtype for x in tensors])
     # A scalar type of NumPy is a dtype, although it has an attribute `dtype`.
     dtypes = [
         as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))

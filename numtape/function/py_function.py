@@ -205,7 +205,8 @@ def type_spec_from_value(value: object) -> TensorSpec:
 
         return spec_of_composite(value)
     try:
-        x = value if isinstance(value, Tensor | Variable) else convert_to_tensor(value)
+        x: Any = value
+        x = x if isinstance(x, Tensor | Variable) else convert_to_tensor(x)
     except Exception:
         raise TypeError(f"Could not build a TypeSpec for {value} with type {type(value)}") from None
     return TensorSpec(x.shape, x.dtype)
