@@ -114,6 +114,10 @@ class Iterator:
         """Return the position, to be saved."""
         return positions.encode(self._source.state())
 
+    def _nt_continue(self, source: Source) -> None:
+        """Continue with the result of `_nt_start_at`."""
+        self._source = source
+
     def _nt_start_at(self, data: bytes) -> Source:
         """Return a source at a saved position.
 

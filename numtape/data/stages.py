@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.log.as_tensor import as_tensor
+from ..core.log.string_tensor import of_strings
 from ..core.values import dtypes
 from ..core.values.spec import intern
 from ..core.values.tensor import Tensor, of_array
@@ -303,20 +304,31 @@ def slice_tensors(items: Iterable[Any], arrays: Any) -> Iterator[Any]:
         yield from map(elements.as_tensors, slices(items, arrays))
         return
     arrays = map_leaves(np.ascontiguousarray, arrays)
-    specs = map_leaves(lambda x: intern(x.shape[1:], dtypes.of_array(x)), arrays)
+    specs = map_leaves(_spec_of_slices, arrays)
     if type(arrays) is tuple and all(map(elements.is_leaf, arrays)):
         pairs = [*zip(arrays, specs, strict=True)]
         for item in items:
             if type(item) is int:
-                yield tuple([of_array(x[item].copy(), spec) for x, spec in pairs])
+                yield tuple([_slice_tensor(x, spec, item) for x, spec in pairs])
             else:
                 yield elements.as_tensors(item)
     else:
         for item in items:
             if type(item) is int:
-                yield map_leaves(lambda x, spec, k=item: of_array(x[k].copy(), spec), arrays, specs)
+                yield map_leaves(lambda x, spec, k=item: _slice_tensor(x, spec, k), arrays, specs)
             else:
                 yield elements.as_tensors(item)
+
+
+def _spec_of_slices(array: Any) -> Any:
+    """Return the spec of an array's slices; None for strings."""
+    is_string = array.dtype == object
+    return None if is_string else intern(array.shape[1:], dtypes.of_array(array))
+
+
+def _slice_tensor(array: Any, spec: Any, index: int) -> Any:
+    """Return a slice of an array as a tensor."""
+    return of_strings(array[index]) if spec is None else of_array(array[index].copy(), spec)
 
 
 def batch_of_slices(arrays: Any, items: list[Any]) -> Any:

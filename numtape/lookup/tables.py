@@ -7,6 +7,7 @@ that makes them runs as Python.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,12 @@ from ..core.values import dtypes
 from ..core.values.composite import Composite
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.tensor import Tensor
-from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from ..strings import as_string, to_hash_bucket_fast
 from .initializers import Initializer
 
@@ -131,6 +137,10 @@ class Table:
 
     def _lookup_dense(self, keys: Any) -> Any:
         raise NotImplementedError
+
+    def _nt_saved_parts(self) -> dict[str, Any]:
+        """Return nothing: checkpoints do not store a table that its initializer fills."""
+        return {}
 
 
 class StaticHashTable(Table):
@@ -543,6 +553,43 @@ class MutableHashTable(Table):
         result = _array_of(self._value_dtype, values, self._default.shape)
         return _tensor(result.reshape((*array.shape, *self._default.shape)))
 
+    # Checkpoints store the content as JSON, with strings as characters below 256.
+
+    def _nt_position(self) -> bytes:
+        """Return the content, to be saved."""
+        if not self._is_saved:
+            return b""
+        content = {
+            "keys": [_to_json(key) for key in self._items],
+            "values": [_to_json(np.asarray(value).tolist()) for value in self._items.values()],
+        }
+        return json.dumps(content).encode()
+
+    def _nt_start_at(self, data: bytes) -> dict[Any, Any]:
+        """Return the items of a saved content.
+
+        Raises:
+          DataLossError: If the data is damaged, or belongs to another table.
+        """
+        if not data or not self._is_saved:
+            return dict(self._items)
+        try:
+            content = json.loads(data)
+            keys = [_from_json(key) for key in content["keys"]]
+            rows = [_from_json(value) for value in content["values"]]
+            values = _array_of(self._value_dtype, rows, self._default.shape)
+            is_text = self._key_dtype is dtypes.string
+            if any(isinstance(key, bytes) != is_text for key in keys):
+                raise ValueError("other keys")
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataLossError(f"The saved table {self._name} cannot be read: {error}.") from None
+        return dict(zip(keys, values, strict=True))
+
+    def _nt_continue(self, items: dict[Any, Any]) -> None:
+        """Continue with the result of `_nt_start_at`."""
+        run_as_python("a table that changes")
+        self._items = items
+
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """Return all keys and their values.
 
@@ -562,6 +609,18 @@ class MutableHashTable(Table):
         keys = _array_of(self._key_dtype, list(self._items), ())
         values = _array_of(self._value_dtype, list(self._items.values()), self._default.shape)
         return _tensor(keys), _tensor(values)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_to_json(item) for item in value]
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_json(item) for item in value]
+    return value.encode("latin-1") if isinstance(value, str) else value
 
 
 class DenseHashTable(MutableHashTable):

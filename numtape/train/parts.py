@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator as Items, Mapping
 from typing import Any
 
 from ..core.log.variable import Variable, original
-from ..data.pipeline import Iterator
 from ..errors import DataLossError
 from ..module import Module
 
@@ -14,13 +13,17 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of value
 
 
 def is_trackable(obj: object) -> bool:
-    """Whether an object is a variable, an iterator of a dataset, or has parts."""
-    return isinstance(obj, Variable | Module | Iterator) or hasattr(type(obj), "_nt_saved_parts")
+    """Whether an object has a value in the file (see `is_value`), or has parts."""
+    return isinstance(obj, Module) or is_value(obj) or hasattr(type(obj), "_nt_saved_parts")
 
 
 def is_value(obj: object) -> bool:
-    """Whether an object has a value in the file: a variable, or an iterator with its position."""
-    return isinstance(obj, Variable | Iterator)
+    """Whether an object has a value in the file.
+
+    This is a variable, or an object with a position: an iterator of a dataset, or a table that
+    changes.
+    """
+    return isinstance(obj, Variable) or hasattr(type(obj), "_nt_position")
 
 
 def parts(obj: Any, excluded: type | tuple[type, ...] = ()) -> dict[str, Any]:
@@ -86,13 +89,13 @@ class ObjectGraph:
       nodes: A node for each object: a dict from part names to node numbers, or the key of a
         variable or iterator. A key is the shortest path to it.
       variables: The variables, by key.
-      iterators: The iterators of datasets, by key.
+      iterators: The iterators of datasets and tables, by key.
     """
 
     def __init__(self, root: Any, excluded: type | tuple[type, ...] = ()) -> None:
         self.nodes: list[Any] = []
         self.variables: dict[str, Variable] = {}
-        self.iterators: dict[str, Iterator] = {}
+        self.iterators: dict[str, Any] = {}
         objects, paths = [root], [""]
         numbers = {id(root): 0}
         for obj, path in zip(objects, paths, strict=True):  # both grow in the loop

@@ -95,7 +95,7 @@ class Restoration:
         ]
         _assign_values([v for v, _ in variables], [x for _, x in variables])
         for iterator, source in positions:
-            iterator._source = source
+            iterator._nt_continue(source)
         for _, key in matches:
             self.unused.pop(key, None)
         for obj, number in bound.values():

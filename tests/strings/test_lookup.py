@@ -131,3 +131,22 @@ def test_dense_tables_forbid_two_keys():
         words.insert([""], [1])
     with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be equal"):
         experimental.DenseHashTable(tf.string, tf.int64, -1, "x", "x")
+
+
+def test_checkpoints_store_tables_that_change(tmp_path):
+    words = experimental.MutableHashTable(tf.string, tf.float32, [0.0, 0.0])
+    words.insert(["a", b"\xff\x00"], [[1.5, 2.0], [3.0, float("inf")]])
+    numbers = experimental.DenseHashTable(tf.int64, tf.string, "?", 0, -1)
+    numbers.insert([5], ["five"])
+    static = table(["a"], [1])
+    path = tf.train.Checkpoint(w=words, n=numbers, s=static).save(str(tmp_path / "ckpt"))
+    words.remove(tf.constant(["a"]))
+    words.insert(["new"], [[7.0, 7.0]])
+    loaded = experimental.DenseHashTable(tf.int64, tf.string, "?", 0, -1)
+    tf.train.Checkpoint(w=words, n=loaded, s=static).restore(path)
+    keys = tf.constant(["a", b"\xff\x00", "new"])
+    assert plain(words.lookup(keys)) == [[1.5, 2.0], [3.0, float("inf")], [0.0, 0.0]]
+    assert plain(loaded.lookup(tf.constant([5, 6], tf.int64))) == [b"five", b"?"]
+    other = experimental.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0])
+    with pytest.raises(tf.errors.DataLossError, match="cannot be read"):
+        tf.train.Checkpoint(w=other).restore(path)
