@@ -122,8 +122,8 @@ def _clone_functional(model: Any, input_tensors: Any, clone: Cloning, call: Call
             assert_same_structure(input_tensors, graph.structure)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"`input_tensors` must have the same structure as model.input\nReference structure: "
-                f"{graph.structure}\nReceived structure: {input_tensors}"
+                f"`input_tensors` must have the same structure as model.input\nReference "
+                f"structure: {graph.structure}\nReceived structure: {input_tensors}"
             ) from error
         if not all(isinstance(x, KerasTensor) for x in flatten(input_tensors)):
             raise ValueError(
