@@ -136,8 +136,8 @@ INSTEAD = {
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
     "keras.KerasTensor": "call the layers with tensors: numtape has values, no symbols",
-    "keras.applications*": "numtape has no trained models to download: in Keras, save the model as a "
-    "`.keras` file, and read it with `tf.keras.models.load_model`",
+    "keras.applications*": "numtape has no trained models to download: in Keras, save the "
+    "model as a `.keras` file, and read it with `tf.keras.models.load_model`",
     "keras.callbacks.*Checkpoint": "use `tf.keras.callbacks.ModelCheckpoint`",
     "keras.callbacks.ProgbarLogger": "`fit`, `evaluate` and `predict` show progress by themselves",
     "keras.callbacks.RemoteMonitor": "send the logs in a `tf.keras.callbacks.LambdaCallback`",
@@ -156,7 +156,6 @@ INSTEAD = {
     "keras.preprocessing.text*": "use `tf.keras.layers.TextVectorization`",
     "keras.preprocessing*": "use the functions of `tf.keras.utils` and `tf.keras.layers`",
     "keras.quantizers*": _QUANTIZED,
-    "keras.saving.KerasFileEditor": "open the `.weights.h5` file with h5py",
     "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "
@@ -670,9 +669,6 @@ _GRAPH_ATTRIBUTE = (
     "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
 )
 _STATELESS = "numtape's objects have state: call it, and read its variables"
-_FILE_METHODS = "use `save_weights`, `load_weights`, `save` and `tf.train.Checkpoint`"
-_CONFIG = "use `get_config` and `from_config`, and `build`"
-_ONE_DTYPE = "use `layer.compute_dtype` and `layer.variable_dtype`"
 _LOOPS = "`fit`, `evaluate` and `predict` replay a step: override `train_step` and its like"
 _DENSE = "use `operator.to_dense()` and the functions of `tf.linalg`"
 _PROTO = "numtape has no protocol buffers: use NumPy's or safetensors' files"
@@ -684,11 +680,9 @@ _TRACED = {
 }
 _LAYER = {
     "add_metric metrics_variables": "use a `tf.keras.metrics` object, and call it in `train_step`",
-    "build_from_config get_build_config": _CONFIG,
     "call_signature_parameters supports_jit": "use `inspect.signature(layer.call)`",
     "input_dtype variable_serialization_spec": _ONE_DTYPE,
     "enable_lora lora_alpha lora_enabled lora_rank": "write the two factors as a layer of your own",
-    "load_own_variables save_own_variables": _FILE_METHODS,
     "quantization_config quantization_mode quantize quantized_build quantized_call": _QUANTIZED,
     "rematerialized_call": "use `tf.recompute_grad(layer)`",
     "stateless_call": _STATELESS,
@@ -722,8 +716,8 @@ METHODS: dict[str, dict[str, str]] = {
     "keras.Model": {
         "compiled_loss compiled_metrics": "use `model.compute_loss` and `model.metrics`",
         "distribute_reduction_method distribute_strategy": "use `numtape.distribute`",
-        "export": "numtape does not export graphs, to ONNX or others: use `model.save`, and export the "
-        "`.keras` file in Keras",
+        "export": "numtape does not export graphs, to ONNX or others: use `model.save`, and "
+        "export the `.keras` file in Keras",
         "get_quantization_layer_structure": _QUANTIZED,
         "get_state_tree set_state_tree": "use `get_weights` and `set_weights`",
         "make_predict_function make_test_function make_train_function predict_function "

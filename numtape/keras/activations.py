@@ -29,7 +29,7 @@ from ..core.ops.reduction import reduce_logsumexp
 from ..core.ops.slicing import split
 from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
-from .registry import get_registered_object, nearest
+from .registry import ClassRegistry, get_registered_object, nearest
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
@@ -757,9 +757,7 @@ def serialize(activation: Callable[..., Any]) -> str | dict[str, Any]:
     if name in _NAMES and activation.__module__.startswith("numtape."):
         return name  # the op itself, such as ``tf.nn.relu``
     if hasattr(activation, "get_config") or name not in ("", "<lambda>"):
-        from .saving.objects import serialize_keras_object
-
-        config: dict[str, Any] = serialize_keras_object(activation)
+        config: dict[str, Any] = ClassRegistry.saving.serialize_keras_object(activation)
         return config
     raise ValueError(
         f"Unknown activation function: {activation!r}. Decorate a function of your own with "
@@ -787,8 +785,8 @@ def deserialize(
       True
     """
     if isinstance(config, dict):
-        from .saving.objects import deserialize_keras_object
-
-        function: Callable[..., Any] = deserialize_keras_object(config, custom_objects)
+        function: Callable[..., Any] = ClassRegistry.saving.deserialize_keras_object(
+            config, custom_objects
+        )
         return function
     return get((custom_objects or {}).get(config, config))

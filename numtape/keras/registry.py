@@ -142,8 +142,8 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
 class SharedObjects:
     """The layers in one file: a layer at several places is written, and created, once.
 
-    Objects of classes of one's own are shared, too. Their configurations have a number under the key
-    ``shared_object_id`` at each place.
+    Objects of classes of one's own are shared, too. Their configurations have a number under the
+    key ``shared_object_id`` at each place.
     """
 
     def __init__(self) -> None:
@@ -413,6 +413,8 @@ class ClassRegistry:
       aliases: Classes by further names.
       module: The module in configurations; None for Keras's module of the kind.
     """
+
+    saving: Any = None  # the module `keras.saving.objects`, set there: it imports this module
 
     def __init__(
         self,

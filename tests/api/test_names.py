@@ -142,6 +142,7 @@ HINTS = {
     "tf.random.experimental.index_shuffle": "stateless_shuffle",
     "tf.data.experimental.get_model_proto": "measures the time",
     "tf.edit_distance": "Python's strings",
+    "tf.keras.applications.ResNet50": "load_model",
     "tf.keras.callbacks.RemoteMonitor": "LambdaCallback",
     "tf.keras.metrics.MeanSquardError": "did you mean 'MeanSquaredError'",
     "tf.math.special.dawson": "did you mean 'dawsn'",

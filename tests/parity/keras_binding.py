@@ -187,40 +187,6 @@ class TestCase(parameterized.TestCase):
         values = np.array(target)
         assert lower <= values.min() and values.max() <= upper
 
-    def run_layer_test(
-        self,
-        layer_cls,
-        init_kwargs,
-        input_shape=None,
-        input_dtype="float32",
-        input_data=None,
-        expected_output_shape=None,
-        expected_output_dtype=None,
-        expected_output=None,
-        supports_masking=None,
-        call_kwargs=None,
-        **others,
-    ):
-        layer = layer_cls(**init_kwargs)
-        restored = layer_cls.from_config(layer.get_config())
-        self.assertEqual(restored.get_config(), layer.get_config())
-        if supports_masking is not None:
-            self.assertEqual(layer.supports_masking, supports_masking)
-        if input_shape is not None:
-            input_data = np.random.uniform(size=input_shape).astype(input_dtype or "float32")
-        if input_data is None:
-            return
-        x = tf.convert_to_tensor(input_data)
-        output = layer(x, **(call_kwargs or {}))
-        symbolic = layer_cls(**init_kwargs)(keras.Input(x.shape[1:], dtype=x.dtype.name))
-        if expected_output_shape is not None:
-            self.assertEqual(tuple(output.shape), tuple(expected_output_shape))
-            self.assertEqual(tuple(symbolic.shape)[1:], tuple(expected_output_shape)[1:])
-        if expected_output_dtype is not None:
-            self.assertDType(output, expected_output_dtype)
-        if expected_output is not None:
-            self.assertAllClose(output, expected_output)
-
     def assertSparse(self, x, sparse=True):
         if sparse:
             self.skipTest("of sparse tensors")
