@@ -127,8 +127,8 @@ INSTEAD = {
     "errors.*": "`tf.errors.OpError` has `error_code`",
     "experimental.*": "numtape keeps to names that are not experimental",
     "image.decode_jxl": "convert the file to PNG or WebP",
-    "image.generate_bounding_box_proposals": "decode boxes with `tf.keras.utils.bounding_boxes`, and "
-    "use `tf.image.non_max_suppression`",
+    "image.generate_bounding_box_proposals": "decode boxes with `tf.keras.utils.bounding_boxes`, "
+    "and use `tf.image.non_max_suppression`",
     "image.*": "use the other names of `tf.image`, Pillow or scikit-image",
     "initializers.*": "use `tf.keras.initializers`",
     "keras.optimizers.legacy*": _LEGACY,
@@ -669,6 +669,7 @@ _GRAPH_ATTRIBUTE = (
     "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
 )
 _STATELESS = "numtape's objects have state: call it, and read its variables"
+_ONE_DTYPE = "use `layer.compute_dtype` and `layer.variable_dtype`"
 _LOOPS = "`fit`, `evaluate` and `predict` replay a step: override `train_step` and its like"
 _DENSE = "use `operator.to_dense()` and the functions of `tf.linalg`"
 _PROTO = "numtape has no protocol buffers: use NumPy's or safetensors' files"

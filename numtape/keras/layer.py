@@ -16,7 +16,7 @@ from ..core.log import layer_context
 from ..core.log.as_tensor import as_tensor
 from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.variable import AutocastAlias, Variable, assign_all, original
+from ..core.log.variable import Alias, AutocastAlias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.creation import convert_to_tensor
 from ..core.ops.elementwise import cast
@@ -144,7 +144,9 @@ def operand(variable: Variable) -> Variable:
 
     Recording a variable is faster than an alias.
     """
-    return original(variable) if local.autocast is None else variable
+    if local.autocast is not None:
+        return variable
+    return variable._original if isinstance(variable, Alias) else variable
 
 
 def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,6 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
-from .averages import ExponentialMovingAverage
 from ..io.messages import (
     BytesList,
     Example,
@@ -18,6 +17,7 @@ from ..io.messages import (
     Int64List,
     SequenceExample,
 )
+from .averages import ExponentialMovingAverage
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
 from .options import CheckpointOptions

@@ -476,6 +476,7 @@ def test_files_for_tensorboard(tmp_path):
 @pytest.mark.numtape_only("looks into numtape")
 def test_each_class_is_tried():
     tried = {
+        "BackupAndRestore",
         "Callback",
         "CallbackList",
         "CSVLogger",
@@ -485,6 +486,7 @@ def test_each_class_is_tried():
         "LearningRateScheduler",
         "ModelCheckpoint",
         "ReduceLROnPlateau",
+        "SwapEMAWeights",
         "TensorBoard",
         "TerminateOnNaN",
     }

@@ -66,7 +66,7 @@ class Trainer(Layer):
             "optimizer",
             "loss",
             "history",
-            "_initial_epoch",
+            "_nt_initial_epoch",
             "stop_training",
             "stop_evaluating",
             "stop_predicting",
@@ -82,7 +82,7 @@ class Trainer(Layer):
 
     optimizer: Any
     loss: LossesLike
-    _initial_epoch: int | None = None  # set by callbacks that resume a training
+    _nt_initial_epoch: int | None = None  # set by callbacks that resume a training
     output_names: Any
     _nt_compile_loss: CompiledLoss | None
     _nt_compile_metrics: CompiledMetrics | None
@@ -552,9 +552,9 @@ class Trainer(Layer):
             callbacks, verbose, data.steps, epochs, add_history=True
         )
         self.stop_training = False
-        self._initial_epoch = None
+        self._nt_initial_epoch = None
         callback_list.on_train_begin()
-        initial_epoch = self._initial_epoch or initial_epoch
+        initial_epoch = self._nt_initial_epoch or initial_epoch
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
             if epoch > initial_epoch and data.is_spent():

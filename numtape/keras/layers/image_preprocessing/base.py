@@ -107,8 +107,8 @@ def column(x: TensorLike, rank: int = 4) -> Tensor:
 class BaseImagePreprocessingLayer(ConfiguredLayer):
     """Base class of layers that transform images, and what belongs to them."""
 
-    _USE_BASE_FACTOR = True
-    _FACTOR_BOUNDS: Interval = (-1, 1)
+    _nt_use_base_factor = True
+    _nt_factor_bounds: Interval = (-1, 1)
     _allow_non_tensor_positional_args = True
     interpolation = "bilinear"
 
@@ -122,8 +122,8 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
         super().__init__(**kwargs)
         self._nt_set_arguments(data_format=parse_data_format(data_format))
         self.bounding_box_format: Any = bounding_box_format
-        if self._USE_BASE_FACTOR:
-            self._set_factor(factor or 0.0)
+        if self._nt_use_base_factor:
+            self._nt_set_factor(factor or 0.0)
         elif factor is not None:
             raise ValueError(
                 f"Layer {type(self).__name__} does not take a `factor` argument. Received: "
@@ -133,14 +133,14 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
     # --- Arguments ---------------------------------------------------------------------------
 
     def _nt_parse(self, value: Any, name: str = "factor") -> Interval:
-        low, high = self._FACTOR_BOUNDS
+        low, high = self._nt_factor_bounds
         message = (
             f"The `{name}` argument should be a number (or a list of two numbers) in the range "
             f"[{low}, {high}]. "
         )
-        return parse_interval(value, self._FACTOR_BOUNDS, message)
+        return parse_interval(value, self._nt_factor_bounds, message)
 
-    def _set_factor(self, factor: Any) -> None:
+    def _nt_set_factor(self, factor: Any) -> None:
         self._nt_set_arguments(factor=self._nt_parse(factor))
 
     def _nt_set_seed(self, seed: int | None) -> None:
@@ -231,7 +231,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
         """
         return None
 
-    def _transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
+    def _nt_transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not transform images.")
 
     def transform_images(
@@ -248,7 +248,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
           A tensor of the layer's dtype.
         """
         x = tf.cast(images, self.compute_dtype)
-        return self._transform_images(x, transformation, self.interpolation) if training else x
+        return self._nt_transform_images(x, transformation, self.interpolation) if training else x
 
     def transform_labels(self, labels: Any, transformation: Any, training: bool = True) -> Any:
         """Transform the labels of a batch; see `transform_images`."""
@@ -268,7 +268,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
     ) -> Any:
         """Transform the masks of a batch; see `transform_images`."""
         masks = as_tensor(segmentation_masks)
-        return self._transform_images(masks, transformation, "nearest") if training else masks
+        return self._nt_transform_images(masks, transformation, "nearest") if training else masks
 
     def _nt_single(self, method: Any, value: Any, transformation: Any, training: bool) -> Any:
         """Apply a method of batches to a single example."""
@@ -348,7 +348,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
 
     # --- Values ------------------------------------------------------------------------------
 
-    def _transform_value_range(
+    def _nt_transform_value_range(
         self, images: Tensor, original_range: Any, target_range: Any, dtype: Any = "float32"
     ) -> Tensor:
         """Map the values of a range to another range."""
@@ -361,7 +361,7 @@ class BaseImagePreprocessingLayer(ConfiguredLayer):
         result: Tensor = (x - low) / (high - low) * (new_high - new_low) + new_low
         return result
 
-    def _compute_affine_matrix(
+    def _nt_compute_affine_matrix(
         self,
         center_x: float,
         center_y: float,

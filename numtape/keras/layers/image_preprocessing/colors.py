@@ -38,7 +38,7 @@ class _FactorLayer(PixelLayer):
 
     def __init__(self, factor: Any, value_range: Any, seed: int | None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._set_factor(factor)
+        self._nt_set_factor(factor)
         self._nt_set_arguments(value_range=parse_value_range(value_range))
         self._nt_set_seed(seed)
 
@@ -89,7 +89,7 @@ class RandomContrast(_FactorLayer):
     array([1.], dtype=float32)
     """
 
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
@@ -174,7 +174,7 @@ class RandomGrayscale(PixelLayer):
     array([29.89, 29.89, 29.89], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class RandomHue(_FactorLayer):
     array([1., 0., 0.], dtype=float32)
     """
 
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class RandomHue(_FactorLayer):
         if not training:
             return x
         ops = image_ops()
-        x = self._transform_value_range(x, self.value_range, (0, 1), self.compute_dtype)
+        x = self._nt_transform_value_range(x, self.value_range, (0, 1), self.compute_dtype)
         hsv = ops.rgb_to_hsv(x, self.data_format)
         hue, saturation, value = tf.unstack(hsv, axis=self.channel_axis)
         hue = hue + tf.cast(transformation["factor"], x.dtype)[:, None, None]
@@ -245,7 +245,7 @@ class RandomHue(_FactorLayer):
         hue = tf.where(hue < 0.0, hue + 1.0, hue)
         hsv = tf.stack([hue, saturation, value], self.channel_axis)
         x = tf.clip_by_value(ops.hsv_to_rgb(hsv, self.data_format), 0.0, 1.0)
-        return self._transform_value_range(x, (0, 1), self.value_range, self.compute_dtype)
+        return self._nt_transform_value_range(x, (0, 1), self.value_range, self.compute_dtype)
 
 
 @_document()
@@ -297,8 +297,8 @@ class RandomInvert(_FactorLayer):
     array([200.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -333,9 +333,9 @@ class RandomPosterization(_FactorLayer):
     array([  0., 128.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (1, 8)
-    _MAX_FACTOR = 8
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (1, 8)
+    _nt_max_factor = 8
 
     def __init__(
         self,
@@ -359,7 +359,7 @@ class RandomPosterization(_FactorLayer):
             if low == high
             else random.randint(size, low, high, "uint8", generator)
         )
-        return {"shift_factor": tf.constant(self._MAX_FACTOR, tf.uint8) - bits}
+        return {"shift_factor": tf.constant(self._nt_max_factor, tf.uint8) - bits}
 
     def transform_images(
         self, images: Any, transformation: Any = None, training: bool = True
@@ -368,11 +368,11 @@ class RandomPosterization(_FactorLayer):
         x = tf.cast(images, self.compute_dtype)
         if not training:
             return x
-        x = self._transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
+        x = self._nt_transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
         shift = column(transformation["shift_factor"])
         bits = tf.bitwise.right_shift(tf.cast(x, tf.uint8), shift)
         x = tf.cast(tf.bitwise.left_shift(bits, shift), self.compute_dtype)
-        return self._transform_value_range(x, (0, 255), self.value_range, self.compute_dtype)
+        return self._nt_transform_value_range(x, (0, 255), self.value_range, self.compute_dtype)
 
 
 @_document()
@@ -384,8 +384,8 @@ class RandomSharpness(_FactorLayer):
     array([1., 1., 1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -462,8 +462,8 @@ class RandomErasing(_FactorLayer):
     TensorShape([1, 2, 1])
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -538,8 +538,8 @@ class RandomGaussianBlur(_FactorLayer):
     array([1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -596,8 +596,8 @@ class RandomElasticTransform(BaseImagePreprocessingLayer):
     array([1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -612,7 +612,7 @@ class RandomElasticTransform(BaseImagePreprocessingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_format=data_format, **kwargs)
-        self._set_factor(factor)
+        self._nt_set_factor(factor)
         check_choice("interpolation", interpolation, INTERPOLATIONS)
         check_choice("fill_mode", fill_mode, (*FILL_MODES, "mirror"))
         self._nt_set_arguments(
@@ -640,7 +640,7 @@ class RandomElasticTransform(BaseImagePreprocessingLayer):
         """Return the scale of the displacements and the deviation of their blur."""
         return max(height, width) * (0.1 * factor), min(height, width) * (0.05 * factor)
 
-    def _transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
+    def _nt_transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
         if transformation is None:
             return images
         height, width = self._nt_sizes(images.shape)
@@ -673,7 +673,7 @@ class Solarization(PixelLayer):
     array([200.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(
         self,
@@ -714,10 +714,10 @@ class Solarization(PixelLayer):
         x = tf.cast(images, self.compute_dtype)
         if not training or transformation is None:
             return x
-        y = self._transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
+        y = self._nt_transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
         y = tf.clip_by_value(y + transformation["additions"], 0.0, 255.0)
         y = tf.where(y < transformation["thresholds"], y, 255 - y)
-        return self._transform_value_range(y, (0, 255), self.value_range, self.compute_dtype)
+        return self._nt_transform_value_range(y, (0, 255), self.value_range, self.compute_dtype)
 
 
 @_document(bins="The number of bins of the histogram.")
@@ -764,10 +764,10 @@ class Equalization(PixelLayer):
         if not training:
             return x
         x = tf.cast(x, self.compute_dtype)
-        x = self._transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
+        x = self._nt_transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
         channels = [self._nt_equalize(c) for c in tf.unstack(x, axis=self.channel_axis)]
         x = tf.stack(channels, self.channel_axis)
-        return self._transform_value_range(x, (0, 255), self.value_range, self.compute_dtype)
+        return self._nt_transform_value_range(x, (0, 255), self.value_range, self.compute_dtype)
 
 
 @_document()
@@ -779,7 +779,7 @@ class AutoContrast(PixelLayer):
     array([  0., 255.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(self, value_range: Any = (0, 255), **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -790,12 +790,12 @@ class AutoContrast(PixelLayer):
     ) -> Any:
         """Stretch the images."""
         x = tf.cast(images, self.compute_dtype)
-        y = self._transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
+        y = self._nt_transform_value_range(x, self.value_range, (0, 255), self.compute_dtype)
         low, high = tf.reduce_min(y, (1, 2), True), tf.reduce_max(y, (1, 2), True)
         is_flat = high == low
         scale = 255.0 / tf.where(is_flat, tf.ones_like(high), high - low)
         stretched = tf.clip_by_value(y * scale - low * scale, 0.0, 255.0)
-        result = self._transform_value_range(
+        result = self._nt_transform_value_range(
             stretched, (0, 255), self.value_range, self.compute_dtype
         )
         return tf.where(is_flat, x, result)
@@ -818,7 +818,7 @@ class RandomColorJitter(PixelLayer):
     array([1., 1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(
         self,

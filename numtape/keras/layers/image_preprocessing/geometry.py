@@ -43,7 +43,7 @@ def _document(**own: str) -> Callable[[Decorated], Decorated]:
 class _SizedLayer(BaseImagePreprocessingLayer):
     """Base class of layers whose outputs have a given height and width."""
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(self, height: int, width: int, data_format: str | None, **kwargs: Any) -> None:
         super().__init__(data_format=data_format, **kwargs)
@@ -142,7 +142,7 @@ class Resizing(_SizedLayer):
         """Return the height and width of the inputs."""
         return self._nt_sizes(self._nt_shape(data))
 
-    def _transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
+    def _nt_transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
         return self._nt_resize(
             images,
             interpolation,
@@ -157,13 +157,13 @@ class Resizing(_SizedLayer):
         self, images: Any, transformation: Any = None, training: bool = True
     ) -> Any:
         """Resize images."""
-        return self._transform_images(as_tensor(images), transformation, self.interpolation)
+        return self._nt_transform_images(as_tensor(images), transformation, self.interpolation)
 
     def transform_segmentation_masks(
         self, segmentation_masks: Any, transformation: Any = None, training: bool = True
     ) -> Any:
         """Resize masks by the nearest pixels."""
-        return self._transform_images(as_tensor(segmentation_masks), transformation, "nearest")
+        return self._nt_transform_images(as_tensor(segmentation_masks), transformation, "nearest")
 
     def transform_bounding_boxes(
         self, bounding_boxes: Boxes, transformation: Any, training: bool = True
@@ -335,7 +335,7 @@ class RandomFlip(BaseImagePreprocessingLayer):
     [1.0, 2.0]
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(
         self,
@@ -407,7 +407,7 @@ class RandomFlip(BaseImagePreprocessingLayer):
 class _TransformLayer(BaseImagePreprocessingLayer):
     """Base class of layers that apply a projective transformation of eight numbers."""
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(
         self,
@@ -433,7 +433,7 @@ class _TransformLayer(BaseImagePreprocessingLayer):
         """Return the numbers of the transformation of each image."""
         raise NotImplementedError
 
-    def _transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
+    def _nt_transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
         if transformation is None:
             return images
         return image_ops().affine_transform(
@@ -474,7 +474,7 @@ class RandomRotation(_TransformLayer):
         super().__init__(
             fill_mode, interpolation, fill_value, seed, data_format=data_format, **kwargs
         )
-        self._set_factor(factor)
+        self._nt_set_factor(factor)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
         """Draw the angles, and return the numbers of the rotations."""
@@ -484,7 +484,7 @@ class RandomRotation(_TransformLayer):
         height, width = self._nt_sizes(shape)
         lower, upper = self.factor
         angle = self._nt_uniform((size,), (lower * 360.0, upper * 360.0), seed)
-        matrix = self._compute_affine_matrix(0.5, 0.5, angle, 0, 0, 1, 0.0, 0.0, height, width)
+        matrix = self._nt_compute_affine_matrix(0.5, 0.5, angle, 0, 0, 1, 0.0, 0.0, height, width)
         return {
             "angle": angle,
             "rotation_matrix": tf.squeeze(matrix, 0) if len(shape) == 3 else matrix,
@@ -676,7 +676,7 @@ class RandomShear(_TransformLayer):
     array([1., 2.], dtype=float32)
     """
 
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -770,8 +770,8 @@ class RandomPerspective(BaseImagePreprocessingLayer):
     array([1., 1., 1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -784,7 +784,7 @@ class RandomPerspective(BaseImagePreprocessingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_format=data_format, **kwargs)
-        self._set_factor(factor)
+        self._nt_set_factor(factor)
         if not 0 <= scale <= 1:
             raise ValueError(
                 f"The `scale` argument should be a number in the range [0,1]. Received: "
@@ -815,7 +815,7 @@ class RandomPerspective(BaseImagePreprocessingLayer):
             "input_shape": shape,
         }
 
-    def _transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
+    def _nt_transform_images(self, images: Tensor, transformation: Any, interpolation: str) -> Any:
         if transformation is None:
             return images
         moved = image_ops().perspective_transform(

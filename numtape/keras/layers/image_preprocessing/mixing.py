@@ -61,7 +61,7 @@ class MixUp(BaseImagePreprocessingLayer):
     array([1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class CutMix(BaseImagePreprocessingLayer):
     array([1., 1.], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class CutMix(BaseImagePreprocessingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(data_format=data_format, **kwargs)
-        self._set_factor(factor)
+        self._nt_set_factor(factor)
         self._nt_set_seed(seed)
 
     def get_random_transformation(self, data: Any, training: bool = True, seed: Any = None) -> Any:
@@ -200,8 +200,8 @@ _COLOURS = (
 class _Augmentation(BaseImagePreprocessingLayer):
     """Base class of layers that apply layers of a list."""
 
-    _USE_BASE_FACTOR = False
-    _FACTOR_BOUNDS = (0, 1)
+    _nt_use_base_factor = False
+    _nt_factor_bounds = (0, 1)
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Augmentation(BaseImagePreprocessingLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._set_factor(factor)
+        self._nt_set_factor(factor)
         self._nt_set_arguments(value_range=value_range, interpolation=interpolation)
         self._nt_set_seed(seed)
 
@@ -449,7 +449,7 @@ class MaxNumBoundingBoxes(PixelLayer):
     array([[ 0., -1.]], dtype=float32)
     """
 
-    _USE_BASE_FACTOR = False
+    _nt_use_base_factor = False
 
     def __init__(self, max_number: int, fill_value: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -506,16 +506,16 @@ class Pipeline(Layer):
 
     def __init__(self, layers: Any, name: str | None = None) -> None:
         super().__init__(name=name)
-        self._pipeline_layers = list(layers)
+        self._nt_pipeline_layers = list(layers)
 
     @property
     def layers(self) -> list[Any]:
         """The layers."""
-        return list(self._pipeline_layers)
+        return list(self._nt_pipeline_layers)
 
     def call(self, inputs: Any, training: bool | None = True, mask: Any = None) -> Any:
         """Apply the layers."""
-        for layer in self._pipeline_layers:
+        for layer in self._nt_pipeline_layers:
             names = signature_of(type(layer).call).all
             options = {"training": training, "mask": mask}
             options = {k: v for k, v in options.items() if k in names and v is not None}
@@ -525,13 +525,13 @@ class Pipeline(Layer):
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Return symbolic outputs."""
-        for layer in self._pipeline_layers:
+        for layer in self._nt_pipeline_layers:
             inputs = layer.compute_output_spec(inputs)
         return inputs
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments."""
-        return {"layers": [serialize(x) for x in self._pipeline_layers], "name": self.name}
+        return {"layers": [serialize(x) for x in self._nt_pipeline_layers], "name": self.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
