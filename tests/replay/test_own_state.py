@@ -54,7 +54,9 @@ STATE = {
     "compat/argument_errors.py": {"_DONE": CACHE},
     "composites/ragged_elementwise.py": {"call.__name__": NEW},
     "composites/ragged_tensor.py": {
+        "result._passed": NEW,
         "self._partition": NEW,
+        "self._passed": NEW,
         "self._row_splits": NEW,
         "self._values": NEW,
     },
