@@ -167,7 +167,7 @@ def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 @handles(RaggedTensor, slicing.reverse)
 def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    if axis is None or isinstance(axis, int):
+    if axis is None or isinstance(axis, int) or np.asarray(axis).dtype.kind not in "iu":
         raise TypeError("`axis` must be a list of int or a constant tensor when reversing")
     rank = len(tensor.shape)
     axes = {resolve_axis(int(k), rank) for k in np.ravel(read_array(axis))}
@@ -235,12 +235,17 @@ def _split_sizes(sizes: Array, total: int, num: int | None) -> list[int]:
         return [total // count] * count
     if sizes.ndim > 1:
         raise TypeError("num_or_size_splits must be a scalar or a vector")
+    if sizes.dtype.kind not in "iu":
+        raise TypeError("num_or_size_splits must be integers")
     counts = [int(k) for k in sizes]
+    if min(counts, default=0) < 0:
+        raise InvalidArgumentError("num_or_size_splits must be non-negative [Op:Split]")
     if num is not None and num != len(counts):
         raise ValueError("`num` does not match the number of sizes in num_or_size_splits")
     if sum(counts) != total:
         raise InvalidArgumentError(
-            f"The sum of the sizes, {sum(counts)}, is not the number of rows, {total} [Op:Split]"
+            f"Cannot exactly split the RaggedTensor: the sum of the sizes, {sum(counts)}, is not "
+            f"the number of rows, {total} [Op:Split]"
         )
     return counts
 

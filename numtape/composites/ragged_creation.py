@@ -272,8 +272,8 @@ def row_splits_to_segment_ids(
     kind = dtypes.of_array(array) if array.size else dtypes.int64
     if array.dtype.kind not in "iu" or kind not in (dtypes.int32, dtypes.int64):
         raise ValueError("splits must have dtype int32 or int64.")
-    if array.ndim != 1 or not array.size:
-        raise ValueError("Argument `splits` must be a vector of at least one element.")
+    if array.ndim != 1:
+        raise ValueError(f"Shape {array.shape} must have rank 1: splits")
     target = kind if out_type is None else as_dtype(out_type)
     return to_index_tensor(rows.rowids_of(array), target)
 

@@ -267,15 +267,15 @@ def _reduce_variance(
     center = ew.stop_gradient(ew.round_(reduction.reduce_mean(x.flat_values)))
     shifted = map_values(lambda values: values - center, x)
     mean = _reduce_mean(shifted, axis, keepdims)
-    return _reduce_mean(shifted * shifted, axis, keepdims) - mean * mean
+    variance = _reduce_mean(shifted * shifted, axis, keepdims) - mean * mean
+    return map_any(lambda values: ew.select(values < 0.0, 0.0, values), variance)
 
 
 @handles(RaggedTensor, reduction.reduce_std)
 def _reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
-    variance = _reduce_variance(input_tensor, axis, keepdims)
-    return map_any(lambda values: ew.sqrt(ew.select(values < 0.0, 0.0, values)), variance)
+    return map_any(ew.sqrt, _reduce_variance(input_tensor, axis, keepdims))
 
 
 def _keep_all(total: Tensor, x: RaggedTensor) -> Tensor:
@@ -395,6 +395,8 @@ def _matmul(
         raise InvalidArgumentError(
             "Matrix size-incompatible: inner sizes of rows differ [Op:MatMul]"
         )
+    if dense_x.shape[:-2] != dense_y.shape[:-2]:
+        raise InvalidArgumentError("Batch dimensions of `a` and `b` do not have the same size.")
     product = matrix_products.matmul(
         dense_x, dense_y, transpose_a, transpose_b, adjoint_a, adjoint_b
     )

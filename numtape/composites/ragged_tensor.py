@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from ..core.ops import movement
+from ..core.ops.creation import convert_to_tensor
 from ..core.settings import unset
 from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
@@ -64,13 +65,14 @@ class RaggedTensor(CompositeTensor):
       array([3., 0., 3.], dtype=float32)
     """
 
-    __slots__ = ("_partition", "_row_splits", "_values")
+    __slots__ = ("_partition", "_passed", "_row_splits", "_values")
     display_name = "RaggedTensor"
     dispatch_priority = 3
     remedy = "use `x.to_tensor()` for a dense tensor, or `tf.ragged.map_flat_values`"
     _values: Any
     _partition: Partition
     _row_splits: Tensor
+    _passed: dict[str, Tensor]  # row lengths and row numbers that a constructor got as tensors
 
     if TYPE_CHECKING:  # set in `ragged_elementwise`
 
@@ -125,6 +127,7 @@ class RaggedTensor(CompositeTensor):
         self._row_splits = (
             to_index_tensor(partition.splits, dtype) if row_splits is None else row_splits
         )
+        self._passed = {}
         return self
 
     @classmethod
@@ -268,7 +271,10 @@ class RaggedTensor(CompositeTensor):
                 "from_row_lengths",
                 f"the sum of the lengths must be the number of values, {nested.shape[0]}",
             )
-        return cls._make(nested, rows.of_lengths(lengths), dtype)
+        result = cls._make(nested, rows.of_lengths(lengths), dtype)
+        if type(row_lengths) is Tensor:
+            result._passed["row_lengths"] = row_lengths
+        return result
 
     @classmethod
     def from_row_starts(
@@ -403,7 +409,11 @@ class RaggedTensor(CompositeTensor):
                 "from_value_rowids",
                 "numbers must be sorted and not negative",
             )
-        return cls._make(nested, rows.of_lengths(np.bincount(rowids, minlength=count)), dtype)
+        lengths = np.bincount(rowids, minlength=count)
+        result = cls._make(nested, rows.of_lengths(lengths), dtype)
+        if type(value_rowids) is Tensor:
+            result._passed["value_rowids"] = value_rowids
+        return result
 
     @classmethod
     def from_uniform_row_length(
@@ -645,7 +655,7 @@ class RaggedTensor(CompositeTensor):
         if lengths is not None:
             return _cut_rows(full, [level.astype(np.int64) for level in levels])
         if padding is not None:
-            pad = as_values(padding)
+            pad = convert_to_tensor(padding, dtype_hint=x.dtype)
             if pad.dtype is not x.dtype:
                 raise TypeError(f"padding has dtype {pad.dtype.name}, the tensor {x.dtype.name}")
             if tuple(pad.shape) != shape[ragged_rank + 1 :]:
@@ -812,6 +822,8 @@ class RaggedTensor(CompositeTensor):
         if axis == 0:
             return self.nrows()
         if axis == 1:
+            if "row_lengths" in self._passed:
+                return self._passed["row_lengths"]
             return self._indices(self._partition.lengths)
         if isinstance(self._values, RaggedTensor):
             return self.with_values(self._values.row_lengths(axis - 1))
@@ -877,6 +889,8 @@ class RaggedTensor(CompositeTensor):
           >>> tf.ragged.constant([[3, 1], [], [4]]).value_rowids().numpy()
           array([0, 0, 2])
         """
+        if "value_rowids" in self._passed:
+            return self._passed["value_rowids"]
         return self._indices(rows.rowids_of(self._partition.splits))
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
@@ -1196,7 +1210,8 @@ def resolve_axis(axis: int, rank: int, name: str = "axis") -> int:
     try:
         axis = operator.index(axis)
     except TypeError:
-        raise TypeError(f"{name} must be an int; got {axis!r}") from None
+        kind = type(axis).__name__
+        raise TypeError(f"{name} must be an int; got {kind} {axis!r}") from None
     if not -rank <= axis < rank:
         raise ValueError(f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}")
     return int(axis) % rank if rank else 0

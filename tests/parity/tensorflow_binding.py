@@ -87,6 +87,19 @@ PUBLIC = {
     "random_ops": "random",
     "random_seed": "random",
     "ragged_tensor": "",
+    **dict.fromkeys(
+        (
+            "ragged_array_ops",
+            "ragged_concat_ops",
+            "ragged_conversion_ops",
+            "ragged_functional_ops",
+            "ragged_gather_ops",
+            "ragged_math_ops",
+            "ragged_util",
+            "segment_id_ops",
+        ),
+        "ragged",
+    ),
     "signal": "signal",
     "sort_ops": "",
     "sparse_ops": "sparse",
@@ -164,6 +177,12 @@ ALIASES = {
     "tensor_scatter_update": "tensor_scatter_nd_update",
     "truncated_normal": "random.truncated_normal",
 }
+# The same for functions of `sparse_ops`, without the prefix ``sparse_``.
+SPARSE = {
+    "dense_matmul": "sparse_dense_matmul",
+    "tensor_dense_matmul": "sparse_dense_matmul",
+    "tensor_to_dense": "to_dense",
+}
 BACKEND = os.environ.get("TENSORFLOW_BINDING", "numtape")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if BACKEND == "numtape":
@@ -220,11 +239,16 @@ class Namespace(types.ModuleType):
 
 def public(module, name):
     """The public object for a name of a private module."""
-    if name in ALIASES:
+    last = module.rpartition(".")[2]
+    if last == "ragged_factory_ops":
+        paths = [f"ragged.{name.removesuffix('_value')}"]
+    elif last == "sparse_ops" and name.startswith("sparse_"):
+        short = re.sub(r"_v\d$", "", name.removeprefix("sparse_"))
+        paths = [f"sparse.{SPARSE.get(short, short)}"]
+    elif name in ALIASES:
         paths = [ALIASES[name]]
     else:
         names = [name, re.sub(r"_v\d$", "", name)]
-        last = module.rpartition(".")[2]
         parents = [*PUBLIC.get(last, "").split(" "), *GENERAL.split(" ")]
         paths = [f"{parent}.{n}".removeprefix(".") for n in names for parent in parents]
     for path in filter(None, paths):

@@ -69,7 +69,9 @@ STATE = {
     "compat/docstrings.py": {"obj.__doc__": NEW},
     "composites/ragged_elementwise.py": {"call.__name__": NEW},
     "composites/ragged_tensor.py": {
+        "result._passed": NEW,
         "self._partition": NEW,
+        "self._passed": NEW,
         "self._row_splits": NEW,
         "self._values": NEW,
     },

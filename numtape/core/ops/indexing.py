@@ -349,6 +349,8 @@ def repeat(
     x = as_tensor(input)
     if axis is None:
         x, axis = movement.reshape(x, (-1,)), 0
+    if not x.ndim:
+        x = movement.reshape(x, (1,))
     repeat_axis = movement.resolve_axis(axis, x.ndim, "Repeat")
     counts, dim = movement.to_shape(repeats), x.shape[repeat_axis]
     smallest = min(counts, default=0)
