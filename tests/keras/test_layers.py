@@ -21,8 +21,11 @@ ELSEWHERE = {
     "GroupQueryAttention",
     "ReversibleEmbedding",
 }
-# Files of layers that test_recurrent.py and test_more_layers.py cover.
-OTHER_FILES = ("recurrent", "recurrent_cells", "wrappers", "conv_lstm", "spectrogram", "foreign")
+# Files of layers that test_recurrent.py, test_more_layers.py and test_image_layers.py cover.
+OTHER_FILES = (
+    *("recurrent", "recurrent_cells", "wrappers", "conv_lstm", "spectrogram", "foreign"),
+    *("image_preprocessing.colors", "image_preprocessing.geometry", "image_preprocessing.mixing"),
+)
 
 
 @pytest.fixture(scope="module")
