@@ -226,6 +226,8 @@ __all__ = [
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
+    "NoneTensorSpec",
+    "OptionalSpec",
     "TensorArray",
     "TensorShape",
     "TensorSpec",
@@ -491,6 +493,8 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
+    from .data.elements import NoneTensorSpec
+    from .data.structure import OptionalSpec
     from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from .function.control_flow import (
         case,
@@ -535,6 +539,8 @@ _FUNCTIONS = {
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "data.elements": "NoneTensorSpec",
+        "data.structure": "OptionalSpec",
         "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
         "composites.ragged_tensor": "RaggedTensor",

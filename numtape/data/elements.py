@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import optree
@@ -30,10 +30,49 @@ LEAVES = (np.ndarray, np.generic, Tensor)  # of numbers; strings are bytes, or a
 _TEXT = (str, bytes, np.str_, np.bytes_)
 
 
+class NoneTensorSpec:
+    """The spec of None in an element.
+
+    Example:
+      >>> tf.data.Dataset.from_tensors((1, None)).element_spec[1]
+      NoneTensorSpec()
+    """
+
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Whether a value is None, or a spec is that of None.
+
+        Args:
+          spec_or_value: A value or spec.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.NoneTensorSpec().is_compatible_with(None)
+          True
+        """
+        return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoneTensorSpec)
+
+    def __hash__(self) -> int:
+        return hash(NoneTensorSpec)
+
+    def __repr__(self) -> str:
+        return "NoneTensorSpec()"
+
+
 class Flow:
     """Marker base class of datasets, which are leaves of window elements."""
 
     _parts: list[Any] | None = None  # the elements of a window
+    # Makes the dataset of a window of a list of elements and their spec. Set in `data.dataset`.
+    _make_window: ClassVar[Callable[[list[Any], Any], Any]]
+
+    def _dataset_spec(self) -> Any:
+        """Return the spec of the dataset as an element."""
+        raise NotImplementedError
 
 
 def is_leaf(x: object) -> bool:
@@ -62,11 +101,13 @@ def leaves(nest: Any) -> list[Any]:
 
 
 def as_element(value: Any) -> Any:
-    """Convert a user's value to an element.
+    """Convert a user's value to an element. A leaf may be None, for the absence of a tensor.
 
     Raises:
-      TypeError: If a leaf is None.
+      TypeError: If it is None.
     """
+    if value is None:
+        raise TypeError("None cannot be an element of a dataset: pass a tensor or a nest of them.")
     return value if _has_only_tensors(value) else map_leaves(_as_leaf, value)
 
 
@@ -90,7 +131,7 @@ def _as_leaf(x: Any) -> Any:
     if isinstance(x, Composite):
         return _string_array(x) if isinstance(x, StringTensor) else x
     if x is None:
-        raise TypeError("None cannot be an element of a dataset: pass a tensor or a nest of them.")
+        return None
     if isinstance(x, Variable):
         return as_tensor(x)
     if isinstance(x, list) and has_text(x):
@@ -101,7 +142,7 @@ def _as_leaf(x: Any) -> Any:
 
 def _strings_or_numbers(x: np.ndarray[Any, Any]) -> Any:
     """Convert an array of objects or text."""
-    if x.dtype.kind in "SUT" or has_text(x.ravel()[:1].tolist()):
+    if x.dtype.kind in "SUT" or not x.size or has_text(x.ravel()[:1].tolist()):
         return _string_array(x)
     return as_tensor(x).numpy()
 
@@ -158,7 +199,9 @@ def evaluate(element: Any) -> Any:
 
 
 def _evaluate(x: Any) -> Any:
-    return of_array(x._stored_value(), x._spec) if type(x) is Tensor else x
+    if type(x) is Tensor:
+        return of_array(x._stored_value(), x._spec)
+    return _composites().evaluate(x, _evaluate) if isinstance(x, Composite) else x
 
 
 def convert_leaf(spec: TensorSpec, value: Any) -> Any:
@@ -168,8 +211,8 @@ def convert_leaf(spec: TensorSpec, value: Any) -> Any:
       TypeError: If it has another dtype.
       InvalidArgumentError: If it has another shape.
     """
-    if not isinstance(spec, TensorSpec):
-        return _as_leaf(value)
+    if type(spec) is not TensorSpec:
+        return _convert_other(spec, value)
     if spec.dtype.name == "string":
         array: Any = _string_array(value)
     else:
@@ -192,6 +235,21 @@ def as_result(value: Any) -> Any:
     return as_element(value)
 
 
+def _convert_other(spec: Any, value: Any) -> Any:
+    """Convert a value whose spec is that of a dataset, a sparse or a ragged tensor, or None.
+
+    Raises:
+      TypeError: If it does not match.
+    """
+    if isinstance(value, list) and getattr(spec, "ragged_rank", None):
+        from ..composites.ragged_creation import constant
+
+        value = constant(value, spec.dtype)
+    if not spec.is_compatible_with(value):
+        raise TypeError(f"{value!r} does not match {spec}")
+    return value
+
+
 def call(function: Callable[..., Any], element: Any) -> Any:
     """Call a function with an element; a tuple is unpacked into arguments."""
     tensors = as_tensors(element)
@@ -211,21 +269,22 @@ def _leaf_spec(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind == "O":
         return TensorSpec(x.shape, dtypes.string)
     if isinstance(x, Composite):
-        return composite_spec(x)
+        return _composites().spec_of(x)
+    if x is None:
+        return NoneTensorSpec()
     return TensorSpec(x.shape, as_dtype(x.dtype))
 
 
-def composite_spec(x: Any) -> Any:
-    """Return the spec of a sparse or ragged tensor.
+def _composites() -> Any:
+    """Return the module for sparse and ragged tensors, which is imported at its first use."""
+    from . import composites
 
-    Raises:
-      UnimplementedError: If its class has none.
-    """
-    for name in ("_type_spec", "spec"):
-        spec = getattr(x, name, None)
-        if spec is not None:
-            return spec
-    raise UnimplementedError(f"A {type(x).__name__} cannot be an element of a dataset.")
+    return composites
+
+
+def is_composite_spec(spec: Any) -> bool:
+    """Whether a spec is that of sparse or ragged tensors."""
+    return isinstance(spec, TensorSpec) and type(spec) is not TensorSpec
 
 
 def without_first_axis(spec: TensorSpec) -> TensorSpec:
@@ -236,6 +295,8 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     """
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
+    if is_composite_spec(spec):
+        return _composites().row_spec(spec)  # type: ignore[no-any-return]
     if not len(spec.shape):
         raise ValueError("Cannot unbatch an input with scalar components.")
     return TensorSpec(tuple(spec.shape)[1:], spec.dtype)
@@ -265,6 +326,8 @@ def with_first_axis(spec: Any, size: int | None) -> Any:
     """Return the spec of a batch of elements."""
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
+    if is_composite_spec(spec):
+        return _composites().batch_spec(spec, size)
     return TensorSpec((size, *spec.shape), spec.dtype)
 
 
@@ -284,7 +347,8 @@ def as_text(value: Any) -> str | os.PathLike[str]:
     array = to_string_array(value)
     if array.ndim:
         raise TypeError(f"Expected one string, got {value!r}.")
-    return array[()].decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    text: bytes = array.tolist()
+    return text.decode("utf-8", "surrogateescape")
 
 
 def as_texts(value: Any) -> list[str]:
@@ -305,7 +369,9 @@ def zeros_like(spec: Any) -> Any:
     """Return an element of zeros, to infer a function's result spec for an empty dataset."""
 
     def zeros(leaf: Any) -> Any:
-        if not isinstance(leaf, TensorSpec):
+        if isinstance(leaf, NoneTensorSpec):
+            return None
+        if not isinstance(leaf, TensorSpec) or is_composite_spec(leaf):
             raise UnimplementedError(
                 "The spec of this dataset is not known: it has no element, and its elements would "
                 "be datasets or sparse."
@@ -380,19 +446,35 @@ def _batch_others(parts: tuple[Any, ...]) -> Any:
             "Cannot batch elements that are datasets: use `flat_map` with `batch`, as in "
             "`windows.flat_map(lambda window: window.batch(size))`."
         )
-    return batch_composites(parts)
+    return None if parts[0] is None else _composites().batch(parts)
 
 
-def batch_composites(parts: tuple[Any, ...]) -> Any:
-    """Stack sparse or ragged tensors.
+def batch_as(spec: Any, join: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    """Return a function that stacks elements: components with a composite spec by ``join``.
 
-    Raises:
-      UnimplementedError: Their class has no such function.
+    Args:
+      spec: The spec of the elements.
+      join: A function from a component's spec and its values to their batch.
     """
-    raise UnimplementedError(
-        f"Elements of {type(parts[0]).__name__} cannot be batched: convert them with `to_dense` or "
-        f"`to_tensor` in a `map` first."
-    )
+
+    def batch_elements(group: list[Any]) -> Any:
+        columns = zip(*map(leaves, group), strict=True)
+        results = iter(
+            [
+                join(part, column) if is_composite_spec(part) else batch(list(column))
+                for part, column in zip(leaves(spec), columns, strict=True)
+            ]
+        )
+        return map_leaves(lambda _: next(results), group[0])
+
+    return batch_elements
+
+
+def row(x: Any, k: int) -> Any:
+    """Return a slice of a leaf along its first axis."""
+    if x is None:
+        return None
+    return _composites().row(x, k) if isinstance(x, Composite) else x[k]
 
 
 def common(a: Any, b: Any) -> Any:
@@ -403,8 +485,8 @@ def common(a: Any, b: Any) -> Any:
     """
 
     def join(x: Any, y: Any) -> Any:
-        if not isinstance(x, TensorSpec) or not isinstance(y, TensorSpec):
-            if x != y:
+        if type(x) is not TensorSpec or type(y) is not TensorSpec:
+            if type(x) is not type(y) or getattr(x, "dtype", None) is not getattr(y, "dtype", None):
                 raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
             return x
         if x.dtype is not y.dtype:

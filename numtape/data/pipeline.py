@@ -17,6 +17,7 @@ from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
 from ..core.ops.random import STATE
 from ..core.values import arguments
+from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
 from ..tensor_spec import TensorSpec
@@ -373,7 +374,7 @@ class Pipeline(elements.Flow):
         spec = elements.spec_of(state)
         is_checked = False
         for element in self._start():
-            state = as_tensors(elements.as_result(reduce_func(state, as_tensors(element))))
+            state = as_tensors(as_element(reduce_func(state, as_tensors(element))))
             if not is_checked:
                 _check_state(spec, elements.spec_of(state))
                 is_checked = True
@@ -406,7 +407,7 @@ class Pipeline(elements.Flow):
         """Return the options of the dataset: those of its inputs, and its own.
 
         Returns:
-          `Options`.
+          `Options`, which cannot be changed.
 
         Example:
           >>> tf.data.Dataset.range(3).options().deterministic is None
@@ -415,7 +416,9 @@ class Pipeline(elements.Flow):
         options = Options()
         for one in self._inputs:
             options = options.merge(one.options())
-        return options if self._own_options is None else options.merge(self._own_options)
+        if self._own_options is not None:
+            options = options.merge(self._own_options)
+        return options._freeze()
 
     def with_options(self, options: Options, name: str | None = None) -> Self:
         """Return the dataset with options, which override those that it has.
@@ -561,6 +564,10 @@ def _as_numpy(x: Any) -> Any:
         return x.as_numpy_iterator()
     if isinstance(x, np.ndarray) and x.ndim:
         return x.copy()
+    if isinstance(x, Composite):
+        from .composites import as_numpy_value
+
+        return as_numpy_value(x)
     array = elements.as_array(x)
     if isinstance(array, np.ndarray) and not array.ndim:
         return array[()]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.values.composite import Composite
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import DataLossError, UnimplementedError
@@ -47,8 +48,8 @@ def decode(data: bytes) -> Any:
         if size > _LIMIT:
             raise ValueError(size)
         inflater = zlib.decompressobj()
-        plain = inflater.decompress(data[_LENGTH.size :], size)
-        if len(plain) != size:
+        plain = inflater.decompress(data[_LENGTH.size :], size + 1)
+        if len(plain) != size or not inflater.eof:
             raise ValueError(len(plain))
         (length,) = _LENGTH.unpack_from(plain)
         start = _LENGTH.size + length
@@ -65,7 +66,7 @@ def encode_spec(spec: Any) -> Any:
     """
 
     def leaf(one: Any) -> Any:
-        if not isinstance(one, TensorSpec):
+        if type(one) is not TensorSpec:
             raise UnimplementedError(f"Elements of {one} cannot be saved.")
         return [None if one.shape.rank is None else list(one.shape), one.dtype.name]
 
@@ -103,7 +104,12 @@ def _encode(value: Any, arrays: bytearray) -> Any:
         return [kind, name, list(array.shape), offset, len(part)]
     if isinstance(value, elements.Flow) and value._parts is not None:  # a window
         parts = _encode(list(value._parts), arrays)
-        return ["w", parts, _encode(encode_spec(value.element_spec), arrays)]
+        return ["w", parts, _encode(encode_spec(value._dataset_spec().element_spec), arrays)]
+    if isinstance(value, Composite):
+        from .composites import components_of
+
+        kind, parts = components_of(value)
+        return ["c", kind, _encode(parts, arrays)]
     raise UnimplementedError(
         f"An iterator's position cannot be saved: its buffers hold a {type(value).__name__}. "
         f"Elements of tuples, dicts and tensors can be saved."
@@ -128,10 +134,12 @@ def _decode(value: Any, data: bytes) -> Any:
         strings.reshape(-1)[:] = [_decode(x, data) for x in content[1]]
         return strings
     if kind == "w":
-        from .dataset import Dataset, variant
-
         parts, spec = (_decode(x, data) for x in content)
-        return variant(Dataset, parts, decode_spec(spec))
+        return elements.Flow._make_window(parts, decode_spec(spec))
+    if kind == "c":
+        from .composites import from_components
+
+        return from_components(content[0], _decode(content[1], data))
     if kind not in ("a", "g", "x"):
         raise ValueError(kind)
     name, shape, offset, length = content
