@@ -11,13 +11,18 @@ from ..composites.base import join_rows, take_rows
 from ..composites.ragged_arrangement import stack_ragged
 from ..composites.ragged_tensor import RaggedTensor
 from ..composites.sparse_tensor import SparseTensor
-from ..composites.type_specs import RaggedTensorSpec, SparseTensorSpec
+from ..composites.type_specs import RaggedTensorSpec, SparseTensorSpec, spec_of_composite
 from ..core.log.as_tensor import as_tensor
 from ..core.log.string_tensor import of_strings
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
+
+
+def spec_of(x: Any) -> Any:
+    """Return the spec of a sparse or ragged tensor."""
+    return spec_of_composite(x)
 
 
 def row(x: Any, k: int) -> Any:

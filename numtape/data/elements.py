@@ -269,7 +269,7 @@ def _leaf_spec(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind == "O":
         return TensorSpec(x.shape, dtypes.string)
     if isinstance(x, Composite):
-        return _composites().spec_of_composite(x)
+        return _composites().spec_of(x)
     if x is None:
         return NoneTensorSpec()
     return TensorSpec(x.shape, as_dtype(x.dtype))

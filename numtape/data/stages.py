@@ -850,7 +850,8 @@ def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) ->
             ) from error
 
     def start() -> Iterable[Any]:
-        return generator(*(elements.as_argument(x) for x in args))
+        values: Iterable[Any] = generator(*(elements.as_argument(x) for x in args))
+        return values
 
     return Mapped(Counted(start), convert)
 

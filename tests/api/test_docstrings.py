@@ -265,12 +265,15 @@ LOOSE = {
     "nest.map_structure": ["structures"],
     "meshgrid": ["args"],
     "einsum": ["inputs", "kwargs"],
+    "io.gfile.join": ["paths"],
     "keras.ops.einsum": ["operands", "kwargs"],
     "keras.ops.layer_normalization": ["kwargs"],
     "keras.ops.meshgrid": ["x"],
     "keras.ops.multi_hot": ["kwargs"],
     "keras.ops.rearrange": ["axes_lengths"],
     "keras.ops.switch": ["operands"],
+    "keras.preprocessing.image.save_img": ["kwargs"],
+    "keras.utils.save_img": ["kwargs"],
     **{
         f"keras.layers.{name}": ["kwargs"]
         for name in (

@@ -117,7 +117,6 @@ def test_models_in_files_begin_with_no_running_values(tf, tmp_path):
     np.testing.assert_allclose(float(found["mae"]), error.mean(), 1e-5)
 
 
-
 @pytest.mark.parametrize("wrong", ["loss", "loss_weights"])
 def test_losses_are_those_of_outputs_that_there_are(tf, wrong):
     inputs = tf.keras.Input((4,))
