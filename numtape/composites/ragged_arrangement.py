@@ -405,7 +405,11 @@ def _gather_nd(
     flat = numbers.reshape(math.prod(numbers.shape[:-1]), size)
     levels = x._partitions()
     if size == 0:
-        return stack_ragged([x] * len(flat)) if len(flat) else x
+        lead = numbers.shape[:-1]
+        if not lead:
+            return x
+        copies = _gather(expand_dims(x, 0), to_index_tensor(np.zeros(len(flat)), dtypes.int64))
+        return _wrap_axes(copies, lead, x._splits_dtype)
     _check_rows(flat[:, 0], x._partition.nrows)
     cell, values = flat[:, 0], x
     for part, column in zip(levels, flat[:, 1:].T, strict=False):
