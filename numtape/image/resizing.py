@@ -18,7 +18,6 @@ from ..core.log.as_tensor import as_tensor
 from ..core.log.record import require
 from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
-from ..errors import OutOfRangeError
 from .arguments import as_batch, at_least_float32, describe, to_size
 from .geometry import crop_to_bounding_box, pad_to_bounding_box
 
@@ -271,8 +270,7 @@ def resize_with_crop_or_pad(
 
 @describe(
     "A float32 tensor (boxes, height, width, channels).",
-    "ValueError: If the method is unknown.\n"
-    "InvalidArgumentError: If a shape does not match.\nOutOfRangeError: If there is no such image.",
+    "ValueError: If the method is unknown.\nInvalidArgumentError: If a shape does not match.",
     method='"bilinear" or "nearest".',
     image="A tensor of shape (batch, height, width, channels).",
     boxes="Boxes (boxes, 4) of (top, left, bottom, right), from 0 to 1.",
@@ -303,9 +301,6 @@ def crop_and_resize(
     x = tf.cast(x, tf.float32) if not x.dtype.is_floating else x
     numbers = tf.cast(box_indices, tf.int32)
     require(numbers.shape == places.shape[:1], op, "box_index has incompatible shape")
-    used = np.asarray(numbers)
-    if used.size and not (used.min() >= 0 and used.max() < int(x.shape[0])):
-        raise OutOfRangeError(f"box_index has values outside [0, batch_size) [Op:{op}]")
     height, width = to_size(crop_size)
     require(min(height, width) > 0, op, "crop dimensions must be positive")
     rows = _crop_places(places[:, 0], places[:, 2], int(x.shape[1]), height)

@@ -394,9 +394,9 @@ ERRORS = [
     ("tf.image.resize_with_pad(X, 0, 3)", ValueError, "target_height must be > 0"),
     ("tf.image.resize_with_crop_or_pad(X, 3, 0)", ValueError, "target_width must be > 0"),
     (
-        "tf.image.crop_and_resize(X, BOXES, [0, 0, 0, 1], (2, 2))",
-        tf.errors.OutOfRangeError,
-        "batch_size",
+        "tf.image.crop_and_resize(X, BOXES, [0, 0, 0, 1], (2, 2)).numpy()",
+        tf.errors.InvalidArgumentError,
+        "ind",
     ),
     ("tf.image.convert_image_dtype(X, tf.bool)", AttributeError, "floating point or integer"),
     ("tf.image.rgb_to_hsv(G)", tf.errors.InvalidArgumentError, "3 channels"),
