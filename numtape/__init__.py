@@ -275,6 +275,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "constant_initializer",
     "control_dependencies",
     "convert_to_tensor",
     "cos",
@@ -312,6 +313,7 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "get_current_name_scope",
     "get_static_value",
     "grad",
     "grad_pass_through",
@@ -368,6 +370,7 @@ __all__ = [
     "numpy_function",
     "one_hot",
     "ones",
+    "ones_initializer",
     "ones_like",
     "optimizers",
     "pad",
@@ -377,6 +380,8 @@ __all__ = [
     "py_function",
     "ragged",
     "random",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "range",
     "rank",
     "realdiv",
@@ -425,6 +430,7 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "summary",
     "switch_case",
     "tan",
     "tanh",
@@ -458,6 +464,7 @@ __all__ = [
     "where",
     "while_loop",
     "zeros",
+    "zeros_initializer",
     "zeros_like",
 ]
 
@@ -478,6 +485,7 @@ if _typing.TYPE_CHECKING:
         signal,
         sparse,
         strings,
+        summary,
         test,
         testing,
         train,
@@ -503,6 +511,7 @@ if _typing.TYPE_CHECKING:
         executing_eagerly,
         foldl,
         foldr,
+        get_current_name_scope,
         group,
         init_scope,
         map_fn,
@@ -523,6 +532,13 @@ if _typing.TYPE_CHECKING:
         type_spec_from_value,
     )
     from .keras import initializers, losses, metrics, optimizers
+    from .keras.initializers import (
+        Constant as constant_initializer,
+        Ones as ones_initializer,
+        RandomNormal as random_normal_initializer,
+        RandomUniform as random_uniform_initializer,
+        Zeros as zeros_initializer,
+    )
     from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
@@ -532,7 +548,8 @@ _FUNCTIONS = {
     for module, names in {
         "debugging.assertions": "Assert assert_equal assert_greater assert_less assert_rank",
         "function.control_flow": "case cond control_dependencies executing_eagerly foldl foldr "
-        "group init_scope map_fn name_scope no_op scan switch_case tuple while_loop",
+        "get_current_name_scope group init_scope map_fn name_scope no_op scan switch_case tuple "
+        "while_loop",
         "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients "
         "no_gradient "
         "recompute_grad",
@@ -568,12 +585,22 @@ _LAZY = {
             "signal",
             "sparse",
             "strings",
+            "summary",
             "test",
             "testing",
             "train",
         )
     },
     **{name: f"keras.{name}" for name in ("initializers", "losses", "metrics", "optimizers")},
+}
+
+
+_INITIALIZERS = {
+    "constant_initializer": "Constant",
+    "ones_initializer": "Ones",
+    "random_normal_initializer": "RandomNormal",
+    "random_uniform_initializer": "RandomUniform",
+    "zeros_initializer": "Zeros",
 }
 
 
@@ -584,6 +611,8 @@ def _load_lazily(name: str) -> _typing.Any:
         function = getattr(module, f"{name}_" if name in ("print", "tuple") else name)
         _guard([function])
         return function
+    if name in _INITIALIZERS:
+        return getattr(_import_module("numtape.keras.initializers"), _INITIALIZERS[name])
     if name in _LAZY:
         return _import_module(f"numtape.{_LAZY[name]}")
     return _import_module("numtape.compat.names").missing("", name)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .compat.missing_names import tell
+from .core.log.log import current_name_scope
 from .core.log.variable import Variable
 from .core.values.hints import MODULE_REPLACEMENTS, hint_missing_attributes
 from .deferred_restore import notify_changed
+
+if TYPE_CHECKING:
+    from .function.control_flow import name_scope
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def snake_case(name: str) -> str:
@@ -43,6 +50,7 @@ class Module:
     """
 
     _nt_name: str
+    _nt_scope: str
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -55,6 +63,7 @@ class Module:
                 f"Python identifiers (e.g. a valid class name)."
             )
         self._nt_name = name
+        self._nt_scope = f"{current_name_scope()}{name}/"
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -62,7 +71,7 @@ class Module:
 
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name: attributes with variables."""
-        return {name: value for name, value in sorted(vars(self).items()) if name != "_nt_name"}
+        return {name: value for name, value in sorted(vars(self).items()) if name not in _OWN}
 
     @property
     def name(self) -> str:
@@ -74,6 +83,22 @@ class Module:
                 f"{type(self).__name__!r} object has no name: its `__init__()` does not call "
                 f"`super().__init__()`."
             ) from None
+
+    @property
+    def name_scope(self) -> name_scope:
+        """A `name_scope` with the module's name, inside the scope in which it was created.
+
+        Example:
+          >>> class Part(tf.Module):
+          ...     def build(self):
+          ...         with self.name_scope:
+          ...             return tf.Variable(1.0, name="w")
+          >>> Part(name="part").build().name
+          'part/w:0'
+        """
+        from .function.control_flow import name_scope
+
+        return name_scope(getattr(self, "_nt_scope", f"{self.name}/"))
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -147,18 +172,33 @@ class Module:
             yield from module._nt_modules(visited)
 
     @classmethod
-    def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method unchanged: numtape does not scope names.
+    def with_name_scope(cls, method: _Method) -> _Method:
+        """Let a method run inside the module's `name_scope`: a decorator.
 
         Args:
-          method: A method.
+          method: A method of a module.
 
         Returns:
-          The method.
+          The method. Variables that it creates have the module's name before their own.
+
+        Example:
+          >>> class Part(tf.Module):
+          ...     @tf.Module.with_name_scope
+          ...     def build(self):
+          ...         return tf.Variable(1.0, name="w")
+          >>> Part(name="part").build().name
+          'part/w:0'
         """
-        return method
+
+        def method_with_name_scope(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return functools.update_wrapper(method_with_name_scope, method)  # type: ignore[return-value]
 
 
+# Attributes of the module itself, which no checkpoint stores.
+_OWN = ("_nt_name", "_nt_scope")
 hint_missing_attributes(Module, MODULE_REPLACEMENTS)
 
 

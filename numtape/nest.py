@@ -41,7 +41,7 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
       structure: Nested lists, tuples, namedtuples, dicts, other mappings and sequences, views of
         mappings, and objects with ``__tf_flatten__`` and ``__tf_unflatten__``. Any other object,
         including strings and arrays, is a leaf.
-      expand_composites: Whether to flatten `IndexedSlices` as well.
+      expand_composites: Whether to flatten `IndexedSlices`, sparse and ragged tensors as well.
 
     Returns:
       A list.
@@ -75,7 +75,8 @@ def map_structure(
       func: A function of one leaf of each structure.
       *structures: One or more structures of the same form.
       check_types: Whether lists and tuples are different forms.
-      expand_composites: Not used.
+      expand_composites: Whether the components of `IndexedSlices`, sparse and ragged tensors are
+        leaves.
 
     Returns:
       A structure of the same form as the first one.
@@ -89,12 +90,17 @@ def map_structure(
       {'a': 11, 'b': [22]}
     """
     if not callable(func):
-        raise TypeError(f"func must be a function, got {repr_of(func)}.")
+        raise TypeError(f"func must be callable, got {repr_of(func)}.")
     if not structures:
         raise ValueError("Expected at least one structure.")
     if len(structures) == 1:
-        leaves, rebuild = flatten_with(structures[0])
+        leaves, rebuild = flatten_with(structures[0], expand_composites)
         return rebuild([func(x) for x in leaves])
+    if expand_composites:
+        columns, rebuilds = zip(*(flatten_with(x, True) for x in structures), strict=True)
+        if len(set(map(len, columns))) > 1:
+            raise ValueError(f"The structures have {[*map(len, columns)]} components: not equal.")
+        return rebuilds[0]([func(*row) for row in zip(*columns, strict=True)])
     if any(map(has_containers, structures)):
         standard_structures = map(to_standard, structures)
         return restore_containers(
@@ -198,7 +204,8 @@ def pack_sequence_as(
     Args:
       structure: The structure, whose own leaves are replaced.
       flat_sequence: The new leaves, in the order of `flatten`.
-      expand_composites: Not used.
+      expand_composites: Whether the components of `IndexedSlices`, sparse and ragged tensors are
+        leaves.
 
     Returns:
       A structure of the same form.
@@ -216,7 +223,20 @@ def pack_sequence_as(
             f"Attempted to pack value:\n  {flat_sequence!r}\ninto a structure, but found "
             f"incompatible type `{type(flat_sequence)}` instead."
         )
-    return flatten_with(structure)[1](list(flat_sequence))
+    leaves, rebuild = flatten_with(structure, expand_composites)
+    values = list(flat_sequence)
+    if len(values) != len(leaves):
+        reason = ""
+        if not is_nested(structure):
+            reason = (
+                " The structure is one leaf: nest cannot guarantee that it is safe to map one to "
+                "the other."
+            )
+        raise ValueError(
+            f"Structure had {len(leaves)} atoms, but flat_sequence had {len(values)} items."
+            f"{reason}\n\nStructure: {structure!r}\n\nflat_sequence: {flat_sequence!r}"
+        )
+    return rebuild(values)
 
 
 def structure(structure: object) -> Any:

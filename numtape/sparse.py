@@ -8,7 +8,6 @@ from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
 from .composites.sparse_arrangement import (
     concat,
-    cross,
     expand_dims,
     eye,
     fill_empty_rows,
@@ -46,7 +45,6 @@ __all__ = [
     "add",
     "bincount",
     "concat",
-    "cross",
     "expand_dims",
     "eye",
     "fill_empty_rows",

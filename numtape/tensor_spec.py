@@ -60,6 +60,23 @@ class TensorSpec:
         """
         return cls(tensor.shape, tensor.dtype, name)
 
+    @classmethod
+    def from_spec(cls, spec: TensorSpec, name: str | None = None) -> TensorSpec:
+        """Return a spec like another one, with another name.
+
+        Args:
+          spec: A `TensorSpec`.
+          name: A name; default: that of ``spec``.
+
+        Returns:
+          A `TensorSpec`.
+
+        Example:
+          >>> tf.TensorSpec.from_spec(tf.TensorSpec([None, 3]), name="x")
+          TensorSpec(shape=(None, 3), dtype=tf.float32, name='x')
+        """
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
     def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a tensor, or all tensors of another spec, match this spec.
 

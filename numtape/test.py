@@ -22,8 +22,8 @@ from .compat.names import getter
 from .compat.traceback_filter import guard_module as _guard_module
 from .core.log.as_tensor import as_tensor
 from .core.log.variable import Variable
-from .core.values.dtypes import as_dtype
 from .core.values.composite import Composite
+from .core.values.dtypes import as_dtype
 from .core.values.indexed_slices import IndexedSlices
 from .core.values.tensor import Tensor
 from .errors import OpError
@@ -53,11 +53,12 @@ Array = np.ndarray[Any, Any]
 _HALVES = ("float16", "bfloat16")
 
 
-def _to_array(value: object) -> Array:
+def _to_array(value: Any) -> Array:
     """The array of a tensor, a variable, or anything that NumPy accepts."""
     if isinstance(value, IndexedSlices):
         value = as_tensor(value)
-    return np.asarray(value.numpy() if isinstance(value, Tensor | Variable | Composite) else value)
+    is_tensor = isinstance(value, Tensor | Variable | Composite)
+    return np.asarray(value.numpy() if is_tensor else value)
 
 
 def _is_ragged(value: object) -> bool:
@@ -305,7 +306,7 @@ class TestCase(unittest.TestCase):
         if _is_ragged(a) or _is_ragged(b):
             self._check_ragged(a, b, self.assertEqual, msg)
             return
-        first, second = _to_array(a), _to_array(b)
+        first, second = _double(_to_array(a)), _double(_to_array(b))
         self._check_shapes(first, second, msg)
         same = first == second
         if first.dtype.kind in "fc" and second.dtype.kind in "fc":
@@ -778,7 +779,7 @@ def main(argv: list[str] | None = None) -> None:
       argv: The arguments of the command line; default: those of the program.
 
     Example:
-      >>> callable(tf.test.main)  # a test file ends with `if __name__ == "__main__": tf.test.main()`
+      >>> callable(tf.test.main)  # called at the end of a file of tests
       True
     """
     unittest.main(argv=argv)

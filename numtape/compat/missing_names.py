@@ -11,6 +11,7 @@ from ..core.values.hints import hint_missing_attributes
 
 _STRINGS = "numtape has no string tensors: use Python's strings, outside of tensors"
 _RAGGED = "see `dir(tf.ragged)` and `dir(tf.RaggedTensor)` for the functions of ragged tensors"
+_CROSS = "use `tf.keras.layers.HashedCrossing`"
 _SPARSE = "see `dir(tf.sparse)` for the functions of sparse tensors"
 _QUANTIZED = "numtape has no quantized dtypes: use int8 with a scale of your own"
 _GRAPH = "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
@@ -42,6 +43,8 @@ INSTEAD = {
     "profiler*": "`step.paths()` shows what a function replays; Python's profilers see the rest",
     "quantization*": _QUANTIZED,
     "queue*": "use `tf.data.Dataset`, or Python's `queue`",
+    "ragged.cross*": _CROSS,
+    "sparse.cross*": _CROSS,
     "ragged*": _RAGGED,
     "raw_ops*": "use the public function of the op",
     "saved_model*": "numtape does not export graphs: pickle the module",
@@ -49,7 +52,9 @@ INSTEAD = {
     "sets*": "use Python's sets, outside of tensors",
     "sparse*": _SPARSE,
     "strings*": _STRINGS,
-    "summary*": "write logs with the package tensorboardX, or with Python's `logging`",
+    "summary.trace_*": "use `tf.experimental.profile`, or `step.paths()` of a `tf.function`",
+    "summary.graph": _GRAPH,
+    "summary.*": "use `tf.summary.scalar`, `histogram`, `image` and `text`",
     "sysconfig*": "`python -m numtape info` tells versions and folders",
     "test*": "use pytest, `numpy.testing` and `tf.testing.check_grads`",
     "tpu*": _TPU,
@@ -65,7 +70,6 @@ INSTEAD = {
     "Operation": _GRAPH,
     "TensorArraySpec": _SPECS,
     "TypeSpec": _SPECS,
-    "*_initializer": "use the classes of `tf.keras.initializers`",
     "version": "`tf.__version__`",
     "approx_top_k": "`tf.math.top_k` is exact",
     "as_string": _STRINGS,
@@ -79,7 +83,6 @@ INSTEAD = {
     "ifftnd": "use `tf.signal.ifft3d` and the like, or several of them in turn",
     "irfftnd": "use `tf.signal.irfft3d` and the like, or several of them in turn",
     "rfftnd": "use `tf.signal.rfft3d` and the like, or several of them in turn",
-    "get_current_name_scope": "variables are named where they are made: `tf.Variable(..., name=)`",
     "get_logger": "use `logging.getLogger('numtape')`",
     "hessians": "use `GradientTape.jacobian` of a gradient",
     "import_graph_def": _GRAPH,
@@ -161,22 +164,18 @@ INSTEAD = {
     "losses.*": "use the functions of `tf.nn`, or a few lines of your own",
     "math.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
     "nn.ctc_*_decoder": "take `tf.argmax` of each frame in Python",
-    "nn.sampled_softmax_loss": "draw classes, `gather` their rows, and take a cross-entropy",
-    "nn.nce_loss": "draw classes, `gather` their rows, and take a cross-entropy",
+    "nn.learned_unigram_candidate_sampler": "use `tf.random.fixed_unigram_candidate_sampler`",
     "nn.*": "write it of numtape's other functions",
     "optimizers.legacy*": _LEGACY,
     "optimizers.LossScaleOptimizer": _SCALED,
     "optimizers.*": _OPTIMIZER,
     "random.experimental.index_shuffle": "use `tf.random.experimental.stateless_shuffle`",
-    "random.*_candidate_sampler": "draw classes with `tf.random.uniform` or `categorical`",
+    "random.learned_unigram_candidate_sampler": ("use `tf.random.fixed_unigram_candidate_sampler`"),
     "random.*": "use `tf.random.normal`, `uniform` and the like",
     "signal.*nd": "use `fft`, `fft2d` and `fft3d`: TensorFlow has this one on no CPU",
     "signal.*": "use SciPy's function",
     "train.Checkpoint*": "use `tf.train.Checkpoint` and `tf.train.CheckpointManager`",
     "train.*checkpoint*": "use `tf.train.Checkpoint` and `tf.train.latest_checkpoint`",
-    "train.ExponentialMovingAverage": (
-        "give the optimizer `use_ema=True`, or keep a variable: `m.assign_sub((1 - d) * (m - v))`"
-    ),
     "train.*": "use Python's library: numtape has no protocol buffers, and one process",
     "version.*": "`tf.__version__`",
 }
@@ -669,7 +668,7 @@ METHODS: dict[str, dict[str, str]] = {
         "handle": "a `tf.Variable` is an object of Python: use `v` itself, or `v.ref()`",
         "initialized_value": "a variable has its value at once: use `v.read_value()`",
     },
-    "Module": {"name_scope": "use `tf.Variable(..., name=)`"},
+    "Module": {},
     "data.Dataset": {"fingerprint": "use `hashlib` of the arrays"},
     "data.Iterator": {
         "next": "use `next(iterator)`",
@@ -702,7 +701,6 @@ METHODS: dict[str, dict[str, str]] = {
         "cast experimental_type_proto flatten from_tensors placeholder_value to_tensors": _TYPES,
     },
     "TensorSpec": {
-        "from_spec": "use `tf.TensorSpec(spec.shape, spec.dtype)`",
         "most_specific_compatible_type": _TYPES,
         "value_type": "use `tf.Tensor`",
         **_TRACED,

@@ -70,6 +70,11 @@ class CompositeTensor(Composite):
         raise NotImplementedError
 
     @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
     def dtype(self) -> DType:
         """The dtype of the values."""
         result: DType = self._values_component().dtype
@@ -116,18 +121,19 @@ class CompositeTensor(Composite):
         return id(self)
 
 
+def _flatten(value: Any) -> tuple[tuple[Any, ...], Any]:
+    components: tuple[tuple[Any, ...], Any] = value._flatten()
+    return components
+
+
 def _restore(cls: type[CompositeTensor], metadata: Any, components: tuple[Any, ...]) -> Any:
     return cls._unflatten(metadata, components)
 
 
 def register(cls: _C) -> _C:
     """Decorate a class of composite tensors, so that optree and `tf.nest` can flatten it."""
-    optree.register_pytree_node(
-        cls,
-        lambda value: value._flatten(),
-        lambda metadata, components: cls._unflatten(metadata, components),
-        namespace=COMPOSITES,
-    )
+    node: Any = cls
+    optree.register_pytree_node(node, _flatten, node._unflatten, namespace=COMPOSITES)
     return cls
 
 
@@ -136,7 +142,7 @@ def register(cls: _C) -> _C:
 
 def to_index_tensor(array: Array, dtype: DType) -> Tensor:
     """Return a tensor of integers that no other code refers to."""
-    return from_owned_array(np.array(array, dtype.numpy_dtype))
+    return from_owned_array(np.array(array, dtype.numpy_dtype, order="C"))
 
 
 def read_array(value: Any) -> Array:
@@ -152,7 +158,7 @@ def take_rows(values: Any, rows: Array) -> Any:
     if len(rows) == count and (rows == np.arange(count)).all():
         return values
     if type(values) is Tensor:
-        index = from_owned_array(np.array(rows, np.int32 if count < 2**31 else np.int64))
+        index = from_owned_array(np.array(rows, np.int32 if count < 2**31 else np.int64, order="C"))
         return record(GATHER, (values, index), axis=0)
     if isinstance(values, CompositeTensor):
         return values._take_rows(rows)

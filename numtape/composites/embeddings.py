@@ -38,7 +38,9 @@ def _parse_combiner(combiner: str | None) -> str:
 def _lookup_ragged(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> RaggedTensor:
     if params is None:
         raise ValueError("params must be specified.")
-    return ids.with_flat_values(embedding_lookup(params, ids.flat_values, max_norm))
+    rows = embedding_lookup(params, ids.flat_values, max_norm)
+    result: RaggedTensor = ids.with_flat_values(rows)
+    return result
 
 
 @handles(SparseTensor, embedding_lookup_sparse)
@@ -90,7 +92,7 @@ def _combine(rows: Tensor, lists: Array, weights: Any, combiner: str, count: int
         if divisor is None:
             return total
         divisor = np.maximum(divisor, 1).astype(rows.dtype.numpy_dtype)
-        return total / creation.constant(divisor.reshape(-1, *trailing))  # type: ignore[no-any-return]
+        return total / creation.constant(divisor.reshape(-1, *trailing))
     factors = ew.cast(weights, rows.dtype)
     weighted = rows * movement.reshape(factors, (-1, *trailing))
     total = segments.unsorted_segment_sum(weighted, segment_ids, count)
@@ -165,9 +167,13 @@ def _bincount(
         factors = w.flat_values if isinstance(w, RaggedTensor) else w
         factors = factors.values if isinstance(factors, SparseTensor) else factors
     if axis in (None, 0):
-        return counting.bincount(flat, factors, minlength, maxlength, dtype, axis=axis, binary_output=binary_output)
+        return counting.bincount(
+            flat, factors, minlength, maxlength, dtype, axis=axis, binary_output=binary_output
+        )
     if axis != -1:
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported.")
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported."
+        )
     numbers = read_array(flat).astype(np.int64)
     if (numbers < 0).any():
         raise InvalidArgumentError("Input arr must be non-negative! [Op:Bincount]")

@@ -50,9 +50,7 @@ def _row_of(x: Any, k: int) -> Any:
         return x[k]
     index = index_of(x)
     selected = np.flatnonzero(index[:, 0] == k)
-    return SparseTensor._make(
-        index[selected][:, 1:], take_rows(x.values, selected), x._sizes[1:]
-    )
+    return SparseTensor._make(index[selected][:, 1:], take_rows(x.values, selected), x._sizes[1:])
 
 
 def _spec_of_rows(x: Any) -> TensorSpec:
@@ -98,11 +96,17 @@ def _stack(column: list[Any], spec: TensorSpec) -> Any:
         return concat(0, [expand_dims(x, 0) for x in column], expand_nonconcat_dims=True)
     if not isinstance(spec, RaggedTensorSpec):
         return joining.stack(column) if column else _empty((0, *_known(spec.shape)), spec.dtype)
+    if column and not spec.ragged_rank and spec.shape.rank != 0:
+        lengths = np.array([x.shape[0] for x in column], np.int64)
+        joined = joining.concat(column, 0)
+        return RaggedTensor._make(joined, rows.of_lengths(lengths), spec.row_splits_dtype)
     if column:
         if all(isinstance(x, Tensor) and not len(x.shape) for x in column):
             return joining.stack(column)
         return stack_ragged(column).with_row_splits_dtype(spec.row_splits_dtype)
-    inner = _known(spec.shape[spec.ragged_rank + 1 :] if spec.shape.rank is not None else spec.shape)
+    inner = _known(
+        spec.shape[spec.ragged_rank + 1 :] if spec.shape.rank is not None else spec.shape
+    )
     flat = _empty((0, *inner), spec.dtype)
     depth = spec.ragged_rank + (spec.shape.rank is None or spec.shape.rank > spec.ragged_rank)
     levels = [rows.of_lengths(np.zeros(0, np.int64))] * depth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def stack_ragged(values: Any, axis: int = 0) -> Any:
         raise ValueError("rt_inputs may not be empty.")
     parts = [as_values(x) for x in values]
     rank = _common_rank(parts)
-    axis = resolve_axis(int(axis), rank + 1)
+    axis = resolve_axis(axis, rank + 1)
     if not rank:
         return joining.stack(parts)
     return _join(parts, axis, True)
@@ -51,7 +52,7 @@ def _stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
 def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
     parts = [as_values(x) for x in (values if isinstance(values, list | tuple) else [values])]
     rank = _common_rank(parts)
-    axis = resolve_axis(int(read_array(axis)), rank)
+    axis = resolve_axis(axis, rank)
     if not rank:
         raise ValueError("concat requires tensors of at least one axis")
     return _join(parts, axis, False)
@@ -72,6 +73,9 @@ def _join(parts: list[Any], axis: int, stacks: bool) -> Any:
             return joined
         dtype = joined._splits_dtype if isinstance(joined, RaggedTensor) else dtypes.int64
         return RaggedTensor._make(joined, rows.of_lengths(counts), dtype)
+    if len(parts[0].shape) == 1:  # vectors, stacked as columns
+        joined = joining.stack(parts, 1)
+        return as_ragged(joined, 1)
     ragged = [as_ragged(x, 1) for x in parts]
     count = ragged[0]._partition.nrows
     if any(x._partition.nrows != count for x in ragged):
@@ -90,7 +94,11 @@ def _join(parts: list[Any], axis: int, stacks: bool) -> Any:
     for x in ragged[1:]:
         if not np.array_equal(x._partition.splits, ragged[0]._partition.splits):
             raise InvalidArgumentError("Inputs must have identical ragged splits")
-    return ragged[0].with_values(_join([x._values for x in ragged], axis - 1, stacks))
+    values = [x._values for x in ragged]
+    if not any(isinstance(x, RaggedTensor) for x in values):
+        function = joining.stack if stacks else joining.concat
+        return ragged[0].with_values(function(values, axis - 1))
+    return ragged[0].with_values(_join(values, axis - 1, stacks))
 
 
 def _make_ragged(x: RaggedTensor) -> RaggedTensor:
@@ -110,6 +118,8 @@ def _squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
     if axis is None:
         raise ValueError("Ragged.squeeze must have an axis argument.")
     rank = len(input.shape)
+    if not isinstance(axis, int | list | tuple | Tensor | np.ndarray | np.integer):
+        raise TypeError(f"axis must be an int or a list of ints, got {axis!r}")
     axes = {resolve_axis(int(k), rank) for k in np.ravel(read_array(axis))}
     return _squeeze_axes(input, axes)
 
@@ -157,8 +167,8 @@ def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 @handles(RaggedTensor, slicing.reverse)
 def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    if isinstance(axis, int):
-        raise TypeError("`axis` must be a list of int or a constant tensor")
+    if axis is None or isinstance(axis, int) or np.asarray(axis).dtype.kind not in "iu":
+        raise TypeError("`axis` must be a list of int or a constant tensor when reversing")
     rank = len(tensor.shape)
     axes = {resolve_axis(int(k), rank) for k in np.ravel(read_array(axis))}
     parts, flat = tensor._partitions(), tensor.flat_values
@@ -189,7 +199,7 @@ def _split(
 ) -> list[Any]:
     if isinstance(num_or_size_splits, RaggedTensor):
         raise TypeError("num_or_size_splits must not be a RaggedTensor")
-    axis = resolve_axis(int(read_array(axis)), len(value.shape))
+    axis = resolve_axis(axis, len(value.shape))
     sizes = read_array(num_or_size_splits)
     if axis > 0:
         parts = [value._partition.uniform, *(part.uniform for part in value._partitions()[1:])]
@@ -225,12 +235,17 @@ def _split_sizes(sizes: Array, total: int, num: int | None) -> list[int]:
         return [total // count] * count
     if sizes.ndim > 1:
         raise TypeError("num_or_size_splits must be a scalar or a vector")
+    if sizes.dtype.kind not in "iu":
+        raise TypeError("num_or_size_splits must be integers")
     counts = [int(k) for k in sizes]
+    if min(counts, default=0) < 0:
+        raise InvalidArgumentError("num_or_size_splits must be non-negative [Op:Split]")
     if num is not None and num != len(counts):
         raise ValueError("`num` does not match the number of sizes in num_or_size_splits")
     if sum(counts) != total:
         raise InvalidArgumentError(
-            f"The sum of the sizes, {sum(counts)}, is not the number of rows, {total} [Op:Split]"
+            f"Cannot exactly split the RaggedTensor: the sum of the sizes, {sum(counts)}, is not "
+            f"the number of rows, {total} [Op:Split]"
         )
     return counts
 
@@ -249,10 +264,11 @@ def _gather(
     rank, index_rank = len(x.shape), len(index.shape)
     if batch_dims < 0:
         batch_dims += index_rank
-    axis = batch_dims if axis is None else resolve_axis(int(read_array(axis)), rank)
+    axis = batch_dims if axis is None else resolve_axis(axis, rank)
     if axis < batch_dims:
         raise ValueError(f"batch_dims={batch_dims} must be less than or equal to axis={axis}")
     if not isinstance(x, RaggedTensor) and batch_dims == 0 and axis == 0:
+        _check_rows(read_array(index.flat_values), x.shape[0])
         return index.with_flat_values(indexing.gather(x, index.flat_values))
     if batch_dims:
         return _gather_batch(x, index, axis, batch_dims)
@@ -270,8 +286,8 @@ def _gather(
 def _wrap_axes(result: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Divide the first axis of a tensor into axes of uniform sizes."""
     for k in np.arange(len(shape) - 1, 0, -1):
-        part = rows.uniform_partition(int(np.prod(shape[:k])), shape[k])
-        result = RaggedTensor._make(result, part, dtype)
+        part = rows.uniform_partition(math.prod(shape[:k]), shape[k])
+        result = RaggedTensor._make(result, Partition(part.splits), dtype)
     return result
 
 
@@ -298,11 +314,14 @@ def _gather_batch(x: Any, index: Any, axis: int, batch_dims: int) -> Any:
         inner = as_ragged(index, 1)
         _check_batch(x, inner)
         return inner.with_values(_gather_batch(x._values, inner._values, axis - 1, batch_dims - 1))
+    if axis > 1:
+        pieces = [
+            _gather_any(x[k], index[k], axis - 1) for k in np.arange(x._partition.nrows).tolist()
+        ]
+        return stack_ragged(pieces)
     if index_rank == 1:  # one row of each
         numbers = read_array(index)
         part = x._partition
-        if axis > 1:
-            raise ValueError("gather of an inner axis with batch_dims takes indices of more axes")
         if len(numbers) != part.nrows:
             raise InvalidArgumentError("params and indices differ in their batch sizes")
         if ((numbers < 0) | (numbers >= part.lengths)).any():
@@ -310,12 +329,6 @@ def _gather_batch(x: Any, index: Any, axis: int, batch_dims: int) -> Any:
         return take_rows(x._values, part.splits[:-1] + numbers)
     index = as_ragged(index, max(depth, 1))
     _check_batch(x, index)
-    if axis > 1:
-        pieces = [
-            _gather_any(getitem(x, k), getitem(index, k), axis - 1)
-            for k in np.arange(x._partition.nrows).tolist()
-        ]
-        return stack_ragged(pieces)
     levels = index._partitions()
     row = rows.rowids_of(levels[0].splits)
     for part in levels[1:]:
@@ -370,16 +383,18 @@ def _gather_nd(
     params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, **_: Any
 ) -> Any:
     x, index = as_values(params), as_values(indices)
+    if not len(index.shape):
+        raise ValueError("indices.rank must be at least 1.")
     if batch_dims:
         raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
     if not isinstance(x, RaggedTensor):
         return index.with_flat_values(scatter.gather_nd(x, index.flat_values))
     if isinstance(index, RaggedTensor):
         if index.shape[-1] is None:
-            raise ValueError("the innermost axis of indices may not be ragged")
+            raise ValueError("The innermost dimension of indices may not be ragged")
         dense = index.flat_values
         if len(dense.shape) == 1:
-            size = index._partitions()[-1].uniform
+            size: Any = index._partitions()[-1].uniform
             merged = movement.reshape(dense, (-1, size))
             return RaggedTensor._nest(
                 _gather_nd(x, merged), index._partitions()[:-1], index._splits_dtype
@@ -387,7 +402,7 @@ def _gather_nd(
         return index.with_flat_values(_gather_nd(x, dense))
     numbers = read_array(index).astype(np.int64)
     size = numbers.shape[-1]
-    flat = numbers.reshape(-1, size)
+    flat = numbers.reshape(math.prod(numbers.shape[:-1]), size)
     levels = x._partitions()
     if size == 0:
         return stack_ragged([x] * len(flat)) if len(flat) else x

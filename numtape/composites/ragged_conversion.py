@@ -9,6 +9,7 @@ import numpy as np
 from ..core.ops import creation, joining, movement
 from ..core.ops.indexing import gather
 from ..core.values import dtypes
+from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from . import ragged_tensor, row_structure as rows
 from .base import Array, as_values, read_array, to_index_tensor
@@ -68,20 +69,34 @@ def _parse_default(value: Any, flat: Any, inner: tuple[int, ...]) -> Any:
         padding = as_values(value)
     if len(padding.shape) > len(inner):
         raise ValueError(
-            f"default_value has shape {tuple(padding.shape)}, but the inner shape is {inner}: it "
-            f"cannot have more axes."
+            f"default_value.shape={tuple(padding.shape)} and "
+            f"rt_input.flat_values.shape={tuple(flat.shape)} are incompatible: "
+            f"default_value.rank = {len(padding.shape)} must be less than "
+            f"rt_input.flat_values.rank = {len(flat.shape)}"
         )
+    for k, (size, other) in enumerate(zip(padding.shape[::-1], inner[::-1], strict=False), 1):
+        if size not in (1, other):
+            raise ValueError(
+                f"default_value.shape={tuple(padding.shape)} and "
+                f"rt_input.flat_values.shape={tuple(flat.shape)} are incompatible: "
+                f"default_value.shape[-{k}] = {size} but rt_input.flat_values.shape[-{k}] = {other}"
+            )
     return movement.broadcast_to(padding, inner)
 
 
 def _parse_shape(shape: Any, bounds: list[int], inner: tuple[int, ...], lead: int) -> list[int]:
+    if isinstance(shape, TensorShape) and shape.rank is None:
+        return bounds
     sizes = shape.as_list() if hasattr(shape, "as_list") else shape
     sizes = read_array(sizes).tolist() if isinstance(sizes, Tensor | np.ndarray) else sizes
+    if sizes == -1:
+        return bounds
     if not isinstance(sizes, list | tuple):
         raise ValueError(f"shape must be a shape of {len(bounds)} sizes, got {shape!r}")
     if len(sizes) != len(bounds):
         raise ValueError(
-            f"Shapes {tuple(sizes)} and {tuple(bounds)} are incompatible: the ranks differ"
+            f"rt_input.shape and shape=[{_join(sizes)}] are incompatible: rt_input.rank = "
+            f"{len(bounds)} but shape.rank = {len(sizes)}"
         )
     result = []
     for k, (size, bound) in enumerate(zip(sizes, bounds, strict=True)):
@@ -92,10 +107,15 @@ def _parse_shape(shape: Any, bounds: list[int], inner: tuple[int, ...], lead: in
             raise ValueError(f"shape must have sizes that are not negative, got {tuple(sizes)}")
         if k >= lead and number != bound:
             raise ValueError(
-                f"shape {tuple(sizes)} does not fit the inner shape {inner}: only rows are padded"
+                f"rt_input.shape and shape=[{_join(sizes)}] are incompatible: "
+                f"rt_input.shape[{k}] = {bound} but shape[{k}] = {number}: only rows are padded"
             )
         result.append(number)
     return result
+
+
+def _join(sizes: Any) -> str:
+    return ",".join(map(str, sizes))
 
 
 def to_sparse(x: RaggedTensor) -> SparseTensor:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.ops import creation, movement
-
 from ..core.values import dtypes
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import row_structure as rows
 from .base import Array, as_values, read_array, take_rows, to_index_tensor
+from .ragged_getitem import expand_dims
 from .ragged_tensor import RaggedTensor, _parse_splits_dtype, as_ragged
 from .row_structure import Partition
 
@@ -81,7 +81,7 @@ def constant(
             raise ValueError(
                 f"Invalid pylist={pylist!r}, max_scalar_depth less than ragged_rank={ragged_rank}"
             )
-    if inner_shape is not None and ragged_rank is not None:
+    if inner_shape is not None and ragged_rank:
         expected = ragged_rank + len(inner_shape) + 1
         if (scalar_depth is not None and expected != scalar_depth) or (
             scalar_depth is None and expected < depth
@@ -90,15 +90,25 @@ def constant(
                 f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank} and "
                 f"dim(inner_shape)={len(inner_shape)}"
             )
-    if ragged_rank == 0:
-        shape = None if inner_shape is None else (len(pylist), *inner_shape)
-        values = creation.constant(_to_lists(pylist), target)
-        return values if shape is None else movement.reshape(values, shape)
     if ragged_rank is None:
-        ragged_rank = max(1, depth - 1 - (len(inner_shape) if inner_shape else 0))
+        ragged_rank = max(0, depth - 1 - (len(inner_shape) if inner_shape else 0))
+    if ragged_rank == 0:
+        if depth > 1 or not isinstance(pylist, np.ndarray):
+            pylist = _to_lists(pylist)
+        flat_values = creation.constant(pylist, target)
+        return flat_values if inner_shape is None else movement.reshape(flat_values, inner_shape)
+    if scalar_depth is not None and scalar_depth <= ragged_rank:
+        raise ValueError(
+            f"Invalid pylist={pylist!r}: pylist has scalar values depth {scalar_depth}, but "
+            f"ragged_rank={ragged_rank} requires scalar value depth greater than {ragged_rank}"
+        )
     partitions = []
     values: list[Any] = list(pylist)
     for _ in np.arange(ragged_rank):
+        if not all(map(_is_list, values)):
+            raise ValueError(
+                f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}"
+            )
         lengths = np.array([len(row) for row in values], np.int64)
         partitions.append(rows.of_lengths(lengths))
         values = [item for row in values for item in row]
@@ -257,11 +267,13 @@ def row_splits_to_segment_ids(
       array([0, 0, 0, 2, 2])
     """
     array = read_array(splits)
+    if not array.size:
+        raise ValueError(f"Invalid row_splits: {splits!r}")
     kind = dtypes.of_array(array) if array.size else dtypes.int64
     if array.dtype.kind not in "iu" or kind not in (dtypes.int32, dtypes.int64):
-        raise ValueError("Argument `splits` must have dtype int32 or int64.")
-    if array.ndim != 1 or not array.size:
-        raise ValueError("Argument `splits` must be a vector of at least one element.")
+        raise ValueError("splits must have dtype int32 or int64.")
+    if array.ndim != 1:
+        raise ValueError(f"Shape {array.shape} must have rank 1: splits")
     target = kind if out_type is None else as_dtype(out_type)
     return to_index_tensor(rows.rowids_of(array), target)
 
@@ -295,7 +307,7 @@ def segment_ids_to_row_splits(
     if isinstance(segment_ids, list | tuple) and not len(segment_ids):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise ValueError("Argument `segment_ids` must have dtype int32 or int64.")
+        raise ValueError("segment_ids must have dtype int32 or int64.")
     if array.ndim != 1:
         raise ValueError(f"Shape {array.shape} must have rank 1")
     if (array < 0).any():
@@ -333,15 +345,21 @@ def stack_dynamic_partitions(
     """
     values = as_values(data)
     if isinstance(partitions, RaggedTensor):
-        if not isinstance(values, RaggedTensor):
-            values = as_ragged(values, partitions.ragged_rank)
+        values = as_ragged(values, partitions.ragged_rank)
+        if not np.array_equal(values._partition.splits, partitions._partition.splits):
+            raise InvalidArgumentError("data and partitions have incompatible ragged shapes")
         return stack_dynamic_partitions(values.values, partitions.values, num_partitions)
     ids = read_array(as_values(partitions))
     if ids.dtype.kind not in "iu" and ids.size:
         raise TypeError("partitions must be integers")
+    if read_array(num_partitions).ndim:
+        raise ValueError("num_partitions must have rank 0: it is a scalar")
     count = int(read_array(num_partitions))
     if ids.ndim == 0:
-        raise ValueError("partitions must have rank at least 1 here; got a scalar")
+        values, ids = expand_dims(values, 0), ids.reshape(1)
+    lead = tuple(values.shape[: ids.ndim])
+    if any(size not in (None, other) for size, other in zip(lead, ids.shape, strict=False)):
+        raise ValueError(f"Shapes {ids.shape} and {lead} are incompatible: partitions and data")
     for _ in np.arange(ids.ndim - 1):
         values = (
             values.values
@@ -353,8 +371,8 @@ def stack_dynamic_partitions(
         raise ValueError(f"data has {values.shape[0]} slices, but there are {len(ids)} partitions")
     if ids.size and (ids.min() < 0 or ids.max() >= count):
         raise InvalidArgumentError(
-            f"partitions must be in [0, {count}), got {int(ids.min())} to {int(ids.max())} "
-            f"[Op:StackDynamicPartitions]"
+            f"{_partition_error(ids)}: they are in [0, {count}), got {int(ids.min())} to "
+            f"{int(ids.max())} [Op:StackDynamicPartitions]"
         )
     order = np.argsort(ids, kind="stable")
     lengths = np.bincount(ids.astype(np.int64), minlength=count)
@@ -407,15 +425,24 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return first.with_flat_values(result)
 
 
+def _partition_error(ids: Array) -> str:
+    if ids.min() < 0:
+        return "partitions must be non-negative"
+    return "partitions must be less than num_partitions"
+
+
 def check_same_rows(ragged: Sequence[RaggedTensor]) -> None:
-    """Raise an error unless ragged tensors have the same rows."""
+    """Raise an error unless ragged tensors have the same rows at all levels."""
     first = ragged[0]
     for x in ragged[1:]:
         if x.ragged_rank != first.ragged_rank:
-            raise ValueError("Inputs must have identical ragged splits: their ragged ranks differ.")
+            raise ValueError("All ragged inputs must have the same ragged_rank.")
         for a, b in zip(x._partitions(), first._partitions(), strict=True):
             if a.splits is not b.splits and not np.array_equal(a.splits, b.splits):
-                raise InvalidArgumentError("Inputs must have identical ragged splits.")
+                raise InvalidArgumentError(
+                    "Inputs must have identical ragged splits: their partitions have incompatible "
+                    "rows."
+                )
 
 
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
@@ -434,15 +461,22 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
       InvalidArgumentError: If the shapes differ.
 
     Example:
-      >>> tf.ragged.boolean_mask([[1, 2, 3], [4, 5, 6]], [[True, False, True], [False, True, False]])
+      >>> x = tf.constant([[1, 2, 3], [4, 5, 6]])
+      >>> tf.ragged.boolean_mask(x, x % 2 == 1)
       <tf.RaggedTensor [[1, 3], [5]]>
     """
     x, m = as_values(data), as_values(mask)
     if m.dtype is not dtypes.bool_:
-        raise TypeError(f"mask must be bool, got {m.dtype.name}")
+        error = ValueError if isinstance(m, RaggedTensor) else TypeError
+        kind = "RaggedTensor" if isinstance(m, RaggedTensor) else "Tensor"
+        raise error(f"Tensor conversion requested dtype bool for {kind} with dtype {m.dtype.name}")
     rank = len(m.shape)
     if not rank:
         raise ValueError("mask cannot be scalar.")
+    if not isinstance(m, RaggedTensor) and not isinstance(x, RaggedTensor):
+        lead = tuple(x.shape[:rank])
+        if lead != tuple(m.shape):
+            raise ValueError(f"Shapes {lead} and {tuple(m.shape)} are incompatible")
     if isinstance(m, RaggedTensor):
         if not isinstance(x, RaggedTensor) or x.ragged_rank < m.ragged_rank:
             x = as_ragged(x, m.ragged_rank)

@@ -111,6 +111,24 @@ def _operator(function: Function) -> Function:
     return lambda x, *operands: function(x, *operands)
 
 
+def _logic(boolean: Function, bits: Function, swapped: bool = False) -> Function:
+    def operator(x: RaggedTensor, y: Any) -> Any:
+        function = boolean if x.dtype.is_bool else bits
+        return function(y, x) if swapped else function(x, y)
+
+    return operator
+
+
+_LOGIC = {
+    "and": (comparison.logical_and, comparison.bitwise_and),
+    "or": (comparison.logical_or, comparison.bitwise_or),
+    "xor": (comparison.logical_xor, comparison.bitwise_xor),
+}
+for _word, _pair in _LOGIC.items():
+    setattr(RaggedTensor, f"__{_word}__", _logic(*_pair))
+    setattr(RaggedTensor, f"__r{_word}__", _logic(*_pair, swapped=True))
 for _name, _function in bindings.OPERATORS.items():
-    if _name not in ("__getitem__", "__matmul__", "__rmatmul__"):
+    if _name not in ("__getitem__", "__matmul__", "__rmatmul__") and (
+        _name.strip("_").removeprefix("r") not in _LOGIC
+    ):
         setattr(RaggedTensor, _name, _operator(_function))

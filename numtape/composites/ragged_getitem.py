@@ -12,7 +12,7 @@ from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from . import ragged_tensor, row_structure as rows
-from .base import Array, read_array, take_rows
+from .base import Array, take_rows
 from .ragged_tensor import RaggedTensor, resolve_axis
 
 
@@ -28,7 +28,8 @@ def getitem(x: RaggedTensor, key: Any) -> Any:
 
     Raises:
       ValueError: If an integer indexes an inner ragged axis.
-      InvalidArgumentError: If an index is out of bounds.
+      IndexError: If there is no such row.
+      InvalidArgumentError: If an index of another axis is out of bounds.
       TypeError: If a key has another type.
     """
     if isinstance(key, RaggedTensor):
@@ -88,9 +89,7 @@ def _row(x: RaggedTensor, index: int) -> Any:
     splits = x._partition.splits
     count = x._partition.nrows
     if not -count <= index < count:
-        raise InvalidArgumentError(
-            f"slice index {index} of dimension 0 out of bounds [Op:StridedSlice]"
-        )
+        raise IndexError(f"Row key {index} out of bounds: there are {count} rows")
     index %= count
     values = x._values
     begin, end = int(splits[index]), int(splits[index + 1])
@@ -156,7 +155,7 @@ def expand_dims(x: Any, axis: int) -> Any:
     """Insert an axis of size 1."""
     if not isinstance(x, RaggedTensor):
         return movement.expand_dims(x, axis)
-    axis = resolve_axis(int(read_array(axis)), len(x.shape) + 1)
+    axis = resolve_axis(axis, len(x.shape) + 1)
     if axis > 1:
         return x.with_values(expand_dims(x._values, axis - 1))
     count = x._partition.nrows

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import (
-    losses,
     along_axis,
     creation,
     elementwise as ew,
     indexing,
+    losses,
     matrix_products,
     movement,
     norms,
@@ -27,11 +27,15 @@ from . import row_structure as rows
 from .base import as_values, read_array, take_rows, to_index_tensor
 from .dispatch import handles
 from .ragged_arrangement import find_true
+from .ragged_conversion import coordinates
 from .ragged_getitem import expand_dims
 from .ragged_tensor import RaggedTensor, common_splits_dtype, resolve_axis
 from .row_structure import BroadcastError, Operand
 
 Function = Callable[..., Any]
+_INNER_RAGGED = (
+    "The matrices in `a` and `b` may not be ragged in their innermost dimension. [Op:MatMul]"
+)
 
 
 def map_values(function: Function, x: RaggedTensor, *args: Any, **kwargs: Any) -> RaggedTensor:
@@ -154,25 +158,73 @@ def _reduce_axis(x: Any, axis: int, how: str) -> Any:
 
 
 def _axes_of(x: RaggedTensor, axis: Any) -> list[int]:
-    array = read_array(axis)
-    return sorted({resolve_axis(int(k), len(x.shape)) for k in np.ravel(array)})
+    axes = np.ravel(read_array(axis))
+    return sorted({resolve_axis(k, len(x.shape)) for k in axes.tolist()})
 
 
 def reduce_ragged(x: RaggedTensor, axis: Any, keepdims: Any, how: str) -> Any:
     """Reduce some axes, as TensorFlow does; all of them if ``axis`` is None."""
     if axis is None:
-        return _DENSE[how](x.flat_values, None, bool(keepdims))
+        total = _DENSE[how](x.flat_values)
+        return _keep_all(total, x) if keepdims else total
     axes = _axes_of(x, axis)
     result: Any = x
     for k in reversed(axes):
         result = _reduce_axis(result, k, how)
-    return _restore_axes(result, axes) if keepdims else result
+        if keepdims:
+            result = expand_dims(result, k)
+    return result
 
 
-def _restore_axes(x: Any, axes: list[int]) -> Any:
-    for k in axes:
-        x = expand_dims(x, k)
-    return x
+def _reduce_segments(data: Any, segment_ids: Any, num_segments: Any, how: str) -> Any:
+    """Reduce rows with the same id; rows are aligned at their beginning."""
+    x, ids = as_values(data), as_values(segment_ids)
+    while isinstance(ids, RaggedTensor):
+        if not isinstance(x, RaggedTensor) or not _same_rows([x._partition], [ids._partition]):
+            raise InvalidArgumentError("data and segment_ids have incompatible ragged shapes")
+        x, ids = x._values, ids._values
+    if not isinstance(x, RaggedTensor):
+        return _SEGMENTS[how](x, ids, num_segments)
+    numbers = read_array(ids).astype(np.int64)
+    count = int(read_array(num_segments))
+    if numbers.shape != (x._partition.nrows,):
+        raise InvalidArgumentError(
+            f"There are {numbers.shape} segment_ids for {x._partition.nrows} rows"
+        )
+    if ((numbers < 0) | (numbers >= count)).any():
+        raise InvalidArgumentError(f"segment_ids must be in [0, {count})")
+    levels, target, total = rows.align(x._partitions(), numbers, count)
+    return RaggedTensor._nest(
+        _reduce_rows(x.flat_values, target, total, how), levels, x._splits_dtype
+    )
+
+
+def _register_segments(function: Function, how: str) -> None:
+    @handles(RaggedTensor, function)
+    def reduce(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+        return _reduce_segments(data, segment_ids, num_segments, how)
+
+
+for _how, _function in _SEGMENTS.items():
+    _register_segments(_function, _how)
+
+
+def _segment_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any]:
+    total = _reduce_segments(data, segment_ids, num_segments, "sum")
+    ones = map_any(ew.ones_like_op, as_values(data))
+    return total, _reduce_segments(ones, segment_ids, num_segments, "sum")
+
+
+@handles(RaggedTensor, segments.unsorted_segment_mean)
+def _segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+    total, count = _segment_counts(data, segment_ids, num_segments)
+    return total / count
+
+
+@handles(RaggedTensor, segments.unsorted_segment_sqrt_n)
+def _segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+    total, count = _segment_counts(data, segment_ids, num_segments)
+    return total / map_any(ew.sqrt, count)
 
 
 def _register(function: Function, how: str) -> None:
@@ -185,85 +237,68 @@ for _how, _function in _DENSE.items():
     _register(_function, _how)
 
 
+def _to_inexact(x: RaggedTensor) -> RaggedTensor:
+    """Return integers as float64, so that means are exact."""
+    return (
+        x if x.dtype.is_floating or x.dtype.is_complex else map_values(ew.cast, x, dtypes.float64)
+    )
+
+
 @handles(RaggedTensor, reduction.reduce_mean)
 def _reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
-    if axis is None:
-        return reduction.reduce_mean(input_tensor.flat_values, None, bool(keepdims))
-    total = reduce_ragged(input_tensor, axis, keepdims, "sum")
-    ones = map_values(ew.ones_like_op, input_tensor)
-    count = reduce_ragged(ones, axis, keepdims, "sum")
-    return (
-        total / count
-        if total.dtype.is_floating or total.dtype.is_complex
-        else _divide_integers(total, count)
-    )
-
-
-def _divide_integers(total: Any, count: Any) -> Any:
-    if isinstance(total, RaggedTensor):
-        return map_elements(_divide_integers, total, count)
-    return total // ew.maximum(count, ew.ones_like_op(count))
+    x = _to_inexact(input_tensor)
+    total = reduce_ragged(x, axis, keepdims, "sum")
+    count = reduce_ragged(map_values(ew.ones_like_op, x), axis, keepdims, "sum")
+    return total / count
 
 
 @handles(RaggedTensor, reduction.reduce_variance)
 def _reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
+    x = _to_inexact(input_tensor)
     if axis is None:
-        return reduction.reduce_variance(input_tensor.flat_values, None, bool(keepdims))
-    squares = _reduce_mean(input_tensor * input_tensor, axis, keepdims)
-    mean = _reduce_mean(input_tensor, axis, keepdims)
-    return squares - mean * mean
+        variance = reduction.reduce_variance(x.flat_values)
+        return _keep_all(variance, x) if keepdims else variance
+    # A shift does not change the variance, and keeps the digits that the squares would lose. An
+    # integer is exact.
+    center = ew.stop_gradient(ew.round_(reduction.reduce_mean(x.flat_values)))
+    shifted = map_values(lambda values: values - center, x)
+    mean = _reduce_mean(shifted, axis, keepdims)
+    variance = _reduce_mean(shifted * shifted, axis, keepdims) - mean * mean
+    return map_any(lambda values: ew.select(values < 0.0, 0.0, values), variance)
 
 
 @handles(RaggedTensor, reduction.reduce_std)
 def _reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
 ) -> Any:
-    variance = _reduce_variance(input_tensor, axis, keepdims)
-    if isinstance(variance, RaggedTensor):
-        return map_values(ew.sqrt, variance)
-    return ew.sqrt(variance)
+    return map_any(ew.sqrt, _reduce_variance(input_tensor, axis, keepdims))
+
+
+def _keep_all(total: Tensor, x: RaggedTensor) -> Tensor:
+    return movement.reshape(total, (1,) * len(x.shape))
 
 
 @handles(RaggedTensor, along_axis.cumsum)
 def _cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> RaggedTensor:
-    axis = resolve_axis(int(read_array(axis)), len(x.shape))
-    parts, flat = x._partitions(), x.flat_values
+    axis = resolve_axis(axis, len(x.shape))
+    parts = x._partitions()
     if axis > len(parts):
         return map_values(
             lambda values: along_axis.cumsum(values, axis - len(parts), exclusive, reverse), x
         )
-    if axis != len(parts):
-        raise TypeError(
-            f"tf.cumsum of a RaggedTensor is supported along the innermost ragged axis, "
-            f"{len(parts)}, and inner ones, got {axis}: use `x.to_tensor()`."
-        )
-    if exclusive or reverse:
-        total = along_axis.cumsum(flat, 0, exclusive, reverse)
-    else:
-        total = along_axis.cumsum(flat, 0)
-    # Subtract what the rows before, or after, contribute.
-    part = parts[-1]
-    row = rows.rowids_of(part.splits)
-    full = along_axis.cumsum(flat, 0)
-    padded = _prepend_zero(full)
-    before = take_rows(padded, part.splits[:-1][row])
-    if reverse:
-        end = take_rows(padded, part.splits[1:][row])
-        last = take_rows(padded, np.full(len(row), flat.shape[0]))
-        return x.with_flat_values(total - (last - end))
-    return x.with_flat_values(total - before)
-
-
-def _prepend_zero(values: Tensor) -> Tensor:
-    from ..core.ops.joining import concat
-
-    return concat([creation.zeros((1, *values.shape[1:]), values.dtype), values], 0)
+    # The padding is 0, and each row of the dense tensor is added up alone.
+    total = along_axis.cumsum(x.to_tensor(), axis, exclusive, reverse)
+    places = rows_of_batches(parts, tuple(total.shape))
+    inner = tuple(x.flat_values.shape[1:])
+    values = take_rows(movement.reshape(total, (-1, *inner)), places)
+    result: RaggedTensor = x.with_flat_values(values)
+    return result
 
 
 @handles(RaggedTensor, losses.softmax)
@@ -337,9 +372,13 @@ def _matmul(
     x, y = as_values(a), as_values(b)
     if len(x.shape) < 2 or len(y.shape) < 2 or len(x.shape) != len(y.shape):
         raise ValueError(
-            f"matmul takes tensors of the same rank of at least 2, got {len(x.shape)} and "
+            f"`a` and `b` must have the same rank. It is at least 2; got {len(x.shape)} and "
             f"{len(y.shape)}"
         )
+    if x.dtype is not y.dtype:
+        raise ValueError(f"`a` and `b` must have the same dtype, got {x.dtype!r} and {y.dtype!r}")
+    if len(x.shape) > 2 and None not in (x.shape[0], y.shape[0]) and x.shape[0] != y.shape[0]:
+        raise ValueError("Batch dimensions of `a` and `b` do not have the same size.")
     if len(x.shape) == 2:
         if (
             isinstance(x, RaggedTensor)
@@ -352,10 +391,12 @@ def _matmul(
     batch = x if isinstance(x, RaggedTensor) else y
     dense_x, row_counts, inner_x = _matrix_sizes(x, transpose_a or adjoint_a)
     dense_y, inner_y, column_counts = _matrix_sizes(y, transpose_b or adjoint_b)
-    if not np.array_equal(*np.broadcast_arrays(inner_x, inner_y)):
+    if (np.subtract(inner_x, inner_y) != 0).any():
         raise InvalidArgumentError(
             "Matrix size-incompatible: inner sizes of rows differ [Op:MatMul]"
         )
+    if dense_x.shape[:-2] != dense_y.shape[:-2]:
+        raise InvalidArgumentError("Batch dimensions of `a` and `b` do not have the same size.")
     product = matrix_products.matmul(
         dense_x, dense_y, transpose_a, transpose_b, adjoint_a, adjoint_b
     )
@@ -367,7 +408,7 @@ def _matmul(
 def _require_uniform(x: RaggedTensor) -> None:
     lengths = x._partition.lengths
     if len(lengths) and (lengths != lengths[0]).any():
-        raise InvalidArgumentError("The rows of a ragged matrix differ in length [Op:MatMul]")
+        raise InvalidArgumentError(_INNER_RAGGED)
 
 
 def _matrix_sizes(x: Any, transposed: bool) -> tuple[Any, Any, Any]:
@@ -390,9 +431,7 @@ def _matrix_sizes(x: Any, transposed: bool) -> tuple[Any, Any, Any]:
                         np.maximum.at(longest, rows.rowids_of(above.splits), lengths)
                         owner = rows.rowids_of(above.splits)
                         if (lengths != longest[owner]).any():
-                            raise InvalidArgumentError(
-                                "The rows of a matrix differ in length [Op:MatMul]"
-                            )
+                            raise InvalidArgumentError(_INNER_RAGGED)
                         lengths = longest
                     sizes.append(lengths)
                 else:
@@ -427,8 +466,6 @@ def _cut_matrices(product: Tensor, like: RaggedTensor, row_counts: Any, column_c
 
 
 def rows_of_batches(parts: list[rows.Partition], shape: tuple[int, ...]) -> Any:
-    """Return the flat position of each batch element among those of the padded tensor."""
-    from .ragged_conversion import coordinates
-
+    """Return the position of each flat row among those of the padded tensor."""
     index = coordinates(parts)
     return np.ravel_multi_index(tuple(index.T), shape[: index.shape[1]])

@@ -1,18 +1,20 @@
-"""`RaggedTensor`: rows of different lengths, as one tensor of values and the offsets of its rows."""
+"""`RaggedTensor`: rows of different lengths, as one tensor of values and offsets of rows."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
 from ..core.ops import movement
+from ..core.ops.creation import convert_to_tensor
 from ..core.settings import unset
 from ..core.values import dtypes
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.spec import TensorShape
-from ..core.values.tensor import Tensor
+from ..core.values.tensor import Tensor, before_printing
 from ..errors import CompositeError, InvalidArgumentError
 from . import row_structure as rows
 from .base import (
@@ -63,13 +65,44 @@ class RaggedTensor(CompositeTensor):
       array([3., 0., 3.], dtype=float32)
     """
 
-    __slots__ = ("_partition", "_row_splits", "_values")
+    __slots__ = ("_partition", "_passed", "_row_splits", "_values")
     display_name = "RaggedTensor"
     dispatch_priority = 3
     remedy = "use `x.to_tensor()` for a dense tensor, or `tf.ragged.map_flat_values`"
     _values: Any
     _partition: Partition
     _row_splits: Tensor
+    _passed: dict[str, Tensor]  # row lengths and row numbers that a constructor got as tensors
+
+    if TYPE_CHECKING:  # set in `ragged_elementwise`
+
+        def __add__(self, other: Any, /) -> RaggedTensor: ...
+        def __radd__(self, other: Any, /) -> RaggedTensor: ...
+        def __sub__(self, other: Any, /) -> RaggedTensor: ...
+        def __rsub__(self, other: Any, /) -> RaggedTensor: ...
+        def __mul__(self, other: Any, /) -> RaggedTensor: ...
+        def __rmul__(self, other: Any, /) -> RaggedTensor: ...
+        def __truediv__(self, other: Any, /) -> RaggedTensor: ...
+        def __rtruediv__(self, other: Any, /) -> RaggedTensor: ...
+        def __floordiv__(self, other: Any, /) -> RaggedTensor: ...
+        def __rfloordiv__(self, other: Any, /) -> RaggedTensor: ...
+        def __mod__(self, other: Any, /) -> RaggedTensor: ...
+        def __rmod__(self, other: Any, /) -> RaggedTensor: ...
+        def __pow__(self, other: Any, /) -> RaggedTensor: ...
+        def __rpow__(self, other: Any, /) -> RaggedTensor: ...
+        def __eq__(self, other: object, /) -> RaggedTensor: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> RaggedTensor: ...  # type: ignore[override]
+        def __lt__(self, other: Any, /) -> RaggedTensor: ...
+        def __le__(self, other: Any, /) -> RaggedTensor: ...
+        def __gt__(self, other: Any, /) -> RaggedTensor: ...
+        def __ge__(self, other: Any, /) -> RaggedTensor: ...
+        def __and__(self, other: Any, /) -> RaggedTensor: ...
+        def __or__(self, other: Any, /) -> RaggedTensor: ...
+        def __xor__(self, other: Any, /) -> RaggedTensor: ...
+        def __neg__(self) -> RaggedTensor: ...
+        def __abs__(self) -> RaggedTensor: ...
+        def __invert__(self) -> RaggedTensor: ...
+        def __hash__(self) -> int: ...
 
     def __init__(
         self, values: object = None, row_partition: object = None, internal: bool = False
@@ -94,6 +127,7 @@ class RaggedTensor(CompositeTensor):
         self._row_splits = (
             to_index_tensor(partition.splits, dtype) if row_splits is None else row_splits
         )
+        self._passed = {}
         return self
 
     @classmethod
@@ -151,11 +185,12 @@ class RaggedTensor(CompositeTensor):
         depth = max(x.ragged_rank for x in parts if isinstance(x, RaggedTensor))
         ragged = [as_ragged(x, depth) for x in parts]
         dtype = common_splits_dtype(ragged)
-        return RaggedTensor._nest(
+        result: RaggedTensor = RaggedTensor._nest(
             join_rows([x.flat_values for x in ragged]),
             rows.join([x._partitions() for x in ragged]),
             dtype,
         )
+        return result
 
     # Constructors.
 
@@ -186,19 +221,19 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_splits([3, 1, 4, 1], [0, 2, 2, 4])
           <tf.RaggedTensor [[3, 1], [], [4, 1]]>
         """
-        values = _parse_values(values)
-        splits, dtype, tensor = _parse_indices(row_splits, "row_splits", values)
+        nested = _parse_values(values)
+        splits, dtype, tensor = _parse_indices(row_splits, "row_splits", nested)
         if not splits.size:
             raise ValueError("row_splits tensor may not be empty.")
         if validate:
             _check(int(splits[0]) == 0, "from_row_splits", "the first split must be 0")
             _check(bool((np.diff(splits) >= 0).all()), "from_row_splits", "splits must be sorted")
             _check(
-                int(splits[-1]) == values.shape[0],
+                int(splits[-1]) == nested.shape[0],
                 "from_row_splits",
-                f"the last split must be the number of values, {values.shape[0]}",
+                f"the last split must be the number of values, {nested.shape[0]}",
             )
-        return cls._make(values, Partition(splits), dtype, tensor)
+        return cls._make(nested, Partition(splits), dtype, tensor)
 
     @classmethod
     def from_row_lengths(
@@ -227,16 +262,19 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_lengths([3, 1, 4, 1], [3, 0, 1])
           <tf.RaggedTensor [[3, 1, 4], [], [1]]>
         """
-        values = _parse_values(values)
-        lengths, dtype, _ = _parse_indices(row_lengths, "row_lengths", values)
+        nested = _parse_values(values)
+        lengths, dtype, _ = _parse_indices(row_lengths, "row_lengths", nested)
         if validate:
             _check(bool((lengths >= 0).all()), "from_row_lengths", "lengths must not be negative")
             _check(
-                int(lengths.sum()) == values.shape[0],
+                int(lengths.sum()) == nested.shape[0],
                 "from_row_lengths",
-                f"the sum of the lengths must be the number of values, {values.shape[0]}",
+                f"the sum of the lengths must be the number of values, {nested.shape[0]}",
             )
-        return cls._make(values, rows.of_lengths(lengths), dtype)
+        result = cls._make(nested, rows.of_lengths(lengths), dtype)
+        if type(row_lengths) is Tensor:
+            result._passed["row_lengths"] = row_lengths
+        return result
 
     @classmethod
     def from_row_starts(
@@ -265,14 +303,14 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_starts([3, 1, 4, 1], [0, 3, 3])
           <tf.RaggedTensor [[3, 1, 4], [], [1]]>
         """
-        values = _parse_values(values)
-        starts, dtype, _ = _parse_indices(row_starts, "row_starts", values)
-        nvals = values.shape[0]
+        nested = _parse_values(values)
+        starts, dtype, _ = _parse_indices(row_starts, "row_starts", nested)
+        nvals = nested.shape[0]
         if validate and len(starts):
             _check(int(starts[0]) == 0, "from_row_starts", "the first offset must be 0")
             _check(bool((np.diff(starts) >= 0).all()), "from_row_starts", "offsets must be sorted")
             _check(int(starts[-1]) <= nvals, "from_row_starts", f"an offset exceeds {nvals}")
-        return cls._make(values, Partition(np.append(starts, nvals)), dtype)
+        return cls._make(nested, Partition(np.append(starts, nvals)), dtype)
 
     @classmethod
     def from_row_limits(
@@ -301,9 +339,9 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_row_limits([3, 1, 4, 1], [3, 3, 4])
           <tf.RaggedTensor [[3, 1, 4], [], [1]]>
         """
-        values = _parse_values(values)
-        limits, dtype, _ = _parse_indices(row_limits, "row_limits", values)
-        nvals = values.shape[0]
+        nested = _parse_values(values)
+        limits, dtype, _ = _parse_indices(row_limits, "row_limits", nested)
+        nvals = nested.shape[0]
         splits = np.concatenate([np.zeros(1, np.int64), limits])
         if validate:
             _check(bool((np.diff(splits) >= 0).all()), "from_row_limits", "offsets must be sorted")
@@ -312,7 +350,7 @@ class RaggedTensor(CompositeTensor):
                 "from_row_limits",
                 f"the last offset must be the number of values, {nvals}",
             )
-        return cls._make(values, Partition(splits), dtype)
+        return cls._make(nested, Partition(splits), dtype)
 
     @classmethod
     def from_value_rowids(
@@ -344,8 +382,8 @@ class RaggedTensor(CompositeTensor):
           >>> tf.RaggedTensor.from_value_rowids([3, 1, 4, 1], [0, 0, 2, 2], nrows=4)
           <tf.RaggedTensor [[3, 1], [], [4, 1], []]>
         """
-        values = _parse_values(values)
-        rowids, dtype, _ = _parse_indices(value_rowids, "value_rowids", values)
+        nested = _parse_values(values)
+        rowids, dtype, _ = _parse_indices(value_rowids, "value_rowids", nested)
         count = int(rowids[-1]) + 1 if len(rowids) else 0
         if nrows is not None:
             size = read_array(nrows)
@@ -362,16 +400,20 @@ class RaggedTensor(CompositeTensor):
             count = int(size)
         if validate:
             _check(
-                len(rowids) == values.shape[0],
+                len(rowids) == nested.shape[0],
                 "from_value_rowids",
-                f"there are {len(rowids)} numbers for {values.shape[0]} values",
+                f"there are {len(rowids)} numbers for {nested.shape[0]} values",
             )
             _check(
                 bool((np.diff(rowids) >= 0).all()) and (not len(rowids) or int(rowids[0]) >= 0),
                 "from_value_rowids",
                 "numbers must be sorted and not negative",
             )
-        return cls._make(values, rows.of_lengths(np.bincount(rowids, minlength=count)), dtype)
+        lengths = np.bincount(rowids, minlength=count)
+        result = cls._make(nested, rows.of_lengths(lengths), dtype)
+        if type(value_rowids) is Tensor:
+            result._passed["value_rowids"] = value_rowids
+        return result
 
     @classmethod
     def from_uniform_row_length(
@@ -404,10 +446,10 @@ class RaggedTensor(CompositeTensor):
           >>> x.shape
           TensorShape([1, 2, None])
         """
-        values = _parse_values(values)
+        nested = _parse_values(values)
         array = read_array(uniform_row_length)
-        length, nvals = int(array), values.shape[0]
-        dtype = values._splits_dtype if isinstance(values, RaggedTensor) else dtypes.int64
+        length, nvals = int(array), nested.shape[0]
+        dtype = nested._splits_dtype if isinstance(nested, RaggedTensor) else dtypes.int64
         if length < 0:
             raise ValueError("uniform_row_length must be greater than or equal to 0.")
         if nrows is None:
@@ -424,7 +466,7 @@ class RaggedTensor(CompositeTensor):
             if not length or nrows is not None:
                 raise ValueError(message)
             _check(False, "from_uniform_row_length", message)
-        return cls._make(values, rows.uniform_partition(count, length), dtype)
+        return cls._make(nested, rows.uniform_partition(count, length), dtype)
 
     @classmethod
     def from_nested_row_splits(
@@ -528,7 +570,10 @@ class RaggedTensor(CompositeTensor):
             _check_list(nested_nrows, "nested_nrows")
             counts = nested_nrows
             if len(counts) != len(nested_value_rowids):
-                raise ValueError("nested_nrows must have the same length as nested_value_rowids")
+                raise ValueError(
+                    "Argument `nested_nrows` must have the same length as argument "
+                    "`nested_value_rowids`."
+                )
         result: Any = _parse_values(flat_values)
         for rowids, count in zip(reversed(nested_value_rowids), reversed(counts), strict=True):
             result = cls.from_value_rowids(result, rowids, count, validate=validate)
@@ -579,13 +624,24 @@ class RaggedTensor(CompositeTensor):
         dtype = _parse_splits_dtype(row_splits_dtype)
         x = as_values(tensor)
         shape = tuple(x.shape)
-        if lengths is not None and isinstance(lengths, list | tuple) and len(lengths):
-            if not isinstance(lengths[0], int | float | np.number):
-                ragged_rank = len(lengths)
+        levels: list[Array] = []
+        if lengths is not None:
+            is_nested = isinstance(lengths, list | tuple) and not all(
+                isinstance(x, int | float | np.number) for x in lengths
+            )
+            levels = [read_array(level) for level in (lengths if is_nested else [lengths])]
+            if any(level.size and level.dtype.kind not in "iu" for level in levels):
+                raise TypeError("Argument `tensor` (name: lengths) must be of type integer.")
+            if is_nested and ragged_rank not in (1, len(levels)):
+                raise ValueError(
+                    f"If Argument `lengths` is a tuple of row_lengths, argument `ragged_rank` must "
+                    f"be len(lengths): {len(levels)}. Received ragged_rank: {ragged_rank}."
+                )
+            ragged_rank = max(ragged_rank, len(levels))
         if len(shape) <= ragged_rank:
             raise ValueError(
-                f"The rank of a RaggedTensor must be greater than ragged_rank, i.e. greater than "
-                f"{ragged_rank}. Received tensor with rank {len(shape)}"
+                f"The rank of a RaggedTensor must be greater than {ragged_rank}, its ragged_rank: "
+                f"Shape {shape} must have rank at least {ragged_rank + 1}"
             )
         flat = _reshape_values(
             x, (int(np.prod(shape[: ragged_rank + 1])), *shape[ragged_rank + 1 :])
@@ -593,29 +649,27 @@ class RaggedTensor(CompositeTensor):
         partitions = []
         count = shape[0]
         for size in shape[1 : ragged_rank + 1]:
-            partitions.append(Partition(rows.uniform_partition(count, size).splits))
+            partitions.append(rows.uniform_partition(count, size))
             count *= size
         full: RaggedTensor = cls._nest(flat, partitions, dtype)
         if lengths is not None:
-            levels = (
-                lengths
-                if isinstance(lengths, list | tuple)
-                and ragged_rank == len(lengths)
-                and not isinstance(lengths[0], int | np.number)
-                else [lengths]
-            )
-            return _cut_rows(full, [read_array(level).astype(np.int64) for level in levels])
+            return _cut_rows(full, [level.astype(np.int64) for level in levels])
         if padding is not None:
-            pad = as_values(padding)
+            pad = convert_to_tensor(padding, dtype_hint=x.dtype)
+            if pad.dtype is not x.dtype:
+                raise TypeError(f"padding has dtype {pad.dtype.name}, the tensor {x.dtype.name}")
             if tuple(pad.shape) != shape[ragged_rank + 1 :]:
                 raise ValueError(
                     f"Shapes {tuple(pad.shape)} and {shape[ragged_rank + 1 :]} are incompatible"
                 )
             is_padding = read_array(flat) == read_array(pad)
-            is_padding = is_padding.reshape(len(is_padding), -1).all(axis=1)
+            is_padding = is_padding.all(axis=tuple(range(1, is_padding.ndim)))
             size = shape[ragged_rank]
-            kept = ~is_padding.reshape(-1, size)
-            length = np.where(kept.any(1), size - np.argmax(kept[:, ::-1], 1) if size else 0, 0)
+            kept = ~is_padding.reshape(int(np.prod(shape[:ragged_rank])), size)
+            if size:
+                length = np.where(kept.any(1), size - np.argmax(kept[:, ::-1], 1), 0)
+            else:
+                length = np.zeros(len(kept), np.int64)
             flat_rows = rows.expand(partitions[-1].splits[:-1], length)
             return cls._nest(
                 take_rows(flat, flat_rows), [*partitions[:-1], rows.of_lengths(length)], dtype
@@ -655,7 +709,8 @@ class RaggedTensor(CompositeTensor):
             )
         if len(st_input.shape) != 2:
             raise ValueError(
-                f"Argument `st_input` must have rank 2. Received {len(st_input.shape)}."
+                f"Argument `st_input` must have rank 2: rank(st_input) must be 2. Received "
+                f"{len(st_input.shape)}."
             )
         dtype = _parse_splits_dtype(row_splits_dtype)
         indices = read_array(st_input.indices)
@@ -767,6 +822,8 @@ class RaggedTensor(CompositeTensor):
         if axis == 0:
             return self.nrows()
         if axis == 1:
+            if "row_lengths" in self._passed:
+                return self._passed["row_lengths"]
             return self._indices(self._partition.lengths)
         if isinstance(self._values, RaggedTensor):
             return self.with_values(self._values.row_lengths(axis - 1))
@@ -832,6 +889,8 @@ class RaggedTensor(CompositeTensor):
           >>> tf.ragged.constant([[3, 1], [], [4]]).value_rowids().numpy()
           array([0, 0, 2])
         """
+        if "value_rowids" in self._passed:
+            return self._passed["value_rowids"]
         return self._indices(rows.rowids_of(self._partition.splits))
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
@@ -975,7 +1034,8 @@ class RaggedTensor(CompositeTensor):
           <tf.RaggedTensor [[1, 2, 3], [4]]>
         """
         rank = len(self.shape)
-        outer, inner = resolve_axis(outer_axis, rank), resolve_axis(inner_axis, rank)
+        outer = resolve_axis(outer_axis, rank, "outer_axis")
+        inner = resolve_axis(inner_axis, rank, "inner_axis")
         if outer > inner:
             raise ValueError(
                 f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis "
@@ -1083,7 +1143,7 @@ class RaggedTensor(CompositeTensor):
         splits = self._partition.splits
         pieces = [parts[splits[k] : splits[k + 1]] for k in range(len(splits) - 1)]
         if not pieces:
-            return np.zeros((0, 0) + np.shape(parts)[1:], dtype=parts.dtype)
+            return np.zeros((0, 0, *np.shape(parts)[1:]), dtype=parts.dtype)
         if all(len(piece) == len(pieces[0]) for piece in pieces):
             return _stack_pieces(pieces)
         result = np.empty(len(pieces), object)
@@ -1115,7 +1175,16 @@ class RaggedTensor(CompositeTensor):
         return getitem(self, key)
 
     def __repr__(self) -> str:
-        return f"<tf.RaggedTensor {self.to_list()}>"
+        before_printing()
+        return f"<tf.RaggedTensor {_format(self.numpy())}>"
+
+
+def _format(value: Any) -> str:
+    """Return rows as nested lists; NumPy leaves out the middle of long ones."""
+    if isinstance(value, np.ndarray) and value.size:
+        with np.printoptions(formatter={"all": _format}):
+            return np.array2string(value, separator=", ")
+    return str(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 def nested_list(partitions: list[Partition], values: list[Any]) -> list[Any]:
@@ -1138,8 +1207,11 @@ def _stack_pieces(pieces: list[Array]) -> Array:
 
 def resolve_axis(axis: int, rank: int, name: str = "axis") -> int:
     """Return an axis counted from the front."""
-    if not isinstance(axis, int | np.integer):
-        raise TypeError(f"{name} must be an int; got {axis!r}")
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        kind = type(axis).__name__
+        raise TypeError(f"{name} must be an int; got {kind} {axis!r}") from None
     if not -rank <= axis < rank:
         raise ValueError(f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}")
     return int(axis) % rank if rank else 0
@@ -1211,10 +1283,9 @@ def _parse_indices(value: Any, name: str, values: Any) -> tuple[Array, DType, Te
     if isinstance(value, list | tuple) and not len(value):
         return np.zeros(0, np.int64), preferred, None
     array = read_array(value)
-    if isinstance(value, list | tuple) and array.dtype == np.int64:
-        dtype = preferred
-    else:
-        dtype = dtypes.of_array(array) if array.dtype.kind in "iuf" else None
+    dtype = preferred
+    if not isinstance(value, list | tuple) or array.dtype != np.int64:
+        dtype = dtypes.of_array(array) if array.dtype.kind in "iuf" else dtypes.bool_
     if dtype not in SPLITS_DTYPES:
         raise ValueError(f"{name} must have dtype int32 or int64. Received {array.dtype}")
     if array.ndim != 1:

@@ -55,13 +55,15 @@ def uniform_partition(nrows: int, length: int) -> Partition:
 
 def rowids_of(splits: Array) -> Array:
     """Return the row of each value."""
-    return np.repeat(np.arange(len(splits) - 1), np.diff(splits))
+    result: Array = np.repeat(np.arange(len(splits) - 1), np.diff(splits))
+    return result
 
 
 def offsets_in_rows(lengths: Array) -> Array:
     """Return the position of each value in its row, of rows with these lengths."""
     starts = splits_of_lengths(lengths)[:-1]
-    return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts, lengths)
+    result: Array = np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(starts, lengths)
+    return result
 
 
 def expand(starts: Array, lengths: Array, step: int | Array = 1) -> Array:
@@ -69,7 +71,8 @@ def expand(starts: Array, lengths: Array, step: int | Array = 1) -> Array:
     offsets = offsets_in_rows(lengths)
     if isinstance(step, np.ndarray):
         step = np.repeat(step, lengths)
-    return np.repeat(starts, lengths) + offsets * step
+    result: Array = np.repeat(starts, lengths) + offsets * step
+    return result
 
 
 def take(partitions: list[Partition], rows: Array) -> tuple[list[Partition], Array]:
@@ -106,28 +109,33 @@ def reduce_level(partitions: list[Partition], axis: int) -> tuple[list[Partition
       the number of rows of the result, of which the first partition's are the last ones' parents.
     """
     if axis == 0:
-        count = 1
-        target = np.zeros(partitions[0].nrows, np.int64)
-        result = []
-    else:
-        result = list(partitions[: axis - 1])
-        count = partitions[axis - 1].nrows
-        target = rowids_of(partitions[axis - 1].splits)
-    for part in partitions[axis:]:
+        levels, target, count = align(partitions, np.zeros(partitions[0].nrows, np.int64), 1)
+        return levels[1:], target, count  # the outermost level is the one reduced row
+    part = partitions[axis - 1]
+    levels, target, count = align(partitions[axis:], rowids_of(part.splits), part.nrows)
+    return [*partitions[: axis - 1], *levels], target, count
+
+
+def align(
+    partitions: list[Partition], target: Array, count: int
+) -> tuple[list[Partition], Array, int]:
+    """Combine rows: ``target`` is the row of the result that each outermost row contributes to.
+
+    Returns:
+      The partitions of the result; the row of the result that each flat row contributes to; and
+      the number of flat rows of the result.
+    """
+    result = []
+    for part in partitions:
         lengths = np.zeros(count, np.int64)
         np.maximum.at(lengths, target, part.lengths)
-        if part.uniform is not None:
-            # A row that is reduced of none is empty.
-            has_rows = np.bincount(target, minlength=count) > 0
-            uniform = part.uniform if has_rows.all() else None
-        else:
-            uniform = None
+        uniform = part.uniform
+        if uniform is not None and not (np.bincount(target, minlength=count) > 0).all():
+            uniform = None  # a row of the result that is combined of none is empty
         level = of_lengths(lengths, uniform)
         result.append(level)
         target = np.repeat(level.splits[:-1][target], part.lengths) + offsets_in_rows(part.lengths)
         count = int(level.splits[-1])
-    if axis == 0:  # the outermost level is the one row of the reduced axis
-        result = result[1:]
     return result, target, count
 
 
@@ -178,21 +186,23 @@ def broadcast(operands: list[Operand]) -> tuple[list[Partition], int, list[Array
         ragged_lengths = []
         for k, operand in enumerate(operands):
             level = axis - (rank - operand.rank)
+            lengths: Array | None = None
+            uniform: int | None = 1
             if level < 0:
-                lengths, first, uniform = None, rows[k], 1
+                first = rows[k]
             elif level == 0:
-                lengths, first, uniform = None, rows[k] * operand.nrows, operand.nrows
+                first, uniform = rows[k] * operand.nrows, operand.nrows
             elif level <= len(operand.partitions):
                 part = operand.partitions[level - 1]
                 first, uniform = part.splits[:-1][rows[k]], part.uniform
                 lengths = part.lengths[rows[k]] if uniform is None else None
             else:
-                uniform = operand.inner[level - 1 - len(operand.partitions)]
-                lengths, first = None, rows[k] * uniform
+                size = operand.inner[level - 1 - len(operand.partitions)]
+                first, uniform = rows[k] * size, size
             steps.append(0 if uniform == 1 and lengths is None else 1)
             starts.append(first)
             if lengths is None and uniform != 1:
-                lengths = np.full(count, uniform)
+                lengths = np.full(count, uniform, np.int64)
             elif lengths is not None:
                 is_uniform = False
             ragged_lengths.append(lengths)

@@ -14,12 +14,18 @@ from ..core.ops.indexing import SCATTER_ADD
 from ..core.values import dtypes
 from ..core.values.indexed_slices import IndexedSlices
 from ..core.values.tensor import Tensor
-from ..errors import InvalidArgumentError, UnimplementedError
+from ..errors import InvalidArgumentError
 from .base import Array, as_values, join_rows, read_array, take_rows, to_index_tensor
 from .sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+
+
+_OUT_OF_ORDER = (
+    "out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to create a "
+    "correctly ordered copy"
+)
 
 
 def parse(value: Any) -> SparseTensor:
@@ -106,15 +112,17 @@ def to_dense(
         steps = np.diff(flat)
         if (steps <= 0).any():
             k = int(np.argmax(steps <= 0)) + 1
-            reason = "repeated" if steps[k - 1] == 0 else (
-                "out of order. Many sparse ops require sorted indices. Use `tf.sparse.reorder` to "
-                "create a correctly ordered copy"
-            )
+            reason = "repeated" if steps[k - 1] == 0 else _OUT_OF_ORDER
             raise InvalidArgumentError(
                 f"indices[{k}] = {index[k].tolist()} is {reason}. [Op:SparseToDense]"
             )
     total = math.prod(sizes)
-    if default_value is None and type(values) is Tensor and values._spec.is_float and validate_indices:
+    if (
+        default_value is None
+        and type(values) is Tensor
+        and values._spec.is_float
+        and validate_indices
+    ):
         flat_ids = to_index_tensor(flat, dtypes.int64)
         return movement.reshape(record(SCATTER_ADD, (values, flat_ids), axis=0, size=total), sizes)
     if default_value is not None:
@@ -123,7 +131,9 @@ def to_dense(
         if len(padding.shape):
             raise ValueError("default_value should be a scalar.")
     else:
-        padding = creation.zeros((), values.dtype) if type(values) is Tensor else creation.constant("")
+        padding = (
+            creation.zeros((), values.dtype) if type(values) is Tensor else creation.constant("")
+        )
     count = len(flat)
     source = np.full(total, count, np.int64)
     source[flat] = np.arange(count)
@@ -453,7 +463,9 @@ def slice(
     sizes = np.maximum(np.minimum(counts, np.array(x._sizes, np.int64) - begin), 0)
     index = index_of(x)
     rows = np.flatnonzero(((index >= begin) & (index < begin + sizes)).all(axis=1))
-    return SparseTensor._make(index[rows] - begin, take_rows(x._values, rows), tuple(sizes.tolist()))
+    return SparseTensor._make(
+        index[rows] - begin, take_rows(x._values, rows), tuple(sizes.tolist())
+    )
 
 
 def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
@@ -638,8 +650,11 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
         raise ValueError("No SparseTensor in argument list of map_values")
     first = sparse[0]
     for x in sparse[1:]:
-        if x._indices is not first._indices and not np.array_equal(index_of(x), index_of(first)):
-            raise InvalidArgumentError("The sparse tensors of map_values have different indices")
+        same = x._indices is first._indices or np.array_equal(index_of(x), index_of(first))
+        if not same or x._sizes != first._sizes:
+            raise InvalidArgumentError(
+                "The sparse tensors of map_values have different indices or shapes"
+            )
     return first.with_values(op(*flat_args, **flat_kwargs))
 
 
@@ -673,34 +688,3 @@ def to_indicator(sp_input: SparseTensor, vocab_size: IntLike, name: str | None =
     result = np.zeros((*x._sizes[:-1], size), bool)
     result[(*index_of(x)[:, :-1].T, ids)] = True
     return creation.constant(result)
-
-
-def cross(
-    inputs: Sequence[Any], name: str | None = None, separator: str | None = None
-) -> SparseTensor:
-    """Raise an error: crosses of strings are not supported.
-
-    Args:
-      inputs: Sparse tensors.
-      name: Not used.
-      separator: The text between the parts.
-
-    Returns:
-      Nothing.
-
-    Raises:
-      UnimplementedError: Always.
-
-    Example:
-      >>> try:
-      ...     tf.sparse.cross([])
-      ... except tf.errors.UnimplementedError as error:
-      ...     print(error.message[:28])
-      numtape has no sparse.cross:
-    """
-    raise UnimplementedError(
-        "numtape has no sparse.cross: use `tf.keras.layers.HashedCrossing`, or combine the columns "
-        "before they become tensors."
-    )
-
-

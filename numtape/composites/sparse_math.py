@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.log.record import record
 from ..core.ops import (
     arithmetic,
     complex as complex_ops,
@@ -19,8 +20,8 @@ from ..core.ops import (
     segments,
     special,
 )
-from ..core.log.record import record
-from ..core.ops.indexing import GATHER, SCATTER_ADD, gather
+from ..core.ops.indexing import gather
+from ..core.ops.sparse_products import SPARSE_MATMUL
 from ..core.values import dtypes
 from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
@@ -100,11 +101,8 @@ def sparse_dense_matmul(
         raise InvalidArgumentError(
             f"An index is out of bounds of the shape {a._sizes} [Op:SparseTensorDenseMatMul]"
         )
-    rows, columns = index.T[::-1] if adjoint_a else index.T
-    column_ids = to_index_tensor(columns, dtypes.int64)
-    terms = record(GATHER, (dense, column_ids), axis=0) * movement.reshape(values, (-1, 1))
-    row_ids = to_index_tensor(rows, dtypes.int64)
-    return record(SCATTER_ADD, (terms, row_ids), axis=0, size=int(height))
+    operands = values, a._indices, dense
+    return record(SPARSE_MATMUL, operands, adjoint=bool(adjoint_a), size=int(height))
 
 
 def _adjoint(x: Tensor) -> Tensor:
@@ -121,7 +119,9 @@ def _reduced_axes(x: SparseTensor, axis: Any) -> list[int]:
     axes = [int(k) for k in np.ravel(read_array(axis))]
     for k in axes:
         if not -rank <= k < rank:
-            raise InvalidArgumentError(f"Invalid reduction dimension {k}, for input with {rank} dimension(s)")
+            raise InvalidArgumentError(
+                f"Invalid reduction dimension {k}, for input with {rank} dimension(s)"
+            )
     return sorted({k % rank for k in axes})
 
 
@@ -133,7 +133,9 @@ def _reduce(
     remaining = [k for k in np.arange(len(x._sizes)).tolist() if k not in axes]
     index = index_of(x)
     outer = tuple(x._sizes[k] for k in remaining)
-    shape = tuple(1 if k in axes else size for k, size in enumerate(x._sizes)) if keepdims else outer
+    shape = (
+        tuple(1 if k in axes else size for k, size in enumerate(x._sizes)) if keepdims else outer
+    )
     flat = flatten_index(index[:, remaining], outer)
     if is_sparse:
         unique, inverse = np.unique(flat, return_inverse=True)
@@ -310,11 +312,13 @@ def add(
         ids = join_rows([a_ids, b_ids])
         values = segments.unsorted_segment_sum(parts, ids, count)
         limit = read_array(threshold)
-        if (limit > 0).any():
-            rows = np.flatnonzero(np.abs(read_array(values)) >= limit)
+        if (limit > 0).any():  # elements of one operand alone stay
+            is_single = np.bincount(read_array(ids), minlength=count) == 1
+            rows = np.flatnonzero(is_single | (np.abs(read_array(values)) >= limit))
             index, values = index[rows], take_rows(values, rows)
         return SparseTensor._make(index, values, a._sizes)
-    sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
+    operands: tuple[Any, Any] = (a, b) if isinstance(a, SparseTensor) else (b, a)
+    sparse, dense = operands
     tensor = creation.convert_to_tensor(dense, dtype_hint=sparse.dtype)
     if tuple(tensor.shape) != sparse._sizes:
         raise InvalidArgumentError(
@@ -445,7 +449,7 @@ def _divide_segments(
     divisor = np.sqrt(divisor) if by_root else divisor
     column = divisor.reshape(-1, *[1] * (len(rows.shape) - 1)).astype(rows.dtype.numpy_dtype)
     total = segments.unsorted_segment_sum(rows, ids, count)
-    return total / creation.constant(column)  # type: ignore[no-any-return]
+    return total / creation.constant(column)
 
 
 def segment_mean(
@@ -527,7 +531,9 @@ def bincount(
     from .ragged_tensor import RaggedTensor
 
     if axis not in (0, -1, None):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported.")
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are supported."
+        )
     x = as_values(values)
     by_row = axis == -1 and len(x.shape) > 1
     flat: Any
@@ -554,7 +560,9 @@ def bincount(
         else:
             weight_values = movement.reshape(w, (-1,))
         if weight_values.shape[0] != len(numbers):
-            raise InvalidArgumentError("Argument `weights` must have the form of the values [Op:Bincount]")
+            raise InvalidArgumentError(
+                "Argument `weights` must have the form of the values [Op:Bincount]"
+            )
     rows = np.arange(len(numbers))
     if maxlength is not None:
         rows = np.flatnonzero(numbers < int(read_array(maxlength)))
@@ -565,14 +573,18 @@ def bincount(
     shape = (int(count), size) if by_row else (size,)
     keys = row * max(size, 1) + numbers if by_row else numbers
     unique, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    index = np.stack(np.unravel_index(unique, shape), 1) if len(unique) else np.zeros((0, len(shape)))
+    index = (
+        np.stack(np.unravel_index(unique, shape), 1) if len(unique) else np.zeros((0, len(shape)))
+    )
     result: Any
     if weight_values is not None:
         ids = to_index_tensor(inverse.ravel(), dtypes.int64)
         taken = take_rows(weight_values, rows)
         result = segments.unsorted_segment_sum(taken, ids, len(unique))
     else:
-        result = creation.constant(np.ones_like(counts) if binary_output else counts.astype(np.int64))
+        result = creation.constant(
+            np.ones_like(counts) if binary_output else counts.astype(np.int64)
+        )
     return SparseTensor._make(index, result, shape)
 
 
@@ -648,7 +660,8 @@ def _broadcast_dense(x: SparseTensor, dense: Any) -> Tensor:
             f"[{x._sizes}] vs. [{shape}]"
         )
     index = index_of(x)[:, lead:] * (np.array(shape, np.int64) != 1)
-    return take_rows(movement.reshape(tensor, (-1,)), flatten_index(index, shape))
+    result: Tensor = take_rows(movement.reshape(tensor, (-1,)), flatten_index(index, shape))
+    return result
 
 
 def _combine(function: Function, x: Any, y: Any) -> SparseTensor:
@@ -659,7 +672,9 @@ def _combine(function: Function, x: Any, y: Any) -> SparseTensor:
         )
     if isinstance(y, SparseTensor):
         if function is not ew.multiply:
-            raise TypeError("A dense tensor is not divided by a SparseTensor, whose other elements are 0.")
+            raise TypeError(
+                "A dense tensor is not divided by a SparseTensor, whose other elements are 0."
+            )
         return y.with_values(function(_broadcast_dense(y, x), y._values))
     return x.with_values(function(x._values, _broadcast_dense(x, y)))  # type: ignore[no-any-return]
 
@@ -735,11 +750,8 @@ def _rank(input: Any, name: str | None = None) -> Tensor:
 
 @handles(SparseTensor, creation.convert_to_tensor, creation.constant)
 def _convert(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
-    if isinstance(value, SparseTensor) and (dtype is None or dtypes.as_dtype(dtype) is value.dtype):
-        return value
     raise CompositeError(
-        "A SparseTensor is not converted to a dense tensor implicitly: use "
-        "`tf.sparse.to_dense(x)`."
+        "A SparseTensor is not converted to a dense tensor implicitly: use `tf.sparse.to_dense(x)`."
     )
 
 
@@ -792,4 +804,3 @@ def _set_operators() -> None:
 
 
 _set_operators()
-

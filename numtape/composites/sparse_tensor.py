@@ -64,6 +64,16 @@ class SparseTensor(CompositeTensor):
     _dense_shape: Tensor
     _sizes: tuple[int, ...]
 
+    if TYPE_CHECKING:  # set in `sparse_math`
+
+        def __mul__(self, other: Any, /) -> SparseTensor: ...
+        def __rmul__(self, other: Any, /) -> SparseTensor: ...
+        def __truediv__(self, other: Any, /) -> SparseTensor: ...
+        def __matmul__(self, other: Any, /) -> Tensor: ...
+        def __rmatmul__(self, other: Any, /) -> Tensor: ...
+        def __neg__(self) -> SparseTensor: ...
+        def __abs__(self) -> SparseTensor: ...
+
     def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: TensorLike) -> None:
         self._indices = _to_int64(indices, "indices", 2)
         self._values = as_values(values)
@@ -228,7 +238,8 @@ class SparseTensor(CompositeTensor):
           ValueError: If the shape differs.
 
         Example:
-          >>> tf.sparse.eye(2).set_shape((2, None))
+          >>> tf.sparse.eye(2).set_shape((2, None)) is None
+          True
         """
         message = "Tensor's shape {} is not compatible with supplied shape {}."
         check_shape(self.shape, shape, message)
@@ -259,8 +270,8 @@ class SparseTensor(CompositeTensor):
 
     def __array__(self, *_: object, **__: object) -> Any:
         raise CompositeError(
-            "A SparseTensor is not converted to a dense tensor implicitly: use `tf.sparse.to_dense(x)`, "
-            "or `x.to_scipy()`."
+            "A SparseTensor is not converted to a dense tensor implicitly: use "
+            "`tf.sparse.to_dense(x)`, or `x.to_scipy()`."
         )
 
     def __bool__(self) -> bool:

@@ -142,8 +142,9 @@ def get_logical_device_configuration(
 
     Example:
       >>> cpu = tf.config.list_physical_devices("CPU")[0]
-      >>> tf.config.get_logical_device_configuration(cpu) is None
-      True
+      >>> tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])
+      >>> len(tf.config.get_logical_device_configuration(cpu))
+      1
     """
     _check(device)
     configurations = local.log.call_guarded(_configurations.get, device.name)

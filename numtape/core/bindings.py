@@ -34,6 +34,7 @@ from .ops import (
     indexing,
     matrix_products,
     scatter,
+    sparse_products as sparse_products,
 )
 from .ops.creation import constant
 from .ops.getitem import getitem, replace_slice

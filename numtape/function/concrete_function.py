@@ -13,7 +13,7 @@ from ..core.log.as_tensor import to_tensor
 from ..core.log.variable import Variable
 from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
-from ..errors import InvalidArgumentError
+from ..errors import DtypeError
 from ..tensor_spec import TensorSpec
 
 
@@ -106,7 +106,7 @@ class ConcreteFunction:
     def _traced(self) -> tuple[Any, tuple[Variable, ...]]:
         """The result with specs for tensors, and the variables that the function uses."""
         sizes = {
-            None in tuple(x.shape) or x.shape.rank is None
+            x.shape.rank is None or None in tuple(x.shape)
             for x in _leaves((self._args, self._kwargs))
             if isinstance(x, TensorSpec)
         }
@@ -244,32 +244,82 @@ class ConcreteFunction:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 
+        The tensors in nested arguments may also be given one by one, in order or by the names of
+        their specs.
+
         Raises:
           TypeError: If tensors are missing, or Python values differ.
-          InvalidArgumentError: If a tensor has another dtype.
+          DtypeError: If a tensor has another dtype.
         """
-        names = [p.name for p in self._function._parameters._positional]
-        remaining_args = list(args)
+        try:
+            call_args, call_kwargs = self._bind_call(list(args), dict(kwargs))
+        except DtypeError:
+            raise
+        except TypeError:
+            flat_call = self._bind_flat(list(args), dict(kwargs))
+            if flat_call is None:
+                raise
+            call_args, call_kwargs = flat_call
+        return self._function(*call_args, **call_kwargs)
+
+    def _bind_call(
+        self, remaining_args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments of a call, completed by recorded values of Python."""
         call_args: list[Any] = []
+        names = self._argument_names()
         for k, recorded_value in enumerate(self._args):
             name = names[k] if k < len(names) else ""
             if remaining_args:
                 value = remaining_args.pop(0)
             elif name in kwargs:
                 value = kwargs.pop(name)
-            elif isinstance(recorded_value, Tensor | TensorSpec | np.ndarray):
-                raise TypeError(f"{self.name}() missing required argument: {name!r}")
+            elif _has_tensors(recorded_value):
+                raise self._binding_error(f"missing a required argument: {name!r}")
             else:
                 value = recorded_value
             call_args.append(self._check(value, recorded_value, k))
         if remaining_args:
-            raise TypeError(f"{self.name}() takes {len(self._args)} arguments, {len(args)} given")
+            raise self._binding_error("too many positional arguments")
         for name, recorded_value in self._kwargs.items():
             if name in kwargs:
                 kwargs[name] = self._check(kwargs[name], recorded_value, name)
-            elif isinstance(recorded_value, Tensor | TensorSpec | np.ndarray):
-                raise TypeError(f"{self.name}() missing required argument: {name!r}")
-        return self._function(*call_args, **{**self._kwargs, **kwargs})
+            elif _has_tensors(recorded_value):
+                raise self._binding_error(f"missing a required argument: {name!r}")
+        for name in kwargs:
+            if name not in self._kwargs:
+                raise self._binding_error(f"got an unexpected keyword argument {name!r}")
+        return call_args, {**self._kwargs, **kwargs}
+
+    def _binding_error(self, reason: str) -> TypeError:
+        return TypeError(
+            f"Binding inputs to tf.function failed due to `{reason}`. {self.name}() takes "
+            f"{', '.join([*self._argument_names(), *self._kwargs]) or 'no arguments'}."
+        )
+
+    def _bind_flat(
+        self, values: list[Any], named: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]] | None:
+        """Return the arguments of a call with a value for each tensor; None if there are others."""
+        from ..nest import flatten, pack_sequence_as
+
+        arguments = [*zip(self._argument_names(), self._args, strict=True), *self._kwargs.items()]
+        structure = [value for _, value in arguments]
+        leaves, names = flatten(structure), []
+        for name, value in arguments:
+            names += [getattr(x, "name", None) or name for x in flatten(value)]
+        is_tensor = [isinstance(x, Tensor | TensorSpec | np.ndarray) for x in leaves]
+        slots = _number_equal_names([n for n, given in zip(names, is_tensor, strict=True) if given])
+        if len(values) + len(named) != len(slots) or not set(named) <= set(slots[len(values) :]):
+            return None
+        tensors = iter(values + [named[name] for name in slots[len(values) :]])
+        flat = [
+            self._check(next(tensors), leaf, k) if given else leaf
+            for k, (leaf, given) in enumerate(zip(leaves, is_tensor, strict=True))
+        ]
+        packed = pack_sequence_as(structure, flat)
+        count = len(self._args)
+        return packed[:count], dict(zip(self._kwargs, packed[count:], strict=True))
 
     def _check(self, value: Any, recorded_value: Any, k: int | str) -> Any:
         from ..nest import is_nested, map_structure, map_up_to
@@ -277,9 +327,11 @@ class ConcreteFunction:
         if isinstance(recorded_value, Tensor | TensorSpec):
             tensor = value if type(value) is Tensor else to_tensor(value, recorded_value.dtype)
             if tensor.dtype is not recorded_value.dtype:
-                raise InvalidArgumentError(
+                raise DtypeError(
                     f"cannot compute {self.name} as input #{k}(zero-based) was expected to be a "
-                    f"{recorded_value.dtype.name} tensor but is a {tensor.dtype.name} tensor"
+                    f"{recorded_value.dtype.name} tensor but is a {tensor.dtype.name} tensor: "
+                    f"Binding inputs to tf.function failed due to `Can not cast "
+                    f"{TensorSpec.from_tensor(tensor)} to {_as_spec(recorded_value)}`."
                 )
             return tensor
         if is_nested(recorded_value):
@@ -288,9 +340,12 @@ class ConcreteFunction:
                     lambda expected, x: self._check(x, expected, k), recorded_value, value
                 )
             except ValueError:
+                kinds: dict[type, str] = {dict: "a Dict", list: "list"}
+                kind = kinds.get(type(recorded_value), "tuple")
                 raise TypeError(
-                    f"Binding inputs to tf.function failed due to `{value!r}` has another "
-                    f"structure than {map_structure(_as_spec, recorded_value)!r}."
+                    f"Binding inputs to tf.function failed due to `Can not cast {value!r} to "
+                    f"{kind}`: it has another structure than "
+                    f"{map_structure(_as_spec, recorded_value)!r}."
                 ) from None
         if isinstance(recorded_value, bool | int | float | str) and value != recorded_value:
             raise TypeError(
@@ -301,11 +356,26 @@ class ConcreteFunction:
 
     def __repr__(self) -> str:
         args, kwargs = self.structured_input_signature
-        return f"<ConcreteFunction {self.name} args={args} kwargs={kwargs}>"
+        return f"<ConcreteFunction {self.name} args={args} kwargs={kwargs} at {id(self):#x}>"
 
 
 def _as_spec(x: Any) -> Any:
     return TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x
+
+
+def _has_tensors(value: Any) -> bool:
+    return any(isinstance(x, Tensor | TensorSpec | np.ndarray) for x in _leaves(value))
+
+
+def _number_equal_names(names: list[str]) -> list[str]:
+    """Return the names with ``_1``, ``_2`` and so on after those that came before."""
+    counts: dict[str, int] = {}
+    unique = []
+    for name in names:
+        count = counts.get(name, 0)
+        counts[name] = count + 1
+        unique.append(f"{name}_{count}" if count else name)
+    return unique
 
 
 class _Traced(Exception):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import nest
 from ..core.derive.custom import stop_recording
 from ..core.log.as_tensor import as_tensor
-from ..core.log.log import local
+from ..core.log.log import current_name_scope, local
 from ..core.log.variable import Variable
 from ..core.ops.creation import zeros
 from ..core.ops.joining import stack
@@ -136,7 +136,7 @@ def while_loop(
         loop_vars = results
         count += 1
     return nest.map_structure(
-        lambda x: x if isinstance(x, TensorArray) else as_tensor(x), loop_vars
+        lambda x: x if isinstance(x, TensorArray | Composite) else as_tensor(x), loop_vars
     )
 
 
@@ -150,9 +150,11 @@ def _same_structure(first_structure: object, second_structure: object) -> None:
 
 def _axis(elems: Any) -> tuple[list[Any], int]:
     """Return the tensors of a nest, and their number of slices."""
-    tensors = [x if isinstance(x, Composite) else as_tensor(x) for x in nest.flatten(elems)]
+    tensors: list[Any] = [
+        x if isinstance(x, Composite) else as_tensor(x) for x in nest.flatten(elems)
+    ]
     if not tensors:
-        raise ValueError("elems must be a tensor or a nest of tensors, got none.")
+        raise ValueError("elems must be a Tensor or a nest of Tensors, got none.")
     if not all(len(x.shape) for x in tensors):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
     if len({x.shape[0] for x in tensors}) > 1:
@@ -623,6 +625,20 @@ def executing_eagerly() -> bool:
     return True
 
 
+def get_current_name_scope() -> str:
+    """Return the prefix of the names of new variables, without a slash at its end.
+
+    Returns:
+      A string; empty outside of any `name_scope`.
+
+    Example:
+      >>> with tf.name_scope("outer"), tf.name_scope("inner"):
+      ...     tf.get_current_name_scope()
+      'outer/inner'
+    """
+    return current_name_scope().removesuffix("/")
+
+
 class name_scope:
     """A context manager that adds a prefix to the names of variables.
 
@@ -650,7 +666,7 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
-        name, outer_scope = self._name, local.log.call_guarded(getattr, local, "scope")
+        name, outer_scope = self._name, current_name_scope()
         self._before.append(outer_scope)
         local.scope = name if not name or name.endswith("/") else f"{outer_scope}{name}/"
         return local.scope

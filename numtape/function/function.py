@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
@@ -24,6 +26,8 @@ from .signature import PLAIN, Method, Parameters, weakly_bound
 P = ParamSpec("P")
 R = TypeVar("R")
 OFTEN = 8  # calls after which machine code may carry out those that follow
+TRACINGS, CALLS = 5, 10  # so many recordings within so many calls are worth a warning
+MOST_WARNINGS = 2  # of a function
 MOST = 2048  # signatures that are remembered: more than a function may have recordings
 
 
@@ -140,6 +144,23 @@ def function(
     return decorate if func is None else decorate(func)
 
 
+class RecentSignatures:
+    """The last signatures that calls of a function's code had first.
+
+    Attributes:
+      calls: Weak references to the `Dispatcher` of each.
+      warnings: The number of warnings so far.
+    """
+
+    def __init__(self) -> None:
+        self.calls: deque[weakref.ref[Any]] = deque(maxlen=TRACINGS)
+        self.warnings = 0
+
+
+# By the code of a function, or by the function of an object's method.
+_signatures: weakref.WeakKeyDictionary[Any, RecentSignatures] = weakref.WeakKeyDictionary()
+
+
 class Function:
     """The result of `function`: call it like the Python function.
 
@@ -180,6 +201,7 @@ class Function:
         # Why nothing is recorded, if relevant reads of Python's state cannot be observed.
         reason = "" if freeze else unsupported_reason()
         self._unobserved = reason and f"what it reads cannot be observed: {reason}"
+        self._is_bound = instance is not None
         self._training: bool | None = None  # the `training` argument of the calling layer
         self._trained: dict[bool, Function] = {}  # variants for each value of `_training`
         self._attribute = ""  # its name in a class, set by `__set_name__`
@@ -282,6 +304,7 @@ class Function:
         calls = self._known.get(key)
         if calls is None:
             calls = self._calls(leaves.values, leaves.keyword_values)
+            self._note_signature(calls)
             if self._limit.has_capacity:  # otherwise each call may have another signature
                 if len(self._known) >= MOST:
                     self._forget()
@@ -293,6 +316,29 @@ class Function:
             elif all(type(x) in PLAIN for x in args[n_args:]):  # defaults that cannot change
                 self._plain[specs] = calls, self._parameters.defaults(), is_ambiguous
         return calls(leaves)
+
+    def _note_signature(self, calls: Any) -> None:
+        """Warn if many of the last calls had another signature, each with its own recording."""
+        code = getattr(self.python_function, "__code__", None)
+        owner = self if self._is_bound or code is None else code
+        recent = _signatures.setdefault(owner, RecentSignatures())
+        recent.calls.append(weakref.ref(calls))
+        if len(recent.calls) < TRACINGS or recent.warnings >= MOST_WARNINGS:
+            return
+        alive = [x for reference in recent.calls if (x := reference()) is not None]
+        paths = [path for x in alive for tree in x.trees for path in tree.paths]
+        replays = sum(path.hits + int(path.counts[0]) for path in paths)
+        if TRACINGS + replays <= CALLS:
+            recent.warnings += 1
+            recent.calls.clear()
+            logging.getLogger("numtape").warning(
+                "%d out of the last %d calls to %r recorded the function again. Tracing is "
+                "expensive: pass numbers that change as tensors, give tensors equal shapes, and "
+                "create a tf.function once, outside of loops.",
+                TRACINGS,
+                TRACINGS + replays,
+                self.name,
+            )
 
     def _variant_for(self, training: bool) -> Function:
         """Return the variant for calls inside a layer that was called with ``training``."""

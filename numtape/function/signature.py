@@ -192,8 +192,8 @@ class Parameters:
             value is not x for value, x in zip(args[count:], defaults, strict=False)
         ):
             raise self._binding_error(
-                f"input_signature has {count} specs, and others of the arguments are not their "
-                f"defaults",
+                f"input_signature missing type constraint: it has {count} specs, and others of "
+                f"the arguments are not their defaults",
                 args,
                 {},
             )
@@ -213,6 +213,10 @@ class Parameters:
                     f"{x!r} has another structure than {spec!r}", args, {}
                 ) from None
             return x if all(map(operator.is_, flatten(converted), flatten(x))) else converted
+        if hasattr(spec, "value_type"):  # of a sparse or ragged tensor
+            if not spec.is_compatible_with(x):
+                raise self._binding_error(f"Can not cast {x!r} to {spec!r}", args, {})
+            return x
         if isinstance(x, Variable):
             x = x.read_value()
         tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)

@@ -128,7 +128,10 @@ class Constant(Initializer):
     def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
         """Return a tensor of the value."""
         sizes, result_dtype = _parse_request(shape, dtype)
-        result: Tensor = cast(self.value, result_dtype) * ones(sizes, result_dtype)
+        value = cast(self.value, result_dtype)
+        if value.ndim == 1 and math.prod(value.shape) == math.prod(sizes):
+            return reshape(value, sizes)
+        result: Tensor = value * ones(sizes, result_dtype)
         return result
 
     def get_config(self) -> dict[str, Any]:

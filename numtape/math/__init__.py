@@ -106,7 +106,7 @@ from ..core.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from ..core.ops.sorting import in_top_k, top_k
+from ..core.ops.sorting import approx_max_k, approx_min_k, in_top_k, top_k
 from ..core.ops.special import (
     bessel_i0,
     bessel_i0e,
@@ -139,6 +139,8 @@ __all__ = [
     "add",
     "add_n",
     "angle",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmin",
     "asin",

@@ -20,6 +20,13 @@ from ..core.ops.activations import (
     softsign,
 )
 from ..core.ops.blocks import depth_to_space, space_to_batch, space_to_depth
+from ..core.ops.candidate_sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    nce_loss,
+    sampled_softmax_loss,
+)
 from ..core.ops.convolutions import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -45,10 +52,12 @@ from ..core.ops.indexed_rows import (
 from ..core.ops.losses import (
     bias_add,
     collapse_repeated,
+    compute_average_loss,
     ctc_loss,
     l2_loss,
     log_poisson_loss,
     log_softmax,
+    scale_regularization_loss,
     sigmoid_cross_entropy_with_logits,
     softmax,
     softmax_cross_entropy_with_logits,
@@ -63,6 +72,8 @@ from ..core.ops.pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
+    fractional_avg_pool,
+    fractional_max_pool,
     max_pool,
     max_pool1d,
     max_pool2d,
@@ -71,12 +82,15 @@ from ..core.ops.pooling import (
     pool,
 )
 from ..core.ops.reduction import moments, normalize_moments, sufficient_statistics, weighted_moments
-from ..core.ops.sorting import in_top_k, top_k
+from ..core.ops.sorting import approx_max_k, approx_min_k, in_top_k, isotonic_regression, top_k
 from . import experimental
 
 lrn = local_response_normalization
 
 __all__ = [
+    "all_candidate_sampler",
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -86,6 +100,8 @@ __all__ = [
     "batch_normalization",
     "bias_add",
     "collapse_repeated",
+    "compute_accidental_hits",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -105,8 +121,12 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "experimental",
+    "fixed_unigram_candidate_sampler",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "gelu",
     "in_top_k",
+    "isotonic_regression",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
@@ -120,10 +140,13 @@ __all__ = [
     "max_pool3d",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "relu",
     "relu6",
+    "sampled_softmax_loss",
+    "scale_regularization_loss",
     "selu",
     "safe_embedding_lookup_sparse",
     "separable_conv2d",

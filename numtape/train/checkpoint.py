@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, repr_of
 from ..deferred_restore import notify_changed
 from .arrays import SUFFIX, pack, write
+from .options import run_callbacks
 from .parts import ObjectGraph, alternative_names, is_trackable, parts
 from .reading import read_checkpoint
 from .restoring import CheckpointLoadStatus, InitializationOnlyStatus, Restoration
@@ -32,7 +34,8 @@ class Checkpoint:
     its first step) are restored when they are created.
 
     Args:
-      root: An object whose parts are saved as if they were passed by name.
+      root: An object whose parts are saved as if they were passed by name; or a weak reference
+        to one.
       **kwargs: Objects by name. They become attributes; attributes set later are saved too.
 
     Raises:
@@ -49,11 +52,12 @@ class Checkpoint:
       np.int32(7)
     """
 
-    _root: Any = None
+    _root_or_ref: Any = None
     _save_counter: Variable | None = None
 
     def __init__(self, root: object = None, **kwargs: object) -> None:
-        roots = kwargs if root is None else {"root": root, **kwargs}
+        target = root() if isinstance(root, weakref.ref) else root
+        roots = kwargs if target is None else {"root": target, **kwargs}
         for name, value in roots.items():
             if not (is_trackable(value) or _holds_trackables(value)):
                 raise ValueError(
@@ -62,8 +66,13 @@ class Checkpoint:
                     f"models, metrics, optimizers and random generators are, and lists and dicts "
                     f"of them."
                 )
-        vars(self)["_root"] = root
+        vars(self)["_root_or_ref"] = root
         vars(self).update(kwargs)
+
+    @property
+    def _root(self) -> Any:
+        root = self._root_or_ref
+        return root() if isinstance(root, weakref.ref) else root
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -97,7 +106,7 @@ class Checkpoint:
 
         Args:
           file_prefix: The path, without the ending ``.safetensors``.
-          options: Not used; accepted for compatibility with TensorFlow.
+          options: `CheckpointOptions`.
 
         Returns:
           The name to pass to `read`.
@@ -118,6 +127,7 @@ class Checkpoint:
             arrays[key] = np.frombuffer(iterator._nt_position(), np.uint8)
         path = os.fspath(file_prefix)
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))
+        run_callbacks(options, path)
         return path
 
     def save(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
@@ -125,7 +135,7 @@ class Checkpoint:
 
         Args:
           file_prefix: The prefix of the path; a number is appended: ``ckpt-1``.
-          options: Not used; accepted for compatibility with TensorFlow.
+          options: `CheckpointOptions`.
 
         Returns:
           The name to pass to `restore`.
@@ -144,6 +154,7 @@ class Checkpoint:
         """
         path = self._write_numbered(os.fspath(file_prefix))
         record_state(os.path.dirname(path), path, [path], [time.time()], None)
+        run_callbacks(options, path)
         return path
 
     def _write_numbered(self, prefix: str, number: int | None = None) -> str:

@@ -12,6 +12,7 @@ from ..core.log.log import local
 from ..core.log.variable import Variable
 from .arrays import SUFFIX
 from .checkpoint import Checkpoint
+from .options import run_callbacks
 from .state import read_state, record_state
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class CheckpointManager:
         Args:
           checkpoint_number: The number in the file's name; default: the number of saves.
           check_interval: Whether to skip the save before ``checkpoint_interval`` steps.
-          options: Not used; accepted for compatibility with TensorFlow.
+          options: `CheckpointOptions`.
 
         Returns:
           The checkpoint's name; None if nothing was saved.
@@ -148,6 +149,7 @@ class CheckpointManager:
         self._record()  # before anything is deleted
         if self._sweep():
             self._record()
+        run_callbacks(options, path)
         return path
 
     def _record(self) -> None:

@@ -596,3 +596,29 @@ def test_map_fn_takes_dtypes_of_numpy(tf, wanted):
     elements = tf.range(1, 3)
     found = tf.map_fn(lambda x: tf.cast(x, tf.float32) / 2, elements, fn_output_signature=wanted)
     assert found.numpy().tolist() == [0.5, 1.0]
+
+
+# --- Name scopes ---------------------------------------------------------------------------------
+
+
+def test_name_scope_of_a_module(tf):
+    class Part(tf.Module):
+        def __init__(self, name=None):
+            super().__init__(name)
+            with self.name_scope:
+                self.v = tf.Variable(1.0, name="v")
+
+        @tf.Module.with_name_scope
+        def __call__(self):
+            if not hasattr(self, "w"):
+                self.w, self.inner = tf.Variable(2.0, name="w"), Part("inner")
+            return self.w + 1.0
+
+    with tf.name_scope("outer"):
+        part = Part("part")
+        assert tf.get_current_name_scope() == "outer"
+    function = tf.function(lambda: part())
+    assert [function().numpy() for _ in range(3)] == [3.0] * 3
+    names = [part.v.name, part.w.name, part.inner.v.name]
+    assert names == ["outer/part/v:0", "outer/part/w:0", "outer/part/inner/v:0"]
+    assert (part.name, part.name_scope.name) == ("part", "outer/part/")

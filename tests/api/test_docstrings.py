@@ -45,6 +45,14 @@ NO_EXAMPLE = {
 }
 # Names that accept anything, or raise only errors of converting an operand.
 NO_ERROR = {
+    "summary_scope",
+    "record_if",
+    "should_record_summaries",
+    "set_step",
+    "get_step",
+    "flush",
+    "create_noop_writer",
+    "get_current_name_scope",
     "get_synchronous_execution",
     "get_inter_op_parallelism_threads",
     "get_intra_op_parallelism_threads",

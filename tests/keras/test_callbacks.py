@@ -413,8 +413,8 @@ class Writer:
 def test_what_tensorboard_writes(monkeypatch, tmp_path):
     rows = []
     monkeypatch.setattr(
-        "numtape.keras.callbacks.tensorboard._writer_class",
-        lambda: lambda folder: Writer(folder, rows),
+        "numtape.keras.callbacks.tensorboard.import_writer",
+        lambda user: lambda folder: Writer(folder, rows),
     )
     keras = numtape.keras
     callback = keras.callbacks.TensorBoard(tmp_path, histogram_freq=2, update_freq=2)

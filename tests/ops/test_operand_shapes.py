@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import numtape
+
 VECTORS = {
     "scatter_nd": lambda tf: tf.scatter_nd([0], [1.0], [1]),
     "scatter_nd of a scalar": lambda tf: tf.scatter_nd([0], 1.0, [1]),
@@ -97,3 +99,49 @@ def test_a_norm_that_is_given_keeps_the_dtypes(tf):
     clipped, length = tf.clip_by_global_norm(tensors, 1.0, use_norm=tf.constant(2.0))
     assert [x.dtype for x in clipped] == [tf.float32, tf.float64] and length.dtype == tf.float32
     assert [x.numpy().tolist() for x in clipped] == [[0.5, 0.5]] * 2
+
+
+# --- Cases of TensorFlow's own tests --------------------------------------------------------------
+
+
+def test_gather_with_a_negative_number_of_batch_axes():
+    params = np.arange(8).reshape(2, 4)
+    for indices, axis in (([3, 0], -1), ([[2, 1], [0, 3]], 1)):
+        at = np.broadcast_to(np.asarray(indices), (2, 2))
+        expected = np.take_along_axis(params, at, 1)
+        actual = numtape.gather(params, indices, axis=axis, batch_dims=-1)
+        np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+def test_saturating_casts_of_complex_numbers():
+    largest = float(np.finfo(np.float32).max)
+    cast, huge = numtape.saturate_cast, np.array([1e40 - 1e40j, 1 + 2j])
+    assert cast(huge, "complex64").numpy().tolist() == [largest - largest * 1j, 1 + 2j]
+    assert cast(huge, "float32").numpy().tolist() == [largest, 1.0]
+    assert cast(huge.real, "complex64").numpy().tolist() == [largest, 1.0]
+    assert complex(numtape.Variable(1.5 + 2.5j)) == 1.5 + 2.5j
+
+
+def test_empty_blocks():
+    x = np.ones([3, 4], np.float32)
+    for block in ([], np.array([])):
+        assert numtape.space_to_batch(x, block, np.zeros([0, 2])).shape == (3, 4)
+
+
+def test_a_single_band():
+    solve = numtape.linalg.banded_triangular_solve
+    assert solve([[2.0, 4.0]], [[1.0], [2.0]]).numpy().tolist() == [[0.5], [0.5]]
+    assert solve(np.ones([2, 1, 1]), np.ones([1, 1])).shape == (2, 1, 1)
+    with pytest.raises(numtape.errors.InvalidArgumentError, match="not invertible"):
+        solve([[2.0, 0.0]], [[1.0], [2.0]])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result"),
+    [("int8", "uint8", "int32"), ("uint8", "int8", "int32"), ("bfloat16", "int8", "bfloat16")],
+)
+def test_products_of_mixed_dtypes(first, second, result):
+    x, y = numtape.cast([[1, 2]], first), numtape.cast([[3], [4]], second)
+    product = numtape.matmul(x, y, output_type=result)
+    assert product.dtype.name == result
+    assert float(product[0, 0]) == 11.0

@@ -3,14 +3,16 @@
 The tests import private modules, such as ``tensorflow.python.ops.array_ops``. The plugin rewrites
 these imports when it loads a test file: ``array_ops.concat`` becomes numtape's ``tf.concat``. The
 same plugin with the real TensorFlow bound to the same public names decides which tests are
-*applicable*: those that pass with TensorFlow in this way. Tests of graphs are skipped by both.
+*applicable*: those that pass with TensorFlow in this way. Tests of graphs, and of private
+attributes of TensorFlow's objects, are skipped by both.
 
 ``absl-py`` must be installed. The test files are those of a checkout of TensorFlow, of which the
 folder ``tensorflow/python`` is enough. With the folder of this file on ``PYTHONPATH``::
 
     cd ~/tensorflow
     python -m pytest -p tensorflow_binding -p no:cacheprovider -c /dev/null --rootdir . -q \\
-        --tb=line --outcomes numtape.txt tensorflow/python/kernel_tests/array_ops/*_test.py
+        --continue-on-collection-errors --tb=line --outcomes numtape.txt \\
+        tensorflow/python/kernel_tests/array_ops/*_test.py
 
     TENSORFLOW_BINDING=tensorflow python -m pytest ...the same... --outcomes tensorflow.txt
 
@@ -28,6 +30,7 @@ import collections.abc
 import contextlib
 import functools
 import importlib
+import inspect
 import itertools
 import os
 import re
@@ -84,6 +87,19 @@ PUBLIC = {
     "random_ops": "random",
     "random_seed": "random",
     "ragged_tensor": "",
+    **dict.fromkeys(
+        (
+            "ragged_array_ops",
+            "ragged_concat_ops",
+            "ragged_conversion_ops",
+            "ragged_functional_ops",
+            "ragged_gather_ops",
+            "ragged_math_ops",
+            "ragged_util",
+            "segment_id_ops",
+        ),
+        "ragged",
+    ),
     "signal": "signal",
     "sort_ops": "",
     "sparse_ops": "sparse",
@@ -105,6 +121,15 @@ GENERAL = (
 # Names that are called otherwise in public.
 ALIASES = {
     "AutoTrackable": "Module",
+    "DeleteRecursively": "io.gfile.rmtree",
+    "Exists": "io.gfile.exists",
+    "Feature": "autograph.experimental.Feature",
+    "Glob": "io.gfile.glob",
+    "IsDirectory": "io.gfile.isdir",
+    "ListDirectory": "io.gfile.listdir",
+    "MakeDirs": "io.gfile.makedirs",
+    "MkDir": "io.gfile.mkdir",
+    "Remove": "io.gfile.remove",
     "DatasetV2": "data.Dataset",
     "EagerTensor": "Tensor",
     "ResourceVariable": "Variable",
@@ -152,12 +177,23 @@ ALIASES = {
     "tensor_scatter_update": "tensor_scatter_nd_update",
     "truncated_normal": "random.truncated_normal",
 }
+# The same for functions of `sparse_ops`, without the prefix ``sparse_``.
+SPARSE = {
+    "dense_matmul": "sparse_dense_matmul",
+    "tensor_dense_matmul": "sparse_dense_matmul",
+    "tensor_to_dense": "to_dense",
+}
 BACKEND = os.environ.get("TENSORFLOW_BINDING", "numtape")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if BACKEND == "numtape":
     import numtape as tf
 else:
     import tensorflow as tf
+
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
+)
 
 
 class Missing:
@@ -203,11 +239,16 @@ class Namespace(types.ModuleType):
 
 def public(module, name):
     """The public object for a name of a private module."""
-    if name in ALIASES:
+    last = module.rpartition(".")[2]
+    if last == "ragged_factory_ops":
+        paths = [f"ragged.{name.removesuffix('_value')}"]
+    elif last == "sparse_ops" and name.startswith("sparse_"):
+        short = re.sub(r"_v\d$", "", name.removeprefix("sparse_"))
+        paths = [f"sparse.{SPARSE.get(short, short)}"]
+    elif name in ALIASES:
         paths = [ALIASES[name]]
     else:
         names = [name, re.sub(r"_v\d$", "", name)]
-        last = module.rpartition(".")[2]
         parents = [*PUBLIC.get(last, "").split(" "), *GENERAL.split(" ")]
         paths = [f"{parent}.{n}".removeprefix(".") for n in names for parent in parents]
     for path in filter(None, paths):
@@ -334,8 +375,6 @@ class NamedObject:
 
 
 def generate(rows, test_combinations=()):
-    import inspect
-
     def decorate(function):
         if isinstance(function, type):
             return function
@@ -409,14 +448,6 @@ def scatter(name):
     return call
 
 
-def set_logical_devices(device, logical_devices):
-    try:
-        tf.config.set_logical_device_configuration(device, logical_devices)
-    except RuntimeError:  # once it computes, TensorFlow refuses
-        if not tf.config.list_logical_devices(device.device_type)[1:]:
-            raise unittest.SkipTest("several logical devices") from None
-
-
 VARIABLES = dict.fromkeys(
     "global_variables_initializer local_variables_initializer variables_initializer "
     "initialize_all_variables initialize_local_variables".split(),
@@ -437,6 +468,8 @@ TEST = {
     "get_temp_dir": lambda: __import__("tempfile").mkdtemp(),
     "Benchmark": object,
     "benchmark_config": nothing,
+    "disable_with_predicate": lambda *args, **kwargs: same,
+    "create_local_cluster": lambda *args, **kwargs: ([], []),
     "StubOutForTesting": Missing("StubOutForTesting"),
     "TensorFlowBenchmark": object,
 }
@@ -551,7 +584,7 @@ HELPERS = {
         "NamedObject": NamedObject,
     },
     "tf2": {"enabled": true, "enable": nothing},
-    "config": {"set_logical_device_configuration": set_logical_devices},
+    "config": {"set_logical_device_configuration": nothing},  # there are four from the start
     "compat": {
         "forward_compatible": true,
         "forward_compatibility_horizon": null_context,
@@ -680,7 +713,7 @@ class TestFile(pytest.Module):
         root = checkout_of(self.path)
         name = ".".join(self.path.resolve().relative_to(root).with_suffix("").parts)
         try:
-            return load(root, f"tests_of.{name}", self.path)
+            return load(root, f"tests_of_{name.replace('.', '_')}", self.path)
         except Exception as error:
             import traceback
 
@@ -700,6 +733,19 @@ def pytest_pycollect_makemodule(module_path, parent):
     if (module_path.name.endswith("_test.py")) and "tensorflow" in module_path.parts:
         return TestFile.from_parent(parent, path=module_path)
     return None
+
+
+# A private attribute of anything but the test itself.
+PRIVATE_NAME = re.compile(r"(?<!\bself)(?<!\bcls)\._(?!_)[a-zA-Z]\w*")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        function = inspect.unwrap(getattr(item, "function", None) or type)
+        with contextlib.suppress(OSError, TypeError):
+            lines = inspect.getsource(function).splitlines()
+            if any(PRIVATE_NAME.search(line.partition("#")[0]) for line in lines):
+                item.add_marker(pytest.mark.skip(reason="private names"))
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
@@ -730,8 +776,20 @@ def pytest_runtest_logreport(report):
         OUTCOMES[report.nodeid] = report.outcome, " ".join(message.split())[:300]
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionstart(session):
     if (path := session.config.getoption("outcomes")) is not None:
-        rows = sorted(OUTCOMES.items())
-        lines = [f"{outcome}\t{name}\t{message}\n" for name, (outcome, message) in rows]
-        Path(path).write_text("".join(lines), "utf-8")
+        Path(path).write_text("", "utf-8")
+        session.config.pluginmanager.register(Writer(path))
+
+
+class Writer:
+    """Writes a line for each test when it ends: a test may end the process."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def pytest_runtest_logfinish(self, nodeid):
+        if nodeid in OUTCOMES:
+            outcome, message = OUTCOMES[nodeid]
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(f"{outcome}\t{nodeid}\t{message}\n")

@@ -23,7 +23,7 @@ def concrete():
 
 
 def test_arguments(concrete):
-    f, v, w = concrete.parts
+    f, *_ = concrete.parts
     args, kwargs = concrete.structured_input_signature
     assert args == (SPEC([None, 2], name="x"), 3)
     assert kwargs == {"key": None}
@@ -66,3 +66,63 @@ def test_what_only_graphs_have_is_refused(concrete):
         concrete.graph  # noqa: B018
     with pytest.raises(AttributeError, match="no graphs"):
         concrete.function_def  # noqa: B018
+
+
+def test_calls_with_a_tensor_for_each_spec():
+    f = tf.function(lambda x, **more: x[0] - x[1] + more["d"])
+    flat = f.get_concrete_function((SPEC([]), SPEC([])), d=SPEC([], name="last"))
+    one, two, five = map(tf.constant, (1.0, 2.0, 5.0))
+    assert flat(one, two, five).numpy() == 4.0
+    assert flat(x=one, x_1=two, last=five).numpy() == 4.0
+    assert flat((one, two), d=five).numpy() == 4.0
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda f, x: f(), "missing a required argument: 'x'"),
+        (lambda f, x: f(x, 3, 4, key=None), "too many positional arguments"),
+        (lambda f, x: f(x, q=4), "unexpected keyword argument 'q'"),
+        (lambda f, x: f(x, 4), "Can not cast 4 to Literal"),
+        (lambda f, x: f(tf.cast(x, tf.float64)), "Can not cast TensorSpec"),
+    ],
+)
+def test_errors_of_calls(concrete, call, text):
+    with pytest.raises(TypeError, match=text):
+        call(concrete, tf.ones([1, 2]))
+
+
+def test_warning_of_many_recordings(caplog):
+    f = tf.function(lambda x: x)
+    for k in range(4):
+        f(k)
+    assert not caplog.records
+    f(4)
+    assert "Tracing is expensive" in caplog.text
+    caplog.clear()
+    g = tf.function(lambda x: x * 2.0)
+    for k in range(1, 9):
+        for _ in range(5):
+            g(tf.ones(k))
+    assert not caplog.records
+
+
+class Pair:
+    """A container of TensorFlow's protocol."""
+
+    def __init__(self, name, x):
+        self.name, self.x = name, x
+
+    def __tf_flatten__(self):
+        return (self.name,), (self.x,)
+
+    @classmethod
+    def __tf_unflatten__(cls, metadata, components):
+        return cls(*metadata, *components)
+
+
+def test_containers_as_results():
+    f = tf.function(lambda pair: Pair(pair.name, pair.x * 2.0))
+    for k in range(3):
+        result = f(Pair("a", tf.constant(float(k))))
+        assert (type(result), result.name, result.x.numpy()) == (Pair, "a", 2.0 * k)

@@ -29,6 +29,14 @@ FILES = "what sets it reads or writes files, which is refused"
 REFUSED = "functions that read it run as Python"
 
 STATE = {
+    "train/options.py": {"copied.experimental_write_callbacks": NEW},
+    "summary/__init__.py": {"state.condition": COMPARED},
+    "summary/experimental.py": {"state.step": COMPARED},
+    "summary/tensorboard.py": {
+        "self._is_closed": FILES,
+        "state.step": COMPARED,
+        "state.writer": COMPARED,
+    },
     "tensor_array.py": {
         "self._cleared": COMPARED,
         "self._element_shape": COMPARED,
@@ -45,6 +53,20 @@ STATE = {
         "log.eager": LOG,
     },
     "compat/argument_errors.py": {"_DONE": CACHE},
+    "composites/ragged_elementwise.py": {"call.__name__": NEW},
+    "composites/ragged_tensor.py": {
+        "result._passed": NEW,
+        "self._partition": NEW,
+        "self._passed": NEW,
+        "self._row_splits": NEW,
+        "self._values": NEW,
+    },
+    "composites/sparse_tensor.py": {
+        "self._dense_shape": NEW,
+        "self._indices": NEW,
+        "self._sizes": NEW,
+        "self._values": NEW,
+    },
     "config/__init__.py": {
         "settings.run_eagerly": COMPARED,
         "settings.eager": COMPARED,
@@ -219,6 +241,9 @@ STATE = {
     "function/function.py": dict.fromkeys(
         [
             "calls.python_calls",
+            "_signatures",
+            "recent.calls",
+            "recent.warnings",
             "self._concrete",
             "leaves.copies_containers",
             "log.reason",

@@ -318,4 +318,9 @@ CASES = [
 ]
 
 # Functions of shapes: covered by tests/parity/test_arrays_parity.py and docstring examples.
-MAKERS = {"broadcast_static_shape", "required_space_to_batch_paddings", "embedding_lookup_sparse"}
+MAKERS = {
+    "broadcast_static_shape",
+    "embedding_lookup_sparse",
+    "required_space_to_batch_paddings",
+    "safe_embedding_lookup_sparse",
+}

@@ -1,5 +1,7 @@
 """Rows of cumulative sums, segments, sorting, counts, and clipping by norm."""
 
+import sys
+
 import numpy as np
 from op_case import ALL, FI, INTEGERS, MISSING, STOP, Case, F, listed, over
 
@@ -150,6 +152,32 @@ SEGMENTS = [
         "math.unsorted_segment_prod", scattered(product, 1), AWAY, dtypes=FI, ulp=8, variants=MORE
     ),
 ]
+
+
+PLACES = [[0, 1], [0, 3], [2, 0], [2, 3]]
+
+
+def sparse_product(function, values, dense, **options):
+    tf = sys.modules[function.__module__.partition(".")[0]]
+    return function(tf.SparseTensor(PLACES, values, [3, 4]), dense, **options)
+
+
+def product_of_matrices(values, dense, adjoint_a=False):
+    matrix = np.zeros((3, 4), values.dtype)
+    matrix[tuple(np.transpose(PLACES))] = values
+    return (matrix.T if adjoint_a else matrix) @ dense
+
+
+SEGMENTS.append(
+    Case(
+        "sparse.sparse_dense_matmul",
+        product_of_matrices,
+        ((-2.0, 2.0), (-2.0, 2.0)),
+        variants=[(((4,), (4, 2)), {}), (((4,), (3, 2)), {"adjoint_a": True})],
+        call=sparse_product,
+        ulp=4,
+    )
+)
 
 
 def falling(x, axis=-1):

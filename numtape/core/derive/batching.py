@@ -544,6 +544,8 @@ LOOPED: set[str] = {
     "NumberedRandom",
     "RandomPoissonV2",
     "RngReadAndSkip",
+    "SampledMatMul",
+    "SparseTensorDenseMatMul",
     "StatelessMultinomial",
     "StatelessRandom",
     "StatelessRandomBinomial",

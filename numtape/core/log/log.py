@@ -567,3 +567,9 @@ def _renew_locks_after_fork() -> None:
 
 
 after_fork_in_child(_renew_locks_after_fork)
+
+
+def current_name_scope() -> str:
+    """Return the prefix of the names of new variables, with a slash at its end, or ""."""
+    scope: str = local.log.call_guarded(getattr, local, "scope")
+    return scope

@@ -449,6 +449,9 @@ class Variable(Operators):
     def __float__(self) -> float:
         return float(self._current_tensor())
 
+    def __complex__(self) -> complex:
+        return complex(self._current_tensor())
+
     def __int__(self) -> int:
         return int(self._current_tensor())
 
@@ -537,7 +540,7 @@ class Variable(Operators):
             requested_shape = (shape,) if isinstance(shape, int) else shape
             if not hasattr(requested_shape, "__iter__") or isinstance(requested_shape, str):
                 raise TypeError(f"Failed to convert {shape!r} to a shape.")
-            if None in tuple(requested_shape):
+            if getattr(requested_shape, "rank", 0) is None or None in tuple(requested_shape):
                 raise UnimplementedError(
                     f"shape={shape}: the shape of a variable is that of its value, and stays. "
                     f"Leave `shape` out."

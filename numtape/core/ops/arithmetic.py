@@ -374,8 +374,17 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
       >>> tf.saturate_cast([300, -5, 7], tf.uint8).numpy()
       array([255,   0,   7], dtype=uint8)
     """
+    from .complex import complex_, imag, real
+
     x, requested = as_tensor(value), dtypes.as_dtype(dtype)
     own = x.dtype
+    if own.is_complex and requested.is_complex and own.size > requested.size:
+        part = dtypes.float32
+        return complex_(saturate_cast(real(x), part), saturate_cast(imag(x), part))
+    if own.is_complex and requested.is_floating:
+        return saturate_cast(real(x), requested)
+    if own.is_floating and requested.is_complex and own.size * 2 > requested.size:
+        return cast(saturate_cast(x, dtypes.float32), requested)
     if not (own.is_integer or own.is_floating) or not (
         requested.is_integer or requested.is_floating
     ):

@@ -144,6 +144,7 @@ def reverse_sequence(
         op,
         f"seq_lengths must be int32 or int64, got {lengths.dtype.name}",
     )
+    require(lengths.ndim == 1, op, f"seq_lengths must be 1-dim, got shape {lengths.shape}")
     require(
         tuple(lengths.shape) == (x.shape[batch],),
         op,

@@ -22,6 +22,7 @@ from .linear_systems import broadcast_batches, triangular_solve
 from .lu_factors import as_square_matrix
 from .padding import pad
 from .reduction import reduce_sum
+from .rules import every
 from .slicing import slice_into_zeros, split, unstack
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ def banded_triangular_solve(
       A tensor of shape (..., n, k) and the same dtype.
 
     Raises:
-      InvalidArgumentError: If shapes or dtypes do not fit.
+      InvalidArgumentError: If shapes or dtypes do not fit, or a matrix is singular.
 
     Example:
       >>> bands = [[2.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
@@ -314,6 +315,16 @@ def banded_triangular_solve(
     count, n = x.shape[-2:]
     require(0 < count <= n, op, f"{count} bands for {n} rows")
     require(n == b.shape[-2], op, f"shapes do not fit: {list(x.shape)}, {list(b.shape)}")
+    main = x[..., 0 if lower else -1, :]
+    if not every(
+        main,
+        lambda values: values != 0,
+        lambda rows: comparison.not_equal(rows, 0),
+        f"Input matrix is not invertible [Op:{op}]",
+    ):
+        raise InvalidArgumentError(f"Input matrix is not invertible. [Op:{op}]")
+    if count == 1:  # a single diagonal has no axis of its own
+        x = movement.reshape(x, (*x.shape[:-2], n))
     at = (1 - count, 0) if lower else (0, count - 1)
     matrix = diag(x, k=at, num_rows=n, num_cols=n, align="LEFT_RIGHT")
     return triangular_solve(matrix, b, lower, adjoint)

@@ -1040,7 +1040,7 @@ def conv_transpose(
     rank = len(movement.to_shape(output_shape)) - 2
     if not 1 <= rank <= 3:
         raise ValueError(
-            f"output_shape must be of length 3, 4 or 5. Received: output_shape="
+            f"`output_shape` must be of length 3, 4 or 5. Received: output_shape="
             f"{repr_of(output_shape)} of length {rank + 2}"
         )
     return _transposed_convolution(

@@ -138,7 +138,8 @@ def gather(
       indices: A tensor of non-negative integers, of any shape.
       validate_indices: Accepted for compatibility with TensorFlow; indices are always checked.
       axis: The axis; None for ``batch_dims``, which is 0 by default.
-      batch_dims: The number of leading axes that ``params`` and ``indices`` share.
+      batch_dims: The number of leading axes that ``params`` and ``indices`` share; a negative one
+        counts from the rank of ``indices``.
       name: Not used.
 
     Returns:
@@ -156,6 +157,9 @@ def gather(
     """
     x = as_tensor(params)
     require(x.ndim > 0, GATHER, "params must be at least 1 dimensional")
+    batch_dims = 0 if batch_dims is None else batch_dims
+    if batch_dims < 0:
+        batch_dims += as_tensor(indices).ndim
     gather_axis = to_axis("GatherV2", batch_dims if axis is None else axis, x.ndim)
     index_tensor = check_indices(indices, x.shape[gather_axis], "GatherV2")
     if not batch_dims:
@@ -345,6 +349,8 @@ def repeat(
     x = as_tensor(input)
     if axis is None:
         x, axis = movement.reshape(x, (-1,)), 0
+    if not x.ndim:
+        x = movement.reshape(x, (1,))
     repeat_axis = movement.resolve_axis(axis, x.ndim, "Repeat")
     counts, dim = movement.to_shape(repeats), x.shape[repeat_axis]
     smallest = min(counts, default=0)

@@ -624,3 +624,70 @@ def collapse_repeated(labels: TensorLike, seq_length: TensorLike, name: str | No
     for k, row in enumerate(rows):
         array[k, : len(row)] = row
     return as_tensor(array), as_tensor(counts)
+
+
+def compute_average_loss(
+    per_example_loss: TensorLike,
+    sample_weight: TensorLike | None = None,
+    global_batch_size: TensorLike | None = None,
+) -> Tensor:
+    """Return the sum of the losses of a batch, divided by the size of the whole batch.
+
+    Args:
+      per_example_loss: The loss of each example, at least a vector.
+      sample_weight: Weights, which broadcast to the losses.
+      global_batch_size: The number of examples on all processes; default: those of this batch.
+
+    Returns:
+      A scalar.
+
+    Raises:
+      ValueError: If the losses are a scalar, or the size is none.
+      InvalidArgumentError: If the size is negative.
+      TypeError: If the size is not an integer.
+
+    Example:
+      >>> tf.nn.compute_average_loss([2.0, 4.0], global_batch_size=4).numpy()
+      np.float32(1.5)
+    """
+    losses = as_tensor(per_example_loss)
+    if not losses.ndim:
+        raise ValueError(
+            "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1."
+        )
+    if not losses.dtype.is_floating:
+        losses = elementwise.cast(losses, "float32")
+    if sample_weight is not None:
+        losses = losses * elementwise.cast(sample_weight, losses.dtype)
+    if global_batch_size is None:
+        size = losses.shape[0]
+    else:
+        number = as_tensor(global_batch_size)
+        if number.ndim:
+            raise ValueError(f"global_batch_size must be scalar, got shape {number.shape}.")
+        if not number.dtype.is_integer:
+            raise TypeError("global_batch_size must be an int.")
+        size = int(number.numpy())
+        if size < 0:
+            raise InvalidArgumentError("global_batch_size must be non-negative.")
+    total = reduce_sum(losses)
+    return total * 0.0 if not size else total / float(size)
+
+
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
+    """Return the sum of regularization losses, for one process of one.
+
+    Args:
+      regularization_loss: A tensor.
+
+    Returns:
+      A scalar. With several processes, divide by their number.
+
+    Raises:
+      DtypeError: If it is not numeric.
+
+    Example:
+      >>> tf.nn.scale_regularization_loss([0.5, 1.0]).numpy()
+      np.float32(1.5)
+    """
+    return reduce_sum(as_tensor(regularization_loss))

@@ -270,7 +270,7 @@ def matmul(
       a_is_sparse: Not used: whether most elements of ``a`` are 0. See `tf.SparseTensor`.
       b_is_sparse: Not used.
       output_type: A dtype to cast the operands to first: int32 for 8-bit integers, float32 for
-        float16 and bfloat16.
+        float16 and bfloat16, bfloat16 for a product of bfloat16 and 8-bit integers.
       name: Not used.
 
     Returns:
@@ -314,12 +314,19 @@ def _cast_operands(a: TensorLike, b: TensorLike, dtype: DType) -> tuple[Tensor, 
     """Cast the operands to the dtype in which products are accumulated."""
     a = as_tensor(a, spec_of(b), "MatMul")
     b = as_tensor(b, a._spec, "MatMul")
+    bytes_ = int8, uint8
+    are_mixed = (dtype is int32 and a.dtype in bytes_ and b.dtype in bytes_) or (
+        dtype is bfloat16
+        and {a.dtype, b.dtype} <= {bfloat16, *bytes_}
+        and bfloat16 in (a.dtype, b.dtype)
+    )
     for x in (a, b):
         require(
-            dtype in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype,
+            are_mixed or (dtype in (x.dtype, _WIDER.get(x.dtype)) and a.dtype is b.dtype),
             "MatMul",
             f"output_type={dtype.name} of operands of {a.dtype.name} and {b.dtype.name}: it must "
-            f"be their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16. "
+            f"be their dtype, or int32 for int8 and uint8, or float32 for float16 and bfloat16, or "
+            f"bfloat16 for bfloat16 and 8-bit integers. "
             f"`cast` them",
         )
     return cast(a, dtype), cast(b, dtype)

@@ -61,7 +61,7 @@ def to_ints(value: TensorLike) -> Any:
     if isinstance(value, list | tuple):
         return tuple(to_ints(item) for item in value)
     array = np.asarray(value)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"Expected integers, got {repr_of(value)}")
     if array.dtype.kind == "u" and array.size:
         to_ints(int(array.max()))
@@ -74,7 +74,9 @@ def to_shape(value: ShapeLike) -> tuple[int, ...]:
     if isinstance(sizes, int):
         return (sizes,)
     if sizes and set(map(type, sizes)) != {int}:
-        raise InvalidArgumentError(f"Expected a vector of integers, got {repr_of(value)}")
+        raise InvalidArgumentError(
+            f"Expected a vector of integers (it must be rank 1), got {repr_of(value)}"
+        )
     return tuple(sizes)
 
 
@@ -192,7 +194,12 @@ def resolve_axis(axis: IntLike, rank: int, op: str) -> int:
     """Return one axis counted from 0, for a rank that may include a new axis."""
     axes = to_shape(axis)
     if len(axes) != 1:
-        raise AxisError(f"axis={axis!r} does not name one axis [Op:{op}].")
+        raise AxisError(
+            f"axis={axis!r} must be a tensor with a single value: it does not name one axis "
+            f"[Op:{op}]."
+        )
+    if op in ("Pack", "Unpack") and not -rank <= axes[0] < rank:
+        raise AxisError(f"Argument `axis` = {axes[0]} not in range [{-rank}, {rank}) [Op:{op}].")
     check_axis(op, axes[0], rank)
     return axes[0] % rank
 

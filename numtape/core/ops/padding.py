@@ -128,16 +128,26 @@ def pad(
     """
     x = as_tensor(tensor)
     result = np.asarray(to_ints(paddings))
-    is_valid = not result.size or (result.dtype.kind in "iu" and result.min() >= 0)
+    is_valid = not result.size or result.dtype.kind in "iu"
     require(
         is_valid and (result.shape == (x.ndim, 2) or len(result.ravel()) == x.ndim == 0),
         PAD,
-        f"paddings must be {x.ndim} pairs of non-negative ints, got {repr_of(paddings)}",
+        f"paddings must be a matrix with 2 columns, and paddings must be the rank of inputs: "
+        f"{x.ndim} pairs of non-negative ints, got {repr_of(paddings)}",
+    )
+    require(
+        result.min(initial=0) >= 0,
+        PAD,
+        f"paddings must be non-negative: {x.ndim} pairs of non-negative ints, got "
+        f"{repr_of(paddings)}",
     )
     pairs = tuple(map(tuple, result.tolist()))
     modes = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
     if not isinstance(mode, str) or mode.upper() not in modes:
-        raise ValueError(f"Expected 'mode' to be one of {list(modes)}, got {mode!r}")
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of {list(modes)}. Received `mode` = "
+            f"{str(mode).upper()}"
+        )
     chosen = modes[mode.upper()]
     if not pairs:
         return identity(x)

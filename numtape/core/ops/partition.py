@@ -163,7 +163,16 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
     if result.dtype is not sizes.dtype:
         raise dtypes.mismatch_error(op, 1, result.dtype, sizes.dtype)
     values, shape = result._array(), tuple(sizes._array().tolist())
-    require(min(shape, default=1) > 0, op, f"Input dims {list(shape)} cannot be of 0 or less")
+    require(
+        min(shape, default=1) > 0,
+        op,
+        f"Input dims {list(shape)} cannot be of 0 or less (dims cannot contain a dim of zero)",
+    )
+    require(
+        math.prod(shape) <= np.iinfo(sizes.dtype.numpy_dtype).max,
+        op,
+        f"Input dims product is causing integer overflow: {list(shape)}",
+    )
     is_valid = not values.size or (values.min() >= 0 and values.max() < math.prod(shape))
     require(bool(is_valid), op, f"index is out of bound as with dims {list(shape)}")
     return from_owned_array(np.array(np.unravel_index(values, shape), result.dtype.numpy_dtype))

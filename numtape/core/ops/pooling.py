@@ -716,3 +716,144 @@ def max_pool_with_argmax(
     return MaxPoolWithArgmax(
         record_max_pool(x, geometry), elementwise.cast(indices, as_dtype(output_dtype))
     )
+
+
+# Fractional pooling.
+
+
+def fractional_max_pool(
+    value: TensorLike,
+    pooling_ratio: float | Sequence[float],
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Take maxima over regions of random sizes, so that sizes shrink by any ratio (Graham, 2014).
+
+    Args:
+      value: Images of shape (batch, height, width, channels).
+      pooling_ratio: The ratio of input to output sizes for height and width: a number, two, or
+        four of which the first and last are 1.
+      pseudo_random: Whether large and small regions alternate evenly; otherwise in any order.
+      overlapping: Whether a region includes the first row and column of the next.
+      seed: A seed; 0 for the generator of `tf.random`.
+      name: Not used.
+
+    Returns:
+      The maxima, and the bounds of the regions along height and width, int64.
+
+    Raises:
+      InvalidArgumentError: If the shape or a ratio does not fit.
+      UnimplementedError: If the ratio of the batch or channels is not 1.
+
+    Example:
+      >>> y, rows, columns = tf.nn.fractional_max_pool(tf.ones([1, 6, 6, 1]), 1.5)
+      >>> y.shape, rows.numpy()[[0, -1]]
+      (TensorShape([1, 4, 4, 1]), array([0, 6]))
+    """
+    return _fractional_pool(value, pooling_ratio, pseudo_random, overlapping, seed, is_max=True)
+
+
+def fractional_avg_pool(
+    value: TensorLike,
+    pooling_ratio: float | Sequence[float],
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Average over regions of random sizes, so that sizes shrink by any ratio (Graham, 2014).
+
+    Args:
+      value: Images of shape (batch, height, width, channels).
+      pooling_ratio: The ratio of input to output sizes for height and width: a number, two, or
+        four of which the first and last are 1.
+      pseudo_random: Whether large and small regions alternate evenly; otherwise in any order.
+      overlapping: Whether a region includes the first row and column of the next.
+      seed: A seed; 0 for the generator of `tf.random`.
+      name: Not used.
+
+    Returns:
+      The means, and the bounds of the regions along height and width, int64.
+
+    Raises:
+      InvalidArgumentError: If the shape or a ratio does not fit.
+      UnimplementedError: If the ratio of the batch or channels is not 1.
+
+    Example:
+      >>> y, rows, columns = tf.nn.fractional_avg_pool(tf.ones([1, 6, 6, 1]), 1.5)
+      >>> y.numpy().ravel()[:3]
+      array([1., 1., 1.], dtype=float32)
+    """
+    return _fractional_pool(value, pooling_ratio, pseudo_random, overlapping, seed, is_max=False)
+
+
+def _fractional_pool(
+    value: TensorLike,
+    pooling_ratio: float | Sequence[float],
+    pseudo_random: bool,
+    overlapping: bool,
+    seed: int,
+    is_max: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    from .arithmetic import truncatediv
+    from .indexing import gather
+    from .reduction import reduce_max, reduce_sum
+
+    op = "FractionalMaxPool" if is_max else "FractionalAvgPool"
+    x = as_tensor(value)
+    require(x.ndim == 4, op, f"value must be 4-dimensional, got shape {x.shape}")
+    numbers = np.asarray(pooling_ratio, np.float64).ravel()
+    if numbers.size == 4:
+        if not numbers[0] == numbers[3] == 1.0:
+            raise UnimplementedError(
+                f"Fractional pooling is not yet supported on the batch or channel dimension: "
+                f"pooling_ratio={pooling_ratio} [Op:{op}]."
+            )
+        numbers = numbers[1:3]
+    elif numbers.size == 1:
+        numbers = np.repeat(numbers, 2)
+    require(numbers.size == 2, op, f"pooling_ratio must be 1, 2 or 4 numbers, got {pooling_ratio}")
+    require(numbers.min() >= 1.0, op, f"pooling_ratio must be at least 1, got {pooling_ratio}")
+    rng = np.random.default_rng(seed) if seed else None
+    results, counts = [], []
+    for axis, ratio in ((1, float(numbers[0])), (2, float(numbers[1]))):
+        bounds = _fractional_bounds(x.shape[axis], ratio, pseudo_random, rng, op)
+        stops = np.minimum(bounds[1:] + overlapping, bounds[-1])
+        sizes = stops - bounds[:-1]
+        places = np.arange(sizes.max())
+        # A shorter region repeats its last element, which counts for nothing in a mean.
+        indices = bounds[:-1, None] + np.minimum(places, sizes[:, None] - 1)
+        regions = gather(x, indices, axis=axis)
+        if is_max:
+            x = reduce_max(regions, axis + 1)
+        else:
+            inside = places < sizes[:, None]
+            shape = [1] * axis + [*inside.shape] + [1] * (3 - axis)
+            mask = as_tensor(inside.reshape(shape).astype(x.dtype.as_numpy_dtype))
+            x = reduce_sum(regions * mask, axis + 1)
+        results.append(as_tensor(bounds))
+        counts.append(sizes)
+    if not is_max:
+        areas = np.outer(*counts)[:, :, None].astype(x.dtype.as_numpy_dtype)
+        x = truncatediv(x, areas) if x.dtype.is_integer else x / areas
+    return x, results[0], results[1]
+
+
+def _fractional_bounds(
+    size: int, ratio: float, pseudo_random: bool, rng: np.random.Generator | None, op: str
+) -> np.ndarray[Any, Any]:
+    """The bounds of regions of ``floor(ratio)`` or one more element that cover an axis."""
+    from .random import uniform
+
+    count = int(size / ratio)
+    require(count >= 1, op, f"pooling_ratio {ratio} is too large for an axis of size {size}")
+    draws = uniform([count], dtype="float64").numpy() if rng is None else rng.random(count)
+    if pseudo_random:
+        steps = np.arange(count + 1) * (size / count)
+        return np.asarray(np.floor(steps + draws[0]), np.int64)
+    smallest, larger = divmod(size, count)
+    sizes = np.full(count, smallest)
+    sizes[np.argsort(draws)[:larger]] += 1
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

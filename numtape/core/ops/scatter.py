@@ -204,8 +204,10 @@ def _parse_updates(
     require(
         tuple(provided.shape) == (*result.shape[:-1], *rest),
         op,
-        f"Dimensions of indices {result.shape} and updates {provided.shape} do not fit shape "
-        f"{list(shape)}: expected updates of shape {[*result.shape[:-1], *rest]}",
+        f"Dimensions [{depth},{len(shape)}) of input[shape={list(shape)}] must match the last of "
+        f"updates[shape={list(provided.shape)}], and the others of both indices "
+        f"{result.shape} and updates {provided.shape}, which do not fit: "
+        f"expected updates of shape {[*result.shape[:-1], *rest]}",
     )
     count = math.prod(result.shape[:-1])
     provided = movement.reshape(provided, (count, *rest))

@@ -326,10 +326,13 @@ def split(
     if -1 in sizes:
         rest = size - sum(s for s in sizes if s != -1)
         sizes = tuple(rest if s == -1 else s for s in sizes)
+    for k, part in enumerate(sizes):
+        require(part >= 0, "SplitV", f"Split size at index {k} must be >= 0. Got: {part}")
     require(
-        sum(sizes) == size and min(sizes, default=0) >= 0,
+        sum(sizes) == size,
         "SplitV",
-        f"Sizes {tuple(sizes)} add up to {sum(sizes)}, but axis {at} has {size}",
+        f"can't split axis of size {size} into pieces of size {tuple(sizes)}: Sizes "
+        f"{tuple(sizes)} add up to {sum(sizes)}, but axis {at} has {size}",
     )
     result, start = [], 0
     for part in sizes:

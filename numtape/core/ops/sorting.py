@@ -360,3 +360,195 @@ def searchsorted(
     require(output in (dtypes.int32, dtypes.int64), BOUND, f"out_type={output!r} is not an int")
     requested = values if isinstance(values, Tensor) else as_tensor(values)
     return record(BOUND, (x, requested), right=side == "right", output=output.name)
+
+
+class ApproxTopK(NamedTuple):
+    """The largest or smallest elements and their indices; see `approx_max_k`."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def approx_max_k(
+    operand: TensorLike,
+    k: IntLike,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """Return the ``k`` largest elements along an axis. The result is exact: the recall is 1.
+
+    Args:
+      operand: A float tensor of at least one axis.
+      k: The number of elements.
+      reduction_dimension: The axis.
+      recall_target: Not used.
+      reduction_input_size_override: Not used.
+      aggregate_to_topk: Not used.
+      name: Not used.
+
+    Returns:
+      The values, largest first, to which gradients flow, and their indices, int32.
+
+    Raises:
+      InvalidArgumentError: If there are fewer than ``k``, or the dtype is no float.
+
+    Example:
+      >>> values, indices = tf.math.approx_max_k([[3.0, 1.0, 2.0]], 2)
+      >>> values.numpy(), indices.numpy()
+      (array([[3., 2.]], dtype=float32), array([[0, 2]], dtype=int32))
+    """
+    return _approx_top_k(operand, k, reduction_dimension, is_max=True)
+
+
+def approx_min_k(
+    operand: TensorLike,
+    k: IntLike,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:
+    """Return the ``k`` smallest elements along an axis. The result is exact: the recall is 1.
+
+    Args:
+      operand: A float tensor of at least one axis.
+      k: The number of elements.
+      reduction_dimension: The axis.
+      recall_target: Not used.
+      reduction_input_size_override: Not used.
+      aggregate_to_topk: Not used.
+      name: Not used.
+
+    Returns:
+      The values, smallest first, to which gradients flow, and their indices, int32.
+
+    Raises:
+      InvalidArgumentError: If there are fewer than ``k``, or the dtype is no float.
+
+    Example:
+      >>> values, indices = tf.math.approx_min_k([[3.0, 1.0, 2.0]], 2)
+      >>> values.numpy(), indices.numpy()
+      (array([[1., 2.]], dtype=float32), array([[1, 2]], dtype=int32))
+    """
+    return _approx_top_k(operand, k, reduction_dimension, is_max=False)
+
+
+def _approx_top_k(operand: TensorLike, k: IntLike, axis: int, is_max: bool) -> ApproxTopK:
+    op, x = "ApproxTopK", as_tensor(operand)
+    require(x.dtype.is_floating, op, f"operand must be a float tensor, got {x.dtype.name}")
+    require(x.ndim > 0, op, "input must be >= 1-D, got shape []")
+    swapped = list(range(x.ndim))
+    at, count = to_axis(op, axis, x.ndim), int(k)
+    swapped[at], swapped[-1] = swapped[-1], swapped[at]
+    rows = movement.transpose_if_needed(x, tuple(swapped))
+    size = rows.shape[-1]
+    require(
+        0 <= count <= size,
+        op,
+        f"input must have at least k columns. Had {size}, needed {count}",
+    )
+    indices = _sort_indices(rows, count, is_max, "int32")
+    values = _along_last(rows, indices)
+    return ApproxTopK(
+        movement.transpose_if_needed(values, tuple(swapped)),
+        movement.transpose_if_needed(indices, tuple(swapped)),
+    )
+
+
+# Isotonic regression.
+
+
+class IsotonicRegression(NamedTuple):
+    """The fitted values and the number of each value's segment; see `isotonic_regression`."""
+
+    output: Tensor
+    segments: Tensor
+
+
+def _isotonic_spec(op: Op, x: Spec) -> Spec:
+    rules.number(op, x)
+    return intern(x.shape, dtypes.int32)
+
+
+def _isotonic_segments(out: Array, x: Array) -> None:
+    """Number the segments of the decreasing fit along the last axis.
+
+    The pool adjacent violators algorithm: a new value joins the segments before it, as long as
+    their mean is smaller than the new one.
+    """
+    n = x.shape[-1]
+    if not x.size:
+        return
+    for values, numbers in zip(x.reshape(-1, n), out.reshape(-1, n), strict=True):
+        means: list[float] = []
+        sizes: list[int] = []
+        for value in values.tolist():
+            mean, size = float(value), 1
+            while means and means[-1] < mean:
+                previous, count = means.pop(), sizes.pop()
+                mean, size = (previous * count + mean * size) / (count + size), size + count
+            means.append(mean)
+            sizes.append(size)
+        numbers[...] = np.repeat(np.arange(len(sizes)), sizes)
+
+
+ISOTONIC = defop(
+    "IsotonicSegments",
+    ARRAY,
+    1,
+    _isotonic_spec,
+    compute=_isotonic_segments,
+    gradient=STOP,
+    on_host=True,
+)
+
+
+def isotonic_regression(
+    inputs: TensorLike, decreasing: bool = True, axis: IntLike = -1, name: str | None = None
+) -> IsotonicRegression:
+    """Fit the nearest decreasing sequence, in the sense of least squares.
+
+    Args:
+      inputs: A tensor of floats; integers become float64, or float32 if they have two bytes.
+      decreasing: Whether the result decreases; otherwise it increases.
+      axis: The axis of the sequences.
+      name: Not used.
+
+    Returns:
+      The fitted values and, for each, the number of its segment, int32. Within a segment the
+      values are equal: the mean of the inputs, through which gradients flow.
+
+    Raises:
+      AxisError: If there is no such axis.
+
+    Example:
+      >>> fit, segments = tf.nn.isotonic_regression([3.0, 1.0, 2.0, 0.0])
+      >>> fit.numpy(), segments.numpy()
+      (array([3. , 1.5, 1.5, 0. ], dtype=float32), array([0, 1, 1, 2], dtype=int32))
+    """
+    from .segments import unsorted_segment_mean
+
+    x = as_tensor(inputs)
+    if not x.dtype.is_floating:  # float32 holds integers of two bytes exactly
+        x = elementwise.cast(x, dtypes.float32 if x.dtype.size <= 2 else dtypes.float64)
+    if not x.ndim:
+        return IsotonicRegression(x, as_tensor(np.int32(0)))
+    swapped = list(range(x.ndim))
+    at = to_axis("IsotonicRegression", axis, x.ndim)
+    swapped[at], swapped[-1] = swapped[-1], swapped[at]
+    rows = movement.transpose_if_needed(x, tuple(swapped))
+    n, size = rows.shape[-1], math.prod(rows.shape)
+    segments = record(ISOTONIC, (rows if decreasing else -rows,))
+    if size:
+        starts = np.arange(size // n, dtype=np.int32).reshape(*rows.shape[:-1], 1) * np.int32(n)
+        ids = movement.reshape(segments + starts, (-1,))
+        means = unsorted_segment_mean(movement.reshape(rows, (-1,)), ids, size)
+        rows = movement.reshape(record(GATHER, (means, ids), axis=0), rows.shape)
+    return IsotonicRegression(
+        movement.transpose_if_needed(rows, tuple(swapped)),
+        movement.transpose_if_needed(segments, tuple(swapped)),
+    )

@@ -23,7 +23,7 @@ from ..log.evaluate import executor
 from ..log.log import local
 from ..log.variable import Variable
 from ..ops.random import STATE
-from ..values.pytree import flatten_with
+from ..values.pytree import flatten_result
 from ..values.spec import SPECS, Spec
 from ..values.tensor import Tensor
 from .guard_tree import MAX_RECORDINGS, GuardTree, RecordingLimit, TracedPath
@@ -68,6 +68,7 @@ class Dispatcher:
     """
 
     __slots__ = (
+        "__weakref__",
         "call_count",
         "compiled",
         "dropped_recordings",
@@ -432,7 +433,7 @@ class Dispatcher:
             result = self._replay(tree, tree.root.latest, leaves, draws, perf_counter_ns(), True)
             if result is _NO_RESULT:
                 return _NO_RESULT
-            actual, _ = flatten_with(result, True)
+            actual, _ = flatten_result(result)
             difference = self._describe_difference(call, expected, actual, bits, journal)
             if difference:
                 raise self._replay_error(difference)

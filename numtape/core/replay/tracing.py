@@ -30,7 +30,7 @@ from ..log.string_tensor import StringTensor, run_as_python as refuse_trace
 from ..log.variable import Variable, set_values
 from ..ops.random import STATE
 from ..values import dtypes
-from ..values.pytree import flatten_with
+from ..values.pytree import flatten_result
 from ..values.spec import SPECS, TensorShape
 from ..values.tensor import Tensor, of_array
 from .guard_tree import only_value
@@ -279,7 +279,7 @@ def _make_outputs(trace: Trace, result: Any) -> tuple[list[Output], Callable[[li
     """Return the leaves of a call's result, and a function that rebuilds the result."""
     if type(result) is Tensor:
         return [_make_output(trace, result)], only_value
-    leaves, rebuild = flatten_with(result, True)
+    leaves, rebuild = flatten_result(result)
     if len(leaves) == 1 and leaves[0] is result:
         rebuild = only_value
     elif type(result) in (list, tuple) and all(map(operator.is_, leaves, result)):
@@ -394,5 +394,5 @@ def convert_result(result: Any) -> Any:
     """Convert a function's result: variables, numbers and arrays become tensors."""
     if type(result) is Tensor:
         return without_logits(result)
-    leaves, rebuild = flatten_with(result, True)
+    leaves, rebuild = flatten_result(result)
     return rebuild([as_output(leaf) for leaf in leaves])

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...errors import DtypeError, UnimplementedError
+from ...errors import CompositeError, DtypeError
 from .dtypes import DType
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -116,6 +116,19 @@ def _restore_leaf(x: Any, plain: Any) -> Any:
     return type(x).__tf_unflatten__(metadata, tuple(parts))
 
 
+def flatten_result(structure: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+    """Return the leaves of a function's result, and a function that rebuilds it, often.
+
+    The containers of `is_container` are flattened as well. The rebuilding function refers to
+    copies of them without leaves.
+    """
+    if not has_containers(structure):
+        return flatten_with(structure, True)
+    leaves, rebuild = flatten_with(to_standard(structure), True)
+    template = restore_containers(structure, rebuild([None] * len(leaves)))
+    return leaves, lambda values: restore_containers(template, rebuild(values))
+
+
 def has_ordered(structure: Any) -> bool:
     """Return whether a structure contains an OrderedDict, whose order optree preserves."""
     if type(structure) in LEAVES:

@@ -565,7 +565,7 @@ def check_axis(op: str, axis: int, rank: int) -> None:
     if not -rank <= axis < rank:
         allowed = f"from {-rank} to {rank - 1}" if rank else "none: it is a scalar"
         raise AxisError(
-            f"axis={repr_of(axis)} is not an axis of the tensor; these are {allowed} [Op:{op}]."
+            f"axis={repr_of(axis)} is out of range: the axes of the tensor are {allowed} [Op:{op}]."
         )
 
 
@@ -596,7 +596,9 @@ def axes_of(op: str, axis: AxisLike, rank: int) -> Iterator[int]:
         check_axis(op, index, rank)
         if index % rank in used:
             raise InvalidArgumentError(
-                f"Axis {index % rank} is named twice in axis={axis} [Op:{op}]."
+                f"Axis {index % rank} is named twice in axis={axis}: Axes contains duplicate "
+                f"dimension: {index % rank} (axis {index % rank} specified more than once) "
+                f"[Op:{op}]."
             )
         used.add(index % rank)
         yield index % rank

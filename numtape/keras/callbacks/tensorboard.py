@@ -9,19 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...summary.tensorboard import import_writer
 from .callback import Callback
 from .monitor import rate
-
-
-def _writer_class() -> Any:
-    try:
-        from tensorboardX import SummaryWriter
-    except ImportError as error:
-        raise ImportError(
-            "The TensorBoard callback requires the package tensorboardX: "
-            "pip install 'numtape[tensorboard]'"
-        ) from error
-    return SummaryWriter
 
 
 class TensorBoard(Callback):
@@ -75,7 +65,7 @@ class TensorBoard(Callback):
                     f"numtape's TensorBoard does not support {name}={value!r}: it writes losses, "
                     "metrics and histograms of weights."
                 )
-        self._nt_class = _writer_class()
+        self._nt_class = import_writer("The TensorBoard callback")
         self.log_dir = os.fspath(log_dir)
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph

@@ -99,17 +99,18 @@ def encode(
 
     Raises:
       InvalidArgumentError: If an integer is negative.
-      ValueError: If the inputs are sparse or ragged and the mode is "one_hot".
+      ValueError: If the inputs are sparse and the mode is "one_hot".
     """
     if mode == "int":
         return _map_values(inputs, lambda x: elementwise.cast(x, dtype))
     if not isinstance(inputs, Composite) and not inputs.ndim:
         inputs = movement.expand_dims(inputs, -1)
     if mode == "one_hot":
+        if isinstance(inputs, RaggedTensor):
+            return inputs.with_flat_values(indexing.one_hot(inputs.flat_values, depth, dtype=dtype))
         if isinstance(inputs, Composite):
             raise ValueError(
-                "output_mode='one_hot' takes dense inputs: use 'multi_hot' or 'count' for sparse "
-                "and ragged ones."
+                "output_mode='one_hot' does not take sparse inputs: use 'multi_hot' or 'count'."
             )
         if inputs.ndim > 1 and inputs.shape[-1] == 1:
             inputs = movement.squeeze(inputs, -1)
@@ -266,7 +267,9 @@ class CategoryEncoding(CategoricalLayer):
 
     def compute_output_spec(self, inputs: Any, count_weights: object = None) -> KerasTensor:
         """Return the symbolic output."""
-        return KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
+        result = KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
+        result.sparse = self.sparse
+        return result
 
 
 @document(
@@ -324,6 +327,16 @@ class Discretization(CategoricalLayer):
             sparse=sparse,
         )
         self.summary = None if bin_boundaries else _NO_SUMMARY
+
+    @property
+    def input_dtype(self) -> str:
+        """The dtype to which inputs are converted, float32."""
+        return "float32"
+
+    @property
+    def output_dtype(self) -> str:
+        """The dtype of the result."""
+        return self.compute_dtype if self.output_mode != "int" else "int32"
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments."""
@@ -412,7 +425,7 @@ class Discretization(CategoricalLayer):
             return movement.reshape(bins, tuple(numbers.shape))
 
         bins = _map_values(x, find_bins)
-        dtype = as_dtype(self.compute_dtype if self.output_mode != "int" else "int32")
+        dtype = as_dtype(self.output_dtype)
         return encode(bins, self.output_mode, len(boundaries) + 1, dtype, self.sparse)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -425,8 +438,7 @@ class Discretization(CategoricalLayer):
 
     def compute_output_spec(self, inputs: Any) -> KerasTensor:
         """Return the symbolic output."""
-        dtype = self.compute_dtype if self.output_mode != "int" else "int32"
-        return KerasTensor(self.compute_output_shape(inputs.shape), dtype=dtype)
+        return KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.output_dtype)
 
     def load_own_variables(self, store: Any) -> None:
         """Load nothing: the boundaries are in the configuration."""

@@ -9,9 +9,10 @@ from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import original
 from ...core.ops.comparison import not_equal
 from ...core.ops.einsum import einsum
-from ...core.ops.elementwise import as_indices
+from ...core.ops.elementwise import as_indices, cast
 from ...core.ops.indexing import gather
-from ...core.ops.matrix_products import tensordot
+from ...core.ops.matrix_products import matmul, tensordot
+from ...core.values.composite import Composite
 from ...core.values.dtypes import int32, repr_of
 from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor
@@ -92,12 +93,15 @@ class Dense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
-        if type(inputs) is not Tensor:
-            inputs = as_tensor(inputs)  # a list is stacked, as in Keras
-        if not inputs._spec.dtype.is_floating:
-            inputs = self._nt_floats(inputs)
         kernel = original(self.kernel)  # recording a variable is faster than an alias
-        product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
+        if isinstance(inputs, Composite):  # sparse
+            product = matmul(cast(inputs, kernel.dtype), kernel)
+        else:
+            if type(inputs) is not Tensor:
+                inputs = as_tensor(inputs)  # a list is stacked, as in Keras
+            if not inputs._spec.dtype.is_floating:
+                inputs = self._nt_floats(inputs)
+            product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
             product = product + original(self.bias)
         result: Tensor = self._nt_activation()(product)

@@ -128,7 +128,7 @@ def convert_to_tensor(
     for word, value in (("sparse", sparse), ("ragged", ragged)):
         if value:
             raise ValueError(f"{word}={value}: numtape's tensors are dense.")
-    tensor = as_tensor(x)
+    tensor = tf.convert_to_tensor(x)
     return tensor if dtype is None else tf.cast(tensor, keras_dtype(dtype))
 
 
@@ -150,7 +150,7 @@ def convert_to_numpy(x: TensorLike) -> Any:
     """
     if isinstance(x, KerasTensor):
         np.asarray(x)
-    return np.array(as_tensor(x))
+    return np.array(tf.convert_to_tensor(x))
 
 
 @op(raises="")
