@@ -65,4 +65,5 @@ else:
             return getattr(messages, name)
         return _missing(name)
 
+
 _guard_module(__name__)
