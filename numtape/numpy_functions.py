@@ -18,7 +18,7 @@ import numtape as tf
 from . import array_api as xp
 from .core.values.tensor import Tensor
 from .keras.ops import linalg as kl, numpy as kn
-from .numpy_protocols import is_followed, is_taped, refusal, value_of
+from .numpy_protocols import is_followed, refusal, value_of
 
 _NO_VALUE: Any = getattr(np, "_NoValue", None)
 _TENSORS = (tf.Tensor, tf.Variable)
@@ -152,10 +152,6 @@ _REDUCE = {
     "multiply": tf.reduce_prod,
 }
 _ACCUMULATE = {"add": tf.cumsum, "multiply": tf.math.cumprod}
-_BOOLEAN = set(
-    "equal greater greater_equal isfinite isinf isnan less less_equal logical_and logical_not "
-    "logical_or logical_xor not_equal signbit".split()
-)
 
 
 # --- Universal functions -------------------------------------------------------------------------
@@ -171,8 +167,6 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str,
     is_numpy = getattr(np, name, None) is ufunc
     full = f"{'np' if is_numpy else 'scipy.special'}.{name}"
     label = full if method == "__call__" else f"{full}.{method}"
-    if is_numpy and name in _BOOLEAN:  # no gradient
-        return _on_values(getattr(ufunc, method), inputs, kwargs)
     compute = UFUNCS.get(name) if is_numpy else SCIPY_UFUNCS.get(name)
     options = {key: x for key, x in kwargs.items() if x is not None and x is not _NO_VALUE}
     if method == "__call__" and compute is not None and not options:
@@ -186,8 +180,6 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: dict[str,
     if method == "outer" and compute is not None and not options:
         x, y = map(tf.convert_to_tensor, inputs)
         return compute(tf.reshape(x, [*x.shape, *[1] * y.ndim]), y)
-    if not is_taped():  # a traced call, which may depend on values
-        return _on_values(getattr(ufunc, method), inputs, kwargs)
     advice = ""
     if options and compute is not None and method == "__call__":
         label += f" with {', '.join(f'{key}=' for key in options)}"
@@ -488,8 +480,6 @@ def call_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
         call, unsupported = _bind(function, compute, args, kwargs)
         if not unsupported:
             return call()
-    if not is_taped():  # a traced call, which may depend on values
-        return _on_values(function, args, kwargs)
     label, advice = _label(function), _ADVICE.get(function, "")
     if unsupported:
         raise refusal(f"{label} with {unsupported}=", "Leave the argument out.")

@@ -54,6 +54,12 @@ OPERATORS: dict[Any, tuple[str, str]] = {
 }
 
 
+_TESTS = {  # their results have no gradient
+    *(np.isfinite, np.isinf, np.isnan, np.signbit),
+    *(np.logical_and, np.logical_not, np.logical_or, np.logical_xor),
+}
+
+
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Compute a universal function of NumPy or SciPy."""
     names = OPERATORS.get(ufunc) if method == "__call__" else None
@@ -79,7 +85,7 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
             f"np.{ufunc.__name__}.at cannot write to a tensor: use tf.tensor_scatter_nd_add, or "
             f"`scatter_add` of a variable."
         )
-    if any(map(is_followed, inputs)):
+    if ufunc not in _TESTS and any(map(is_followed, inputs)):
         return _functions().call_ufunc(ufunc, method, inputs, kwargs)
     return getattr(ufunc, method)(*map(value_of, inputs), **_values(kwargs))
 
@@ -128,18 +134,13 @@ def _functions() -> Any:
 def is_followed(x: Any) -> bool:
     """Return whether a gradient could flow to a value: a tape that records now follows it.
 
-    In a recorded function this is any tensor of floats, because a caller's tape may follow it.
+    In a recorded function, a caller's tape counts as well.
     """
     if isinstance(x, list | tuple):
         return any(map(is_followed, x))
     if not isinstance(x, _TENSORS) or not (x.dtype.is_floating or x.dtype.is_complex):
         return False
     return bool(local.log.may_follow(x))
-
-
-def is_taped() -> bool:
-    """Return whether a tape records in this thread, not counting a caller's in a traced call."""
-    return bool(local.log.has_tape())
 
 
 def value_of(x: Any) -> Any:
@@ -175,9 +176,7 @@ def _check_reader(tensor: Any) -> None:
       UnimplementedError: If a function of `scipy.special` or `scipy.sparse` does.
     """
     frame: Any = sys._getframe(2)
-    if not frame.f_globals.get("__name__", "").startswith("scipy.") or not is_taped():
-        return
-    if not is_followed(tensor):
+    if not frame.f_globals.get("__name__", "").startswith("scipy.") or not is_followed(tensor):
         return
     while frame.f_back is not None and _module_of(frame.f_back).startswith("scipy."):
         frame = frame.f_back

@@ -1,5 +1,7 @@
 """NumPy functions of tensors: what stays on the tape, what is refused, what NumPy computes."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -174,6 +176,23 @@ def test_recorded_functions_record_numpy_functions(tf):
         np.testing.assert_allclose(y, 2 * np.sin(B + k).sum())
         np.testing.assert_allclose(tape.gradient(y, x), 2 * np.cos(B + k))
     assert len(traces) < 4
+
+
+def test_recorded_functions_compute_as_plain_ones(tf):
+    def f(x):
+        total = np.mean(x).item() if isinstance(np.mean(x), np.generic) else np.mean(x)
+        return x * total
+
+    recorded = tf.function(f)
+    for taped in (False, False, True, False, True):
+        x = tf.constant(B)
+        with tf.GradientTape() if taped else contextlib.nullcontext() as tape:
+            if taped:
+                tape.watch(x)
+            y, expected = recorded(x), f(x)
+        np.testing.assert_array_equal(y.numpy(), expected.numpy())
+        if taped:
+            np.testing.assert_allclose(tape.gradient(y, x), B.mean() + B.sum() / 3)
 
 
 def test_numpy_accepts_dtypes(tf):
