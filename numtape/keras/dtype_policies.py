@@ -385,7 +385,13 @@ def set_global_policy(policy: str | DTypePolicy) -> None:
       >>> tf.keras.mixed_precision.set_global_policy("float32")
     """
     if not isinstance(policy, DTypePolicy):
-        policy = get(policy) if policy is not None else DTypePolicy(_floatx())
+        if not isinstance(policy, str):
+            raise ValueError(
+                f"Invalid `policy` argument. Expected the string name of a policy (such as "
+                f"'mixed_float16') or a `DTypePolicy` instance. Received: policy={policy} (of "
+                f"type {type(policy)})"
+            )
+        policy = get(policy)
     is_default = policy.name == "float32" == _floatx() and type(policy) is DTypePolicy
     _state["policy"] = None if is_default else policy
 

@@ -145,7 +145,7 @@ class SKLBase(_BaseEstimator):  # type: ignore[misc]
 
         Args:
           X: The inputs, of shape (examples, features).
-          y: The targets, of shape (examples,) or (examples, outputs).
+          y: The targets, of shape (examples,).
           **kwargs: Arguments of `Model.fit`, which take precedence over ``fit_kwargs``.
 
         Returns:
@@ -167,8 +167,11 @@ class SKLBase(_BaseEstimator):  # type: ignore[misc]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "model_")
-        outputs: Array = self.model_.predict(_validate(self, X, reset=False), verbose=0)
-        return outputs
+        outputs: Any = self.model_.predict(_validate(self, X, reset=False), verbose=0)
+        if isinstance(outputs, list | tuple) and len(outputs) == 1:
+            outputs = outputs[0]
+        result: Array = outputs
+        return result
 
     def predict(self, X: Any) -> Array:
         """Predict targets.

@@ -265,6 +265,21 @@ def _projection_equation(kept_axes: int, summed_axes: int, new_axes: int) -> tup
     )
 
 
+def _check_key_shape(value: Shape, key_shape: InputShape | None) -> Shape:
+    """Return the shape of the keys, by default that of the values.
+
+    Raises:
+      ValueError: If it does not fit the values.
+    """
+    key = value if key_shape is None else tuple(key_shape)
+    if value[1:-1] != key[1:-1]:
+        raise ValueError(
+            f"All dimensions of `value` and `key`, except the last one, must be equal. Received: "
+            f"value_shape={value} and key_shape={key}"
+        )
+    return key
+
+
 @document(
     "ValueError: If an argument is out of range; in `build`, if the shapes of values and keys are "
     "incompatible.",
@@ -317,6 +332,11 @@ class MultiHeadAttention(ConfiguredLayer):
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         if isinstance(output_shape, int):
             output_shape = (output_shape,)
+        elif output_shape is not None and not isinstance(output_shape, list | tuple):
+            raise ValueError(
+                f"Invalid `output_shape`: {repr_of(output_shape)}. It must be an int or a tuple of "
+                f"ints."
+            )
         if isinstance(attention_axes, int):
             attention_axes = (attention_axes,)
         elif attention_axes is not None and not isinstance(attention_axes, list | tuple):
@@ -381,12 +401,7 @@ class MultiHeadAttention(ConfiguredLayer):
     ) -> None:
         """Create the projections of query, keys, values and output."""
         query, value = tuple(query_shape), tuple(value_shape)
-        key = value if key_shape is None else tuple(key_shape)
-        if value[1:-1] != key[1:-1]:
-            raise ValueError(
-                "All dimensions of `value` and `key`, except the last one, must be equal. "
-                f"Received: value_shape={value} and key_shape={key}"
-            )
+        key = _check_key_shape(value, key_shape)
         rank = len(query)
         axes = tuple(range(1, rank - 1)) if self.attention_axes is None else self.attention_axes
         self._nt_axes = tuple(axis % rank for axis in axes)
@@ -520,6 +535,7 @@ class MultiHeadAttention(ConfiguredLayer):
     ) -> Shape:
         """Return the shape of the query with the output shape in place of the last size."""
         query = tuple(query_shape)
+        _check_key_shape(tuple(value_shape), key_shape)
         return (*query[:-1], *(self.output_shape or (query[-1],)))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:

@@ -94,8 +94,7 @@ def _is_nested(x: Any) -> bool:
     if not isinstance(x, dict | list | tuple):
         return False
     return any(
-        isinstance(item, dict | list | tuple)
-        for item in (x.values() if isinstance(x, dict) else x)
+        isinstance(item, dict | list | tuple) for item in (x.values() if isinstance(x, dict) else x)
     )
 
 
