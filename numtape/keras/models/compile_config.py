@@ -138,7 +138,9 @@ class Outputs:
         """
         if kind == "loss" and isinstance(provided, dict):  # an output's loss may be in a list
             provided = {k: x[0] if _is_single(x) else x for k, x in provided.items()}
-        elif kind == "loss" and any(is_nested(x) for x in provided or () if is_nested(provided)):
+        elif (
+            kind == "loss" and isinstance(provided, list | tuple) and any(map(is_nested, provided))
+        ):
             provided = flatten(provided)
         if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):
             unknown_names = [name for name in provided if name not in self.names]

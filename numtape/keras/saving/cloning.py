@@ -80,7 +80,7 @@ def _cloning(function: Cloning | None, call: Calling | None, recursive: bool) ->
     def clone(layer: Any) -> Any:
         if recursive and isinstance(layer, Functional | Sequential):
             options = {"call_function": call} if isinstance(layer, Functional) else {}
-            return clone_model(layer, None, function, recursive=True, **options)  # type: ignore[arg-type]
+            return clone_model(layer, None, function, recursive=True, **options)
         if function is not None:
             return function(layer)
         return type(layer).from_config(layer.get_config())
