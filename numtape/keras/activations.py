@@ -730,7 +730,8 @@ def get(identifier: ActivationLike) -> Callable[..., Any]:
             f"Could not interpret activation function identifier: {identifier}."
             f"{nearest(identifier, _NAMES)} Known: {', '.join(_NAMES)}."
         )
-    return result
+    function: Callable[..., Any] = result
+    return function
 
 
 def serialize(activation: Callable[..., Any]) -> str | dict[str, Any]:

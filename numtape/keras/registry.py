@@ -146,12 +146,15 @@ class SharedObjects:
     key ``shared_object_id`` at each place.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_written: bool) -> None:
+        self._is_written = is_written
         self._written: dict[int, tuple[object, int]] = {}
         self._created: dict[Any, Any] = {}
 
-    def note_written(self, obj: object, config: Config) -> None:
+    def note_written(self, obj: object, config: dict[str, Any]) -> None:
         """Add the number of a shared object to its configuration."""
+        if not self._is_written:  # a layer that copies another one while a file is read
+            return
         is_custom = not type(obj).__module__.startswith("numtape.")
         if is_custom or hasattr(obj, "get_build_config"):
             entry = self._written.setdefault(id(obj), (obj, len(self._written) + 1))
@@ -171,16 +174,20 @@ _SHARED: ContextVar[SharedObjects | None] = ContextVar("shared_objects", default
 
 
 @contextmanager
-def sharing_objects() -> Iterator[None]:
-    """Write, or create, each layer in the block once. See `SharedObjects`."""
-    token = _SHARED.set(SharedObjects())
+def sharing_objects(is_written: bool = True) -> Iterator[None]:
+    """Write, or create, each layer in the block once. See `SharedObjects`.
+
+    Args:
+      is_written: Whether configurations are written, too, not only read.
+    """
+    token = _SHARED.set(SharedObjects(is_written))
     try:
         yield
     finally:
         _SHARED.reset(token)
 
 
-def note_written(obj: object, config: Config) -> Config:
+def note_written(obj: object, config: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration of an object, with its number in `sharing_objects`."""
     shared = _SHARED.get()
     if shared is not None:
@@ -476,7 +483,7 @@ class ClassRegistry:
         """Return the class and arguments of an object that has a method `get_config`."""
         name = type(obj).__name__
         is_builtin = self.classes.get(name) is type(obj)
-        config: Config = {
+        config: dict[str, Any] = {
             "module": self.module if is_builtin else type(obj).__module__,
             "class_name": name,
             "config": obj.get_config(),

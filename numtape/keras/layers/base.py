@@ -55,12 +55,12 @@ def serialize(layer: object) -> Any:
     if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
         functional = result["class_name"] == "Functional"
         result["module"] = FUNCTIONAL if functional else "keras"  # a model
-    if isinstance(layer, Layer):
+    if result is not None and isinstance(layer, Layer):
         add_layer_entries(layer, result)
     return result
 
 
-def add_layer_entries(layer: Layer, config: Config) -> None:
+def add_layer_entries(layer: Layer, config: dict[str, Any]) -> None:
     """Add the shapes with which a layer was built to its configuration."""
     build_config = layer.get_build_config()
     if build_config is not None:

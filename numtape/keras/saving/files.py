@@ -308,7 +308,7 @@ def save_model(
     if kwargs:
         raise ValueError(f"The following argument(s) are not supported: {list(kwargs)}")
     if isinstance(filepath, io.IOBase):
-        filepath.write(_zipped(_model_members(model)))  # type: ignore[attr-defined]
+        filepath.write(_zipped(_model_members(model)))
         return
     if str(os.fspath(filepath)).startswith("hf://"):
         raise UnimplementedError(
@@ -450,7 +450,7 @@ def load_model(
       8
     """
     if isinstance(filepath, io.IOBase):
-        content = filepath.read()  # type: ignore[attr-defined]
+        content = filepath.read()
         return _load_zipped(content, "The file", custom_objects, compile)
     if str(os.fspath(filepath)).startswith("hf://"):
         raise UnimplementedError(
@@ -528,7 +528,7 @@ def _model_from(
     """Create a model from its config, without the values of its variables."""
     if not compile:
         config = {**config, "compile_config": None}
-    with custom_object_scope(custom_objects or {}), sharing_objects():
+    with custom_object_scope(custom_objects or {}), sharing_objects(is_written=False):
         model = deserialize_keras_object(config)
     if not isinstance(model, Layer):
         raise ValueError(f"The file must describe a model, got {repr_of(model)}.")

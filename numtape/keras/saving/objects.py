@@ -233,6 +233,7 @@ def _make(config: Any) -> Any:
 def _make_object(config: dict[str, Any], kind: str) -> Any:
     """Create an object of a class from its config, with its state as it was built and compiled."""
     name = str(config.get("module"))
+    value: Any
     if name in _LAZY_MODULES and kind in ("Cross", "Feature", "FeatureSpace"):
         value = getattr(import_module(_LAZY_MODULES[name]), kind)
     else:
@@ -241,18 +242,19 @@ def _make_object(config: dict[str, Any], kind: str) -> Any:
             _MODULES.values() if "module" not in config else [] if module is None else [module]
         )
         value = _name_of(config, kind, *modules)
-    if not inspect.isclass(value):
+    if not isinstance(value, type):
         return value
     if not hasattr(value, "from_config"):
         raise TypeError(
             f"Unable to reconstruct an instance of {kind!r} because the class is missing a "
             f"`from_config()` method."
         )
+    cls: Any = value
     inner = config["config"] if config["config"] is not None else {}
     if not isinstance(inner, dict):
         raise TypeError(f"Expected 'config' to be a dict for {kind}, got {repr_of(inner)}.")
     try:
-        result = value.from_config(supported_arguments(value, _plain(inner)))
+        result = cls.from_config(supported_arguments(value, _plain(inner)))
     except TypeError as error:
         raise TypeError(
             f"{value.__name__} could not be deserialized properly: {error}. Please ensure that "
