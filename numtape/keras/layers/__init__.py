@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 
+from ...compat.argument_errors import name_constructors as _name_constructors
 from ...compat.missing_names import tell as _tell
 from ...compat.names import getter as _getter
 from ...core.values.hints import hint_missing_attributes as _elsewhere
@@ -14,7 +16,6 @@ from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from .attention import AdditiveAttention, Attention, MultiHeadAttention
 from .base import deserialize, serialize
-from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -29,7 +30,6 @@ from .convolution import (
 )
 from .dense import Dense, EinsumDense, Embedding
 from .functional import ActivityRegularization, Identity, Lambda, Masking
-from .lookup import IntegerLookup, StringLookup
 from .merging import (
     Add,
     Average,
@@ -93,7 +93,6 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
-from .text_vectorization import TextVectorization
 from .wrappers import Bidirectional, TimeDistributed, Wrapper
 
 # Aliases.
@@ -251,8 +250,33 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+# Layers of strings and categories, whose modules are imported when they are first used.
+_LAZY = {
+    "CategoryEncoding": "categories",
+    "Discretization": "categories",
+    "HashedCrossing": "categories",
+    "Hashing": "categories",
+    "IntegerLookup": "lookup",
+    "StringLookup": "lookup",
+    "TextVectorization": "text_vectorization",
+}
+
+if _typing.TYPE_CHECKING:
+    from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
+    from .lookup import IntegerLookup, StringLookup
+    from .text_vectorization import TextVectorization
+
+
+def _load_lazily(name: str) -> _typing.Any:
+    if name not in _LAZY:
+        return _getter(__name__)(name)
+    value = getattr(_import_module(f"{__name__}.{_LAZY[name]}"), name)
+    _name_constructors([value])
+    return value
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    __getattr__ = _load_lazily
 
 for _kind in (Dense, EinsumDense, Conv1D, Conv2D, Conv3D):
     _elsewhere(_kind, _KERNEL)
