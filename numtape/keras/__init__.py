@@ -108,7 +108,7 @@ for _module in (
     optimizers.schedules,
     regularizers,
 ):
-    _name_constructors(vars(_module)[_name] for _name in _module.__all__)
+    _name_constructors(vars(_module)[_name] for _name in _module.__all__ if _name in vars(_module))
 _name_methods(
     Model,
     "model",

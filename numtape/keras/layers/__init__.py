@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 
+from ...compat.argument_errors import name_constructors as _name_constructors
 from ...compat.missing_names import tell as _tell
 from ...compat.names import getter as _getter
 from ...core.values.hints import hint_missing_attributes as _elsewhere
@@ -19,12 +21,15 @@ from .attention import (
     MultiHeadAttention,
 )
 from .base import deserialize, serialize
+<<<<<<< HEAD
 from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
 from .conv_lstm import (
     ConvLSTM1D,
     ConvLSTM2D,
     ConvLSTM3D,
 )
+=======
+>>>>>>> w-strings
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -50,6 +55,7 @@ from .foreign import (
     TorchModuleWrapper,
 )
 from .functional import ActivityRegularization, Identity, Lambda, Masking
+<<<<<<< HEAD
 from .image_preprocessing import (
     AugMix,
     AutoContrast,
@@ -84,6 +90,8 @@ from .image_preprocessing import (
     Solarization,
 )
 from .lookup import IntegerLookup, StringLookup
+=======
+>>>>>>> w-strings
 from .merging import (
     Add,
     Average,
@@ -153,6 +161,7 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
+<<<<<<< HEAD
 from .spectrogram import (
     MelSpectrogram,
     STFTSpectrogram,
@@ -164,6 +173,9 @@ from .wrappers import (
     TimeDistributed,
     Wrapper,
 )
+=======
+from .wrappers import Bidirectional, TimeDistributed, Wrapper
+>>>>>>> w-strings
 
 # Aliases.
 AvgPool1D = AveragePooling1D
@@ -369,8 +381,33 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+# Layers of strings and categories, whose modules are imported when they are first used.
+_LAZY = {
+    "CategoryEncoding": "categories",
+    "Discretization": "categories",
+    "HashedCrossing": "categories",
+    "Hashing": "categories",
+    "IntegerLookup": "lookup",
+    "StringLookup": "lookup",
+    "TextVectorization": "text_vectorization",
+}
+
+if _typing.TYPE_CHECKING:
+    from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
+    from .lookup import IntegerLookup, StringLookup
+    from .text_vectorization import TextVectorization
+
+
+def _load_lazily(name: str) -> _typing.Any:
+    if name not in _LAZY:
+        return _getter(__name__)(name)
+    value = getattr(_import_module(f"{__name__}.{_LAZY[name]}"), name)
+    _name_constructors([value])
+    return value
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    __getattr__ = _load_lazily
 
 for _kind in (Dense, EinsumDense, Conv1D, Conv2D, Conv3D):
     _elsewhere(_kind, _KERNEL)
