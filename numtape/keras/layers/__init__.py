@@ -21,15 +21,11 @@ from .attention import (
     MultiHeadAttention,
 )
 from .base import deserialize, serialize
-<<<<<<< HEAD
-from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
 from .conv_lstm import (
     ConvLSTM1D,
     ConvLSTM2D,
     ConvLSTM3D,
 )
-=======
->>>>>>> w-strings
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -48,50 +44,7 @@ from .dense import (
     Embedding,
     ReversibleEmbedding,
 )
-from .foreign import (
-    FlaxLayer,
-    JaxLayer,
-    TFSMLayer,
-    TorchModuleWrapper,
-)
 from .functional import ActivityRegularization, Identity, Lambda, Masking
-<<<<<<< HEAD
-from .image_preprocessing import (
-    AugMix,
-    AutoContrast,
-    CenterCrop,
-    CutMix,
-    Equalization,
-    MaxNumBoundingBoxes,
-    MixUp,
-    Pipeline,
-    RandAugment,
-    RandomBrightness,
-    RandomColorDegeneration,
-    RandomColorJitter,
-    RandomContrast,
-    RandomCrop,
-    RandomElasticTransform,
-    RandomErasing,
-    RandomFlip,
-    RandomGaussianBlur,
-    RandomGrayscale,
-    RandomHue,
-    RandomInvert,
-    RandomPerspective,
-    RandomPosterization,
-    RandomRotation,
-    RandomSaturation,
-    RandomSharpness,
-    RandomShear,
-    RandomTranslation,
-    RandomZoom,
-    Resizing,
-    Solarization,
-)
-from .lookup import IntegerLookup, StringLookup
-=======
->>>>>>> w-strings
 from .merging import (
     Add,
     Average,
@@ -161,21 +114,12 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
-<<<<<<< HEAD
-from .spectrogram import (
-    MelSpectrogram,
-    STFTSpectrogram,
-)
-from .text_vectorization import TextVectorization
 from .wrappers import (
     Bidirectional,
     SpectralNormalization,
     TimeDistributed,
     Wrapper,
 )
-=======
-from .wrappers import Bidirectional, TimeDistributed, Wrapper
->>>>>>> w-strings
 
 # Aliases.
 AvgPool1D = AveragePooling1D
@@ -381,7 +325,14 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# Layers of strings and categories, whose modules are imported when they are first used.
+_IMAGES = """
+AugMix AutoContrast CenterCrop CutMix Equalization MaxNumBoundingBoxes MixUp Pipeline RandAugment
+RandomBrightness RandomColorDegeneration RandomColorJitter RandomContrast RandomCrop
+RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur RandomGrayscale RandomHue
+RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness
+RandomShear RandomTranslation RandomZoom Resizing Solarization
+""".split()
+# Layers whose modules are imported when they are first used.
 _LAZY = {
     "CategoryEncoding": "categories",
     "Discretization": "categories",
@@ -390,11 +341,53 @@ _LAZY = {
     "IntegerLookup": "lookup",
     "StringLookup": "lookup",
     "TextVectorization": "text_vectorization",
+    "FlaxLayer": "foreign",
+    "JaxLayer": "foreign",
+    "TFSMLayer": "foreign",
+    "TorchModuleWrapper": "foreign",
+    **dict.fromkeys(_IMAGES, "image_preprocessing"),
+    "MelSpectrogram": "spectrogram",
+    "STFTSpectrogram": "spectrogram",
 }
 
 if _typing.TYPE_CHECKING:
     from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
+    from .foreign import FlaxLayer, JaxLayer, TFSMLayer, TorchModuleWrapper
+    from .image_preprocessing import (
+        AugMix,
+        AutoContrast,
+        CenterCrop,
+        CutMix,
+        Equalization,
+        MaxNumBoundingBoxes,
+        MixUp,
+        Pipeline,
+        RandAugment,
+        RandomBrightness,
+        RandomColorDegeneration,
+        RandomColorJitter,
+        RandomContrast,
+        RandomCrop,
+        RandomElasticTransform,
+        RandomErasing,
+        RandomFlip,
+        RandomGaussianBlur,
+        RandomGrayscale,
+        RandomHue,
+        RandomInvert,
+        RandomPerspective,
+        RandomPosterization,
+        RandomRotation,
+        RandomSaturation,
+        RandomSharpness,
+        RandomShear,
+        RandomTranslation,
+        RandomZoom,
+        Resizing,
+        Solarization,
+    )
     from .lookup import IntegerLookup, StringLookup
+    from .spectrogram import MelSpectrogram, STFTSpectrogram
     from .text_vectorization import TextVectorization
 
 
