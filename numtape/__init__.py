@@ -26,7 +26,7 @@ _here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
-from . import bitwise, config, dtypes, errors, image, linalg, math, nn, random
+from . import bitwise, config, dtypes, errors, linalg, math, nn, random
 from .compat.missing_names import tell as _tell
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
 from .config.devices import device
@@ -226,6 +226,8 @@ __all__ = [
     "SparseTensor",
     "SparseTensorSpec",
     "Tensor",
+    "NoneTensorSpec",
+    "OptionalSpec",
     "TensorArray",
     "TensorShape",
     "TensorSpec",
@@ -242,6 +244,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "assert_equal",
@@ -332,6 +335,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "io",
     "is_symbolic_tensor",
     "is_tensor",
     "jacobian",
@@ -473,6 +477,8 @@ if _typing.TYPE_CHECKING:
         debugging,
         distribute,
         experimental,
+        image,
+        io,
         keras,
         lookup,
         nest,
@@ -496,6 +502,8 @@ if _typing.TYPE_CHECKING:
         no_gradient,
         recompute_grad,
     )
+    from .data.elements import NoneTensorSpec
+    from .data.structure import OptionalSpec
     from .debugging.assertions import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from .function.control_flow import (
         case,
@@ -532,6 +540,7 @@ if _typing.TYPE_CHECKING:
         RandomUniform as random_uniform_initializer,
         Zeros as zeros_initializer,
     )
+    from .strings.text import as_string
     from .tensor_array import TensorArray
     from .vectorization import vectorized_map
 
@@ -546,9 +555,12 @@ _FUNCTIONS = {
         "custom_gradients": "RegisterGradient custom_gradient grad_pass_through gradients "
         "no_gradient "
         "recompute_grad",
+        "strings.text": "as_string",
         "function.py_function": "get_static_value is_symbolic_tensor numpy_function print "
         "py_function timestamp "
         "type_spec_from_value",
+        "data.elements": "NoneTensorSpec",
+        "data.structure": "OptionalSpec",
         "tensor_array": "TensorArray",
         "vectorization": "vectorized_map",
         "composites.ragged_tensor": "RaggedTensor",
@@ -567,6 +579,8 @@ _LAZY = {
             "debugging",
             "distribute",
             "experimental",
+            "image",
+            "io",
             "keras",
             "lookup",
             "nest",

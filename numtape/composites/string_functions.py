@@ -189,8 +189,8 @@ def _convert_to_tensor(
         return NotImplemented
     if isinstance(value, StringTensor):
         return value
-    if requested is None and not has_text((value,)):
-        return NotImplemented
+    if isinstance(value, Tensor) or (requested is None and not has_text((value,))):
+        return NotImplemented  # the error of the other dtype
     try:
         return StringTensor(value)
     except TypeError:

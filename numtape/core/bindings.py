@@ -152,6 +152,7 @@ for _class in (Tensor, Variable):
 
 _ops.update(
     add=ew.add,
+    cast=ew.cast,
     subtract=ew.subtract,
     with_slice=replace_slice,
     updated=indexed_rows.update_rows,

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator as Elements
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain, count, islice, repeat
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ..compat.missing_names import tell
+from ..core.log.as_tensor import as_tensor
+from ..core.log.log import local
+from ..core.ops.random import new_stream
 from ..core.values.dtypes import as_dtype, int64, repr_of
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnimplementedError
 from ..tensor_spec import TensorSpec
-from . import elements, flows
+from . import elements, padding, saving, stages
+from .ahead import Ahead, ParallelMap
 from .elements import as_arrays, as_element, call, map_leaves, spec_of
 from .pipeline import (
     AUTOTUNE,
@@ -24,11 +30,45 @@ from .pipeline import (
     Iterator,
     Pipeline,
     check_int,
+    is_peeking,
     least,
 )
+from .stages import (
+    Cached,
+    Chained,
+    Chosen,
+    Counted,
+    Counter,
+    Distinct,
+    Grouped,
+    Interleaved,
+    Items,
+    Mapped,
+    Memory,
+    Piped,
+    RandomNumbers,
+    Rebatched,
+    Repeated,
+    Resampled,
+    Sampled,
+    Scanned,
+    Shuffled,
+    Stage,
+    Strided,
+    TakenWhile,
+    Unbatched,
+    Windows,
+    WithoutErrors,
+    Zipped,
+)
+from .structure import DatasetSpec
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, IntLike, NumberLike
+
+    PathLike = str | os.PathLike[str]
+
+PREFETCHED = 2  # elements to compute in advance, unless the program says how many
 
 
 def _as_tuple(shapes: Any) -> Any:
@@ -36,9 +76,116 @@ def _as_tuple(shapes: Any) -> Any:
     return tuple(shapes) if isinstance(shapes, list) else shapes
 
 
-def _variant(dataset: Dataset, parts: list[Any], spec: Any) -> Any:
-    """Return the dataset of a window."""
-    return dataset._make("_VariantDataset", lambda: parts, len(parts), spec)
+def variant(cls: type[Dataset], parts: list[Any], spec: Any) -> Any:
+    """Return a dataset of a list of elements, such as a window."""
+    dataset = cls._make("_VariantDataset", lambda: Items(parts), len(parts), spec)
+    dataset._parts = parts
+    return dataset
+
+
+def _check_sources(datasets: Iterable[Any]) -> list[Any]:
+    """Return several datasets as a list.
+
+    Raises:
+      ValueError: If there is none.
+      TypeError: If one is no dataset, or known specs are not compatible.
+    """
+    sources = list(datasets)
+    if not sources:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    for source in sources:
+        if not isinstance(source, Dataset):
+            raise TypeError(f"Invalid `datasets`. Expected datasets, got {repr_of(source)}.")
+    if all(source._known_spec() is not None for source in sources):
+        _common_spec(sources)
+    return sources
+
+
+def _common_spec(sources: list[Any]) -> Any:
+    """Return the most specific spec that covers the elements of several datasets.
+
+    Raises:
+      TypeError: If structures or dtypes differ.
+    """
+    spec = sources[0].element_spec
+    for k, source in enumerate(sources[1:], 1):
+        try:
+            spec = elements.common(spec, source.element_spec)
+        except TypeError:
+            raise TypeError(
+                f"Invalid `datasets`. `datasets` must have compatible element specs.\n Dataset 0 "
+                f"element_spec={sources[0].element_spec}.\nDataset {k} "
+                f"element_spec={source.element_spec}."
+            ) from None
+    return spec
+
+
+def _as_dataset(value: Any, label: str) -> Any:
+    """Return a function's result, which must be a dataset.
+
+    Raises:
+      TypeError: If it is none.
+    """
+    if not isinstance(value, Pipeline):
+        raise TypeError(
+            f"The `{label}` argument must return a `Dataset` object. Got {type(value).__name__}."
+        )
+    return value
+
+
+def composite_batch(parts: Any) -> Any:
+    """Stack sparse or ragged tensors."""
+    from .composites import batch
+
+    return batch(parts)
+
+
+def _check_batch_size(batch_size: IntLike) -> int:
+    size = check_int("batch_size", batch_size)
+    if size <= 0:
+        raise InvalidArgumentError("Batch size must be greater than zero. [Op:BatchDataset]")
+    return size
+
+
+def _count_batches(count: int, size: int, drop_remainder: object) -> int:
+    if count < 0:
+        return count
+    return count // size if drop_remainder else -(-count // size)
+
+
+def _check_threads(num_parallel_calls: IntLike | None) -> int:
+    """Return the number of threads.
+
+    Raises:
+      InvalidArgumentError: If it is not positive.
+    """
+    if num_parallel_calls is None:
+        return 1
+    number = check_int("num_parallel_calls", num_parallel_calls)
+    if number == AUTOTUNE:
+        return os.cpu_count() or 1
+    if number < 1:
+        raise InvalidArgumentError("num_parallel_calls must be greater than zero.")
+    return number
+
+
+def start_ahead(
+    source: Iterable[Any],
+    make: Callable[[Any, int], Stage],
+    make_here: Callable[[Any], Stage] | None = None,
+) -> Iterable[Any]:
+    """Start a stage that computes elements in other threads.
+
+    In a recorded call, and to infer a spec, elements are computed in this thread.
+
+    Args:
+      source: The stage's source.
+      make: A function from the source and the number of a stream of random draws to the stage.
+      make_here: A function from the source to the stage in this thread; default: the source.
+    """
+    if is_peeking() or local.log.token is not None:
+        return source if make_here is None else make_here(source)
+    return make(source, new_stream())
 
 
 def _relax_spec(result: Any, source: Any) -> Any:
@@ -46,14 +193,14 @@ def _relax_spec(result: Any, source: Any) -> Any:
     has_unknown_size = any(
         leaf.shape.rank is None or None in tuple(leaf.shape)
         for leaf in elements.leaves(source)
-        if isinstance(leaf, TensorSpec)
+        if type(leaf) is TensorSpec
     )
     if not has_unknown_size:
         return result
     return map_leaves(
         lambda leaf: (
             TensorSpec([None] * len(leaf.shape), leaf.dtype)
-            if isinstance(leaf, TensorSpec) and leaf.shape.rank is not None
+            if type(leaf) is TensorSpec and leaf.shape.rank is not None
             else leaf
         ),
         result,
@@ -65,8 +212,8 @@ class Dataset(Pipeline):
 
     Create one with `from_tensor_slices` etc.; each transformation returns a new dataset. Tuples,
     namedtuples and dicts are nests, a list is a tensor. Functions are called eagerly with an
-    element's tensors (a tuple is unpacked into arguments) when the element is needed. Nothing runs
-    ahead in another thread, so `prefetch` and ``num_parallel_calls`` have no effect.
+    element's tensors (a tuple is unpacked into arguments) when the element is needed, or before, in
+    other threads: see `prefetch`, and ``num_parallel_calls`` of `map` and `interleave`.
 
     Example:
       >>> data = tf.data.Dataset.from_tensor_slices(([1.0, 2.0, 3.0], [0, 1, 0]))
@@ -98,13 +245,23 @@ class Dataset(Pipeline):
         """
         arrays = as_arrays(tensors)
         spec = map_leaves(elements.without_first_axis, spec_of(arrays))
-        sizes = [len(x) for x in elements.leaves(arrays)]
+        parts = elements.leaves(arrays)
+        sizes = [int(x.shape[0]) for x in parts]
         for size in sizes[1:]:
             if size != sizes[0]:
                 raise ValueError(f"Dimensions {sizes[0]} and {size} are not compatible")
         if not sizes:
             raise ValueError("from_tensor_slices requires at least one tensor.")
-        dataset = cls._make("_TensorSliceDataset", lambda: range(sizes[0]), sizes[0], spec)
+        order = range(sizes[0])
+        if not all(isinstance(x, np.ndarray) for x in parts):  # sparse or ragged
+
+            def rows(k: int) -> Any:
+                return map_leaves(lambda x: elements.row(x, k), arrays)
+
+            return cls._make(
+                "_TensorSliceDataset", lambda: Mapped(Items(order), rows), sizes[0], spec
+            )
+        dataset = Dataset._make("_TensorSliceDataset", lambda: Items(order), sizes[0], spec)
         return dataset._as_slices(arrays)
 
     @classmethod
@@ -123,7 +280,7 @@ class Dataset(Pipeline):
           [array([1, 2], dtype=int32)]
         """
         arrays = as_arrays(tensors)
-        return cls._make("_TensorDataset", lambda: [arrays], 1, spec_of(arrays))
+        return Dataset._make("_TensorDataset", lambda: Items([arrays]), 1, spec_of(arrays))
 
     @classmethod
     def from_generator(
@@ -182,9 +339,10 @@ class Dataset(Pipeline):
         values = () if args is None else tuple(args)
         return cls._make(
             "_FlatMapDataset",
-            lambda: flows.generate(generator, values, spec),
+            lambda: Counted(lambda: stages.generate(generator, values, spec)),
             UNKNOWN_CARDINALITY,
             spec,
+            is_computed=True,
         )
 
     @classmethod
@@ -213,7 +371,10 @@ class Dataset(Pipeline):
         dtype = as_dtype(output_type)
         make = dtype.as_numpy_dtype
         return cls._make(
-            "_RangeDataset", lambda: map(make, numbers), len(numbers), TensorSpec((), dtype)
+            "_RangeDataset",
+            lambda: Mapped(Items(numbers), make),
+            len(numbers),
+            TensorSpec((), dtype),
         )
 
     @classmethod
@@ -238,7 +399,7 @@ class Dataset(Pipeline):
         make = as_dtype(dtype).as_numpy_dtype
         return cls._make(
             "_CounterDataset",
-            lambda: map(make, count(start, step)),
+            lambda: Mapped(Counter(start, step), make),
             INFINITE_CARDINALITY,
             TensorSpec((), dtype),
         )
@@ -266,13 +427,12 @@ class Dataset(Pipeline):
           (tf.int64, True)
         """
         draws = Draws(seed, bool(rerandomize_each_iteration))
-
-        def start() -> Elements[Any]:
-            random = draws.generator()
-            while True:
-                yield from random.integers(0, 2**32, flows.RANDOM_BLOCK, np.int64)
-
-        return cls._make("_RandomDataset", start, INFINITE_CARDINALITY, TensorSpec((), int64))
+        return cls._make(
+            "_RandomDataset",
+            lambda: RandomNumbers(draws),
+            INFINITE_CARDINALITY,
+            TensorSpec((), int64),
+        )
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
@@ -308,18 +468,18 @@ class Dataset(Pipeline):
                     f"`tf.data.Dataset` objects.{advice if isinstance(part, list) else ''}"
                 )
 
-        def start() -> Elements[Any]:
-            for values in zip(*(part._start() for part in parts), strict=False):
-                remaining_values = iter(values)
-                yield map_leaves(
-                    lambda _, remaining_values=remaining_values: next(remaining_values), nest
-                )
+        def join(values: tuple[Any, ...]) -> Any:
+            remaining_values = iter(values)
+            return map_leaves(lambda _: next(remaining_values), nest)
+
+        def start() -> Stage:
+            return Zipped([part._start() for part in parts], join)
 
         def spec() -> Any:
             return map_leaves(lambda part: part.element_spec, nest)
 
         counts = [part._count for part in parts]
-        return cls._make("_ZipDataset", start, least(counts), spec)
+        return cls._make("_ZipDataset", start, least(counts), spec, tuple(parts))
 
     @classmethod
     def sample_from_datasets(
@@ -350,23 +510,36 @@ class Dataset(Pipeline):
           >>> sorted(int(x) for x in tf.data.Dataset.sample_from_datasets(sources, seed=1))
           [0, 1, 10, 11]
         """
-        sources = list(datasets)
-        if not sources:
-            raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
-        chances = None if weights is None else [float(w) for w in weights]
-        if chances is not None and len(chances) != len(sources):
-            raise ValueError("Invalid `weights`. They must have the same length as `datasets`.")
+        sources = _check_sources(datasets)
         draws = Draws(seed, bool(rerandomize_each_iteration))
+        chances: list[float] | Dataset
+        if isinstance(weights, Dataset):
+            chances = weights
+        else:
+            chances = [1.0] * len(sources) if weights is None else [*np.asarray(weights, float)]
+            if len(chances) != len(sources):
+                raise ValueError(
+                    f"Invalid `weights`. `weights` should have the same length as `datasets` but "
+                    f"got `len(weights)={len(chances)}` vs. `len(datasets)={len(sources)}`."
+                )
+            sources = [source for source, w in zip(sources, chances, strict=True) if w] or sources
+            chances = [w for w in chances if w] or chances
+            if len(sources) == 1:
+                return sources[0]
 
-        def start() -> Iterable[Any]:
+        def start() -> Stage:
             parts = [source._start() for source in sources]
-            return flows.sample(parts, chances, draws.generator(), stop_on_empty_dataset)
+            weight = chances._start() if isinstance(chances, Dataset) else chances
+            return Sampled(parts, weight, draws, stop_on_empty_dataset)
 
+        is_infinite = any(source._count == INFINITE_CARDINALITY for source in sources)
+        total = INFINITE_CARDINALITY if is_infinite else UNKNOWN_CARDINALITY
         return cls._make(
             "_DirectedInterleaveDataset",
             start,
-            UNKNOWN_CARDINALITY,
-            lambda: sources[0].element_spec,
+            total,
+            lambda: _common_spec(sources),
+            tuple(sources),
         )
 
     @classmethod
@@ -395,19 +568,26 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.choose_from_datasets(sources, choice)]
           [0, 10, 1, 11]
         """
-        sources = list(datasets)
-        if not sources:
-            raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        sources = _check_sources(datasets)
+        if not isinstance(choice_dataset, Pipeline):
+            raise TypeError(f"`choice_dataset` must be a Dataset, got {repr_of(choice_dataset)}.")
+        spec = choice_dataset.element_spec
+        if not (isinstance(spec, TensorSpec) and spec.is_compatible_with(TensorSpec((), int64))):
+            raise TypeError(
+                f"Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` "
+                f"tensors but are {spec}."
+            )
 
-        def start() -> Iterable[Any]:
+        def start() -> Stage:
             parts = [source._start() for source in sources]
-            return flows.choose(parts, choice_dataset._start(), stop_on_empty_dataset)
+            return Chosen(parts, choice_dataset._start(), stop_on_empty_dataset)
 
         return cls._make(
             "_DirectedInterleaveDataset",
             start,
             UNKNOWN_CARDINALITY,
-            lambda: sources[0].element_spec,
+            lambda: _common_spec(sources),
+            (*sources, choice_dataset),
         )
 
     # Transformations that do not change the elements themselves.
@@ -452,7 +632,7 @@ class Dataset(Pipeline):
         draws = Draws(seed, reshuffle_each_iteration is not False)
         return self._reordered(
             "_ShuffleDataset",
-            lambda: flows.shuffle(self._start_items(), size, draws.generator()),
+            lambda: Shuffled(self._start_items(), size, draws),
             self._count,
         )
 
@@ -472,19 +652,14 @@ class Dataset(Pipeline):
         """
         repetitions = -1 if count is None else check_int("count", count)
 
-        def start() -> Elements[Any]:
-            for _ in repeat(None) if repetitions < 0 else range(repetitions):
-                is_empty = True
-                for item in self._start_items():
-                    is_empty = False
-                    yield item
-                if is_empty:
-                    return
-
         total = self._count * repetitions if self._count >= 0 and repetitions >= 0 else self._count
-        if repetitions < 0 and self._count > 0:
+        if repetitions < 0 and self._count:
             total = INFINITE_CARDINALITY
-        return self._reordered("_RepeatDataset", start, 0 if repetitions == 0 else total)
+        return self._reordered(
+            "_RepeatDataset",
+            lambda: Repeated(self._start_items, repetitions),
+            0 if repetitions == 0 else total,
+        )
 
     def take(self, count: IntLike, name: str | None = None) -> Self:
         """Take the first elements.
@@ -505,7 +680,7 @@ class Dataset(Pipeline):
             return self._reordered("_TakeDataset", self._start_items, self._count)
         total = least([self._count, element_count])
         return self._reordered(
-            "_TakeDataset", lambda: islice(self._start_items(), element_count), total
+            "_TakeDataset", lambda: Strided(self._start_items(), 0, element_count), total
         )
 
     def skip(self, count: IntLike, name: str | None = None) -> Self:
@@ -524,10 +699,10 @@ class Dataset(Pipeline):
         """
         element_count = check_int("count", count)
         if element_count < 0:
-            return self._like("_SkipDataset", lambda: (), 0)
+            return self._like("_SkipDataset", lambda: Items([]), 0)
         total = self._count if self._count < 0 else max(self._count - element_count, 0)
         return self._reordered(
-            "_SkipDataset", lambda: islice(self._start_items(), element_count, None), total
+            "_SkipDataset", lambda: Strided(self._start_items(), element_count, None), total
         )
 
     def shard(self, num_shards: IntLike, index: IntLike, name: str | None = None) -> Self:
@@ -550,14 +725,18 @@ class Dataset(Pipeline):
         """
         parts, shard_index = check_int("num_shards", num_shards), check_int("index", index)
         if parts < 1:
-            raise InvalidArgumentError(f"Number of shards must be greater than zero, got {parts}.")
+            raise InvalidArgumentError(
+                f"Number of shards must be greater than zero (currently num_shards = {parts})."
+            )
         if not 0 <= shard_index < parts:
             raise InvalidArgumentError(
                 f"Index must be between 0 and {parts - 1} (currently index = {shard_index})."
             )
         total = self._count if self._count < 0 else len(range(shard_index, self._count, parts))
         return self._reordered(
-            "_ShardDataset", lambda: islice(self._start_items(), shard_index, None, parts), total
+            "_ShardDataset",
+            lambda: Strided(self._start_items(), shard_index, None, parts),
+            total,
         )
 
     def enumerate(self, start: IntLike = 0, name: str | None = None) -> Self:
@@ -604,9 +783,10 @@ class Dataset(Pipeline):
         )
         return self._make(
             "_ConcatenateDataset",
-            lambda: chain(self._start(), dataset._start()),
+            lambda: Chained([self._start, dataset._start]),
             total,
             elements.common(self.element_spec, dataset.element_spec),
+            (self, dataset),
         )
 
     def unique(self, name: str | None = None) -> Self:
@@ -622,61 +802,71 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.from_tensor_slices([1, 2, 1]).unique()]
           [1, 2]
         """
-        return self._like(
-            "_UniqueDataset", lambda: flows.distinct(self._start()), UNKNOWN_CARDINALITY
-        )
+        return self._like("_UniqueDataset", lambda: Distinct(self._start()), UNKNOWN_CARDINALITY)
 
     def cache(self, filename: str = "", name: str | None = None) -> Self:
-        """Keep the elements in memory after the first complete iteration.
+        """Store the elements in the first complete iteration, in memory or in a file.
 
         Args:
-          filename: Must be empty: files are not supported.
+          filename: The path of the file, which later programs use too; "" for memory.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Example:
+          >>> [int(x) for x in tf.data.Dataset.range(3).cache()]
+          [0, 1, 2]
+        """
+        path = os.fspath(elements.as_text(filename))
+        if path:
+            return self._like(
+                "CacheDataset",
+                lambda: saving.FileCached(self._start, path, self._count),
+                self._count,
+                True,
+            )
+        store = Memory()
+        return self._reordered(
+            "CacheDataset", lambda: Cached(self._start_items, store, self._count), self._count
+        )
+
+    def prefetch(self, buffer_size: IntLike | None, name: str | None = None) -> Self:
+        """Compute elements in another thread, before they are needed.
+
+        The thread starts when an element takes long (more than half a millisecond) and a function,
+        a generator or a file takes part in it. It ends when the iterator is dropped. Errors are
+        raised where the element is requested. Functions run outside of tapes, and draw random
+        numbers from a sequence of their own, which `random.set_seed` restarts.
+
+        Args:
+          buffer_size: The number of elements to compute in advance; `AUTOTUNE` or None for a few.
           name: Not used.
 
         Returns:
           A `Dataset`.
 
         Raises:
-          NotImplementedError: If ``filename`` is not empty.
-
-        Example:
-          >>> [int(x) for x in tf.data.Dataset.range(3).cache()]
-          [0, 1, 2]
-        """
-        if filename:
-            raise NotImplementedError("`filename` must be empty: `cache()` uses memory only.")
-        complete: list[list[Any]] = []
-
-        def start() -> Iterable[Any]:
-            return complete[0] if complete else gone_through()
-
-        def gone_through() -> Elements[Any]:
-            items: list[Any] = []
-            for item in self._start_items():
-                items.append(item)
-                if len(items) == self._count and not complete:
-                    complete.append(items)  # even if the caller stops after the last element
-                yield item
-            if not complete:
-                complete.append(items)
-
-        return self._reordered("CacheDataset", start, self._count)
-
-    def prefetch(self, buffer_size: object, name: str | None = None) -> Self:
-        """Return the dataset unchanged: numtape does not prefetch in another thread.
-
-        Args:
-          buffer_size: Not used.
-          name: Not used.
-
-        Returns:
-          A `Dataset`.
+          InvalidArgumentError: If ``buffer_size`` is negative.
 
         Example:
           >>> len(tf.data.Dataset.range(3).prefetch(tf.data.AUTOTUNE))
           3
         """
-        return self._reordered("_PrefetchDataset", self._start_items, self._count)
+        size = AUTOTUNE if buffer_size is None else check_int("buffer_size", buffer_size)
+        if size < AUTOTUNE:
+            raise InvalidArgumentError(
+                "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning "
+                "[Op:PrefetchDataset]"
+            )
+        if not self._is_computed or not size:
+            return self._reordered("_PrefetchDataset", self._start_items, self._count)
+        length = PREFETCHED if size == AUTOTUNE else size
+        return self._like(
+            "_PrefetchDataset",
+            lambda: start_ahead(self._start(), lambda stage, n: Ahead(stage, length, n)),
+            self._count,
+        )
 
     # Batches and windows.
 
@@ -684,7 +874,7 @@ class Dataset(Pipeline):
         self,
         batch_size: IntLike,
         drop_remainder: bool = False,
-        num_parallel_calls: object = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
@@ -708,7 +898,127 @@ class Dataset(Pipeline):
           >>> [x.numpy().tolist() for x in tf.data.Dataset.range(5).batch(2)]
           [[0, 1], [2, 3], [4]]
         """
-        return self._batch("_BatchDataset", batch_size, drop_remainder, elements.batch, True)
+        kind = "_BatchDataset" if num_parallel_calls is None else "_ParallelBatchDataset"
+        size = _check_batch_size(batch_size)
+
+        known_spec = self._known_spec()
+        join: Any = elements.batch
+        if known_spec is not None and any(map(elements.is_composite_spec, elements.leaves(known_spec))):
+            join = elements.batch_as(known_spec, lambda _, parts: composite_batch(parts))
+
+        def start() -> Iterable[Any]:
+            if self._arrays is None:
+                return Piped(self._start(), stages.batches, size, drop_remainder, join)
+            join_items = partial(stages.batch_of_slices, self._arrays)
+            return Piped(self._start_items(), stages.batches, size, drop_remainder, join_items)
+
+        def spec() -> Any:
+            return elements.batch_spec(self.element_spec, size if drop_remainder else None)
+
+        count = _count_batches(self._count, size, drop_remainder)
+        return self._make(kind, start, count, spec, (self,))
+
+    def ragged_batch(
+        self,
+        batch_size: IntLike,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = int64,
+        name: str | None = None,
+    ) -> Self:
+        """Stack consecutive elements of different sizes to ragged tensors.
+
+        Components of equal shapes are stacked to dense tensors, as by `batch`.
+
+        Args:
+          batch_size: The number of elements in a batch.
+          drop_remainder: Whether to drop a smaller last batch.
+          row_splits_dtype: The dtype of the splits, int32 or int64.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Raises:
+          InvalidArgumentError: If ``batch_size`` is not positive.
+
+        Example:
+          >>> data = tf.data.Dataset.range(3).map(lambda n: tf.fill([n], n))
+          >>> data.ragged_batch(3).get_single_element()
+          <tf.RaggedTensor [[], [1], [2, 2]]>
+        """
+        size = _check_batch_size(batch_size)
+
+        def spec() -> Any:
+            from .composites import ragged_batch_spec
+
+            length = size if drop_remainder else None
+            return map_leaves(
+                lambda one: ragged_batch_spec(one, length, row_splits_dtype), self.element_spec
+            )
+
+        def join(group: list[Any]) -> Any:
+            from .composites import stack_as
+
+            return elements.batch_as(
+                dataset.element_spec, lambda one, parts: stack_as(one, parts, row_splits_dtype)
+            )(group)
+
+        dataset = self._make(
+            "_RaggedBatchDataset",
+            lambda: Piped(self._start(), stages.batches, size, drop_remainder, join),
+            _count_batches(self._count, size, drop_remainder),
+            spec,
+            (self,),
+        )
+        return dataset
+
+    def sparse_batch(self, batch_size: IntLike, row_shape: Any, name: str | None = None) -> Self:
+        """Stack consecutive elements of different sizes to sparse tensors of all their values.
+
+        Args:
+          batch_size: The number of elements in a batch.
+          row_shape: The shape of a row; None or -1 in it for the largest size in the batch.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Raises:
+          TypeError: If elements are no single tensors.
+          InvalidArgumentError: If ``batch_size`` is not positive; while iterating, if an element
+            exceeds the row's shape.
+
+        Example:
+          >>> data = tf.data.Dataset.range(1, 3).map(lambda n: tf.fill([n], n))
+          >>> batch = data.sparse_batch(2, [3]).get_single_element()
+          >>> tf.sparse.to_dense(batch).numpy().tolist()
+          [[1, 0, 0], [2, 2, 0]]
+        """
+        size = _check_batch_size(batch_size)
+        sizes = padding.parse_shape(row_shape)
+        if sizes is None:
+            raise ValueError("`row_shape` must have a known rank.")
+        shape = sizes
+
+        def join(group: list[Any]) -> Any:
+            from .composites import to_sparse
+
+            if not elements.is_leaf(group[0]):
+                raise TypeError("`sparse_batch` requires elements that are single tensors.")
+            return to_sparse([np.asarray(elements.as_array(x)) for x in group], shape)
+
+        def spec() -> Any:
+            from ..composites.type_specs import SparseTensorSpec
+
+            return SparseTensorSpec([None, *shape], self.element_spec.dtype)
+
+        return self._make(
+            "_DenseToSparseBatchDataset",
+            lambda: Piped(self._start(), stages.batches, size, False, join),
+            _count_batches(self._count, size, False),
+            spec,
+            (self,),
+        )
 
     def padded_batch(
         self,
@@ -733,6 +1043,8 @@ class Dataset(Pipeline):
 
         Raises:
           InvalidArgumentError: If ``batch_size`` is not positive.
+          TypeError: If a padding value has another dtype than its component.
+          ValueError: If a padded shape has another rank, or is smaller than the component's shape.
           DataLossError: While iterating, if an element exceeds its padded shape.
 
         Example:
@@ -740,55 +1052,41 @@ class Dataset(Pipeline):
           >>> data.padded_batch(3).get_single_element().numpy().tolist()
           [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
         """
+        size = _check_batch_size(batch_size)
+        parsed: list[Any] = []  # the sizes and values, once a spec is known
+        known_spec = self._known_spec()
+        if known_spec is not None:
+            parsed += padding.parse(known_spec, padded_shapes, padding_values)
 
         def join(group: list[Any]) -> Any:
-            return elements.pad_batch(group, padded_shapes, padding_values)
+            if not parsed:
+                spec = map_leaves(padding.without_sizes, spec_of(group[0]))
+                parsed.extend(padding.parse(spec, padded_shapes, padding_values))
+            return padding.pad_batch(group, *parsed)
 
-        return self._batch("_PaddedBatchDataset", batch_size, drop_remainder, join, False)
-
-    def _batch(
-        self, kind: str, size: IntLike, drop: object, join: Callable[[list[Any]], Any], same: bool
-    ) -> Self:
-        batch_size, drop = check_int("batch_size", size), bool(drop)
-        if batch_size <= 0:
-            raise InvalidArgumentError("Batch size must be greater than zero. [Op:BatchDataset]")
-
-        def spec() -> Any:
-            if not same:
-                return self._peek(dataset)
-            return map_leaves(
-                lambda one: elements.with_first_axis(one, batch_size if drop else None),
+        return self._make(
+            "_PaddedBatchDataset",
+            lambda: Piped(self._start(), stages.batches, size, drop_remainder, join),
+            _count_batches(self._count, size, drop_remainder),
+            lambda: padding.batch_spec(
                 self.element_spec,
-            )
-
-        count = self._count
-        if count >= 0:
-            count = count // batch_size if drop else -(-count // batch_size)
-
-        def start() -> Iterable[Any]:
-            if self._arrays is None or join is not elements.batch:
-                return flows.batches(self._start(), batch_size, drop, join)
-            join_items = partial(flows.batch_of_slices, self._arrays)
-            return flows.batches(self._start_items(), batch_size, drop, join_items)
-
-        dataset = self._make(kind, start, count, spec)
-        return dataset
-
-    @staticmethod
-    def _peek(dataset: Pipeline) -> Any:
-        for element in dataset._start():
-            return map_leaves(
-                lambda one: TensorSpec([None] * len(one.shape), one.dtype), spec_of(element)
-            )
-        return None
+                padding.parse(self.element_spec, padded_shapes, None)[0],
+                size if drop_remainder else None,
+            ),
+            (self,),
+        )
 
     def rebatch(
-        self, batch_size: IntLike, drop_remainder: bool = False, name: str | None = None
+        self,
+        batch_size: IntLike | Iterable[IntLike],
+        drop_remainder: bool = False,
+        name: str | None = None,
     ) -> Self:
         """Change the batch size of a dataset of batches.
 
         Args:
-          batch_size: The new number of elements in a batch.
+          batch_size: The new number of elements in a batch; or several numbers, for batches in
+            turn.
           drop_remainder: Whether to drop a smaller last batch.
           name: Not used.
 
@@ -799,9 +1097,24 @@ class Dataset(Pipeline):
           >>> [len(x) for x in tf.data.Dataset.range(5).batch(3).rebatch(2)]
           [2, 2, 1]
         """
-        dataset = self.unbatch().batch(batch_size, drop_remainder)
-        dataset._kind = "_RebatchDataset"
-        return dataset
+        sizes = [int(n) for n in np.asarray(elements.as_array(batch_size)).ravel()]
+        if not sizes or min(sizes) < 1:
+            raise InvalidArgumentError(f"`batch_size` must be positive, got {sizes}.")
+        constant = sizes[0] if len(set(sizes)) == 1 and drop_remainder else None
+
+        def spec() -> Any:
+            return map_leaves(
+                lambda one: elements.with_first_axis(elements.without_first_axis(one), constant),
+                self.element_spec,
+            )
+
+        return self._make(
+            "_RebatchDataset",
+            lambda: Rebatched(Unbatched(self._start()), sizes, drop_remainder, elements.batch),
+            UNKNOWN_CARDINALITY,
+            spec,
+            (self,),
+        )
 
     def unbatch(self, name: str | None = None) -> Self:
         """Split elements into slices along their first axis.
@@ -810,17 +1123,27 @@ class Dataset(Pipeline):
           name: Not used.
 
         Returns:
-          A `Dataset` of unknown length.
+          A `Dataset`.
+
+        Raises:
+          ValueError: If a component is a scalar, or first sizes differ.
 
         Example:
           >>> [int(x) for x in tf.data.Dataset.range(3).batch(2).unbatch()]
           [0, 1, 2]
         """
+        spec = self._known_spec()
+        count = self._count if self._count <= 0 else UNKNOWN_CARDINALITY
+        if spec is not None:
+            size = elements.first_size(spec)
+            if size is not None and self._count >= 0:
+                count = self._count * size
         return self._make(
             "_UnbatchDataset",
-            lambda: flows.unbatch(self._start()),
-            UNKNOWN_CARDINALITY,
+            lambda: Unbatched(self._start()),
+            count,
             lambda: map_leaves(elements.without_first_axis, self.element_spec),
+            (self,),
         )
 
     def window(
@@ -849,27 +1172,24 @@ class Dataset(Pipeline):
         """
         window_size, step = check_int("size", size), check_int("stride", stride)
         window_shift = window_size if shift is None else check_int("shift", shift)
-        if min(window_size, window_shift, step) < 1:
-            raise InvalidArgumentError("`size`, `shift` and `stride` of a window must be positive.")
+        for label, number in (("size", window_size), ("shift", window_shift), ("stride", step)):
+            if number < 1:
+                raise InvalidArgumentError(f"Window {label} must be greater than zero.")
 
         def datasets(group: list[Any]) -> Any:
             spec = self.element_spec
             parts = [elements.leaves(element) for element in group]
-            numbers = count()
-            return map_leaves(
-                lambda one: (
-                    _variant(self, [part[k] for part in parts], one)
-                    if (k := next(numbers)) >= 0
-                    else None
-                ),
-                spec,
-            )
+            numbers = iter(range(len(parts[0])))
 
-        def start() -> Iterable[Any]:
-            windows = flows.windows(
-                self._start(), window_size, window_shift, step, bool(drop_remainder)
-            )
-            return map(datasets, windows)
+            def column(one: Any) -> Any:
+                k = next(numbers)
+                return variant(type(self), [part[k] for part in parts], one)
+
+            return map_leaves(column, spec)
+
+        def start() -> Stage:
+            windows = Windows(self._start(), window_size, window_shift, step, bool(drop_remainder))
+            return Mapped(windows, datasets)
 
         total = self._count
         if total >= 0:
@@ -879,7 +1199,8 @@ class Dataset(Pipeline):
             "_WindowDataset",
             start,
             total,
-            lambda: map_leaves(lambda one: _variant(self, [], one), self.element_spec),
+            lambda: map_leaves(DatasetSpec, self.element_spec),
+            (self,),
         )
 
     # Transformations that take a function.
@@ -887,7 +1208,7 @@ class Dataset(Pipeline):
     def map(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: object = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         synchronous: object = None,
         use_unbounded_threadpool: object = False,
@@ -895,10 +1216,15 @@ class Dataset(Pipeline):
     ) -> Self:
         """Apply a function to each element.
 
+        With ``num_parallel_calls``, a function that takes long (more than half a millisecond) runs
+        in several threads, outside of tapes; see `prefetch`. The order of elements does not change.
+        Threads help where a function waits, or computes outside of Python.
+
         Args:
           map_func: A function of an element's tensors; a tuple is unpacked into arguments.
-          num_parallel_calls: Not used: functions run in the iterating thread.
-          deterministic: Not used.
+          num_parallel_calls: The number of threads; `AUTOTUNE` for the number of cores. Default:
+            functions run in the iterating thread.
+          deterministic: Not used: the order is always that of the elements.
           synchronous: Not used.
           use_unbounded_threadpool: Not used.
           name: Not used.
@@ -908,6 +1234,7 @@ class Dataset(Pipeline):
 
         Raises:
           ValueError: If ``map_func`` is not callable.
+          InvalidArgumentError: If ``num_parallel_calls`` is not positive.
 
         Example:
           >>> [int(x) for x in tf.data.Dataset.range(3).map(lambda x: x * x)]
@@ -922,23 +1249,42 @@ class Dataset(Pipeline):
         def apply(element: Any) -> Any:
             return elements.as_result(call(map_func, element))
 
-        def start() -> Iterable[Any]:
+        def start_mapped() -> Iterable[Any]:
             if self._arrays is None:
-                return map(apply, self._start())
-            return map(apply, flows.slice_tensors(self._arrays, self._start_items()))
+                return Mapped(self._start(), apply)
+            return Mapped(Piped(self._start_items(), stages.slice_tensors, self._arrays), apply)
 
-        return self._make(
-            "_MapDataset",
-            start,
-            self._count,
-            lambda: self._result_spec(apply),
-        )
+        def start() -> Iterable[Any]:
+            if num_parallel_calls is None:
+                return start_mapped()
+            limit = self.options().threading.private_threadpool_size or threads
+            number = min(threads, limit)
+            return start_ahead(
+                self._start(),
+                lambda stage, n: ParallelMap(stage, apply, number, n),
+                lambda stage: Mapped(stage, apply),
+            )
+
+        threads = _check_threads(num_parallel_calls)
+        kind = "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset"
+        return self._make(kind, start, self._count, lambda: self._result_spec(apply), (self,), True)
 
     def _result_spec(self, apply: Callable[[Any], Any]) -> Any:
-        """Return the spec of a function's result for the first element, or for zeros if empty."""
-        for element in self._start():
-            return _relax_spec(spec_of(apply(element)), self.element_spec)
-        return spec_of(apply(elements.zeros_like(self.element_spec)))
+        """Return the spec of a function's results.
+
+        It is that of the first two elements, where sizes that differ are None; of zeros if there is
+        no element.
+        """
+        specs = [spec_of(apply(element)) for element in islice(self._start(), 2)]
+        if not specs:
+            return spec_of(apply(elements.zeros_like(self.element_spec)))
+        return _relax_spec(elements.common(specs[0], specs[-1]), self.element_spec)
+
+    def _known_spec(self) -> Any:
+        """Return the element spec if it is known without calling functions, else None."""
+        if self._has_spec or not self._is_computed:
+            return self.element_spec
+        return None
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
         """Keep the elements for which a function returns True.
@@ -959,8 +1305,9 @@ class Dataset(Pipeline):
         """
         return self._like(
             "_FilterDataset",
-            lambda: flows.filter_elements(self._start(), predicate),
+            lambda: Piped(self._start(), stages.filter_elements, predicate),
             UNKNOWN_CARDINALITY,
+            True,
         )
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
@@ -979,8 +1326,9 @@ class Dataset(Pipeline):
         """
         return self._like(
             "_TakeWhileDataset",
-            lambda: flows.take_while(self._start(), predicate),
+            lambda: TakenWhile(self._start(), predicate),
             UNKNOWN_CARDINALITY,
+            True,
         )
 
     def flat_map(self, map_func: Callable[..., Pipeline], name: str | None = None) -> Self:
@@ -1010,7 +1358,7 @@ class Dataset(Pipeline):
         map_func: Callable[..., Pipeline],
         cycle_length: IntLike | None = None,
         block_length: IntLike | None = None,
-        num_parallel_calls: object = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
@@ -1020,14 +1368,16 @@ class Dataset(Pipeline):
           map_func: A function of an element's tensors that returns a `Dataset`.
           cycle_length: The number of datasets to interleave; default: the number of cores.
           block_length: The number of consecutive elements of a dataset; default: 1.
-          num_parallel_calls: Not used.
-          deterministic: Not used.
+          num_parallel_calls: Any number, or `AUTOTUNE`: elements of the datasets are computed in
+            other threads, one for each, if they take long; see `prefetch`.
+          deterministic: Not used: the order never depends on threads.
           name: Not used.
 
         Returns:
           A `Dataset` of unknown length.
 
         Raises:
+          InvalidArgumentError: If a number is not positive.
           TypeError: While iterating, if ``map_func`` returns something else.
 
         Example:
@@ -1035,32 +1385,37 @@ class Dataset(Pipeline):
           >>> [int(x) for x in tf.data.Dataset.range(3).interleave(make, cycle_length=2)]
           [0, 1, 0, 1, 2, 2]
         """
+        _check_threads(num_parallel_calls)
         cycle = os.cpu_count() or 1
         if cycle_length not in (None, AUTOTUNE):
             cycle = check_int("cycle_length", cycle_length)
         block = 1 if block_length is None else check_int("block_length", block_length)
-        if cycle < 1 or block < 1:
-            raise InvalidArgumentError("`cycle_length` and `block_length` must be positive.")
+        for label, number in (("cycle_length", cycle), ("block_length", block)):
+            if number < 1:
+                raise InvalidArgumentError(f"{label} must be greater than zero.")
 
         def open_dataset(element: Any) -> Iterable[Any]:
-            dataset = call(map_func, element)
-            if not isinstance(dataset, Pipeline):
-                raise TypeError(
-                    f"The `map_func` argument must return a `Dataset` object. Got "
-                    f"{type(dataset).__name__}."
-                )
-            return dataset._start()
+            dataset = _as_dataset(call(map_func, element), "map_func")
+            if num_parallel_calls is None or not dataset._is_computed:
+                return dataset._start()
+            size = max(block, PREFETCHED)
+            return start_ahead(dataset._start(), lambda stage, n: Ahead(stage, size, n))
 
         def spec() -> Any:
             for element in self._start():
-                return call(map_func, element).element_spec
+                return _as_dataset(call(map_func, element), "map_func").element_spec
             return call(map_func, elements.zeros_like(self.element_spec)).element_spec
 
+        kind = "_InterleaveDataset"
+        if num_parallel_calls is not None:
+            kind = "_ParallelInterleaveDataset"
         return self._make(
-            "_InterleaveDataset",
-            lambda: flows.interleave(self._start(), open_dataset, cycle, block),
+            kind,
+            lambda: Interleaved(self._start(), open_dataset, cycle, block),
             UNKNOWN_CARDINALITY,
             spec,
+            (self,),
+            True,
         )
 
     def scan(
@@ -1084,16 +1439,444 @@ class Dataset(Pipeline):
         state = as_element(initial_state)
 
         def start() -> Iterable[Any]:
-            return flows.scan(self._start(), state, scan_func)
+            return Scanned(self._start(), state, scan_func)
 
         def spec() -> Any:
             for element in start():
                 return spec_of(element)
-            zeros = [elements.zeros_like(self.element_spec)]
-            return spec_of(next(flows.scan(zeros, state, scan_func)))
+            zeros = Items([elements.zeros_like(self.element_spec)])
+            return spec_of(next(iter(Scanned(zeros, state, scan_func))))
 
-        return self._make("_ScanDataset", start, self._count, spec)
+        return self._make("_ScanDataset", start, self._count, spec, (self,), True)
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, Any], Pipeline],
+        window_size: IntLike | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Group elements by a key, and reduce windows of elements with the same key.
+
+        Args:
+          key_func: A function of an element's tensors that returns an int64 scalar.
+          reduce_func: A function of a key and a dataset of at most ``window_size`` elements that
+            returns a `Dataset`, whose elements are those of the result.
+          window_size: The number of elements in a window.
+          window_size_func: A function from a key to the size of its windows, instead of
+            ``window_size``.
+          name: Not used.
+
+        Returns:
+          A `Dataset` of unknown length.
+
+        Raises:
+          ValueError: If not exactly one of ``window_size`` and ``window_size_func`` is given, or,
+            while iterating, if a key is not an integer scalar.
+          InvalidArgumentError: While iterating, if a size is not positive.
+
+        Example:
+          >>> data = tf.data.Dataset.range(6).group_by_window(
+          ...     lambda x: x % 2, lambda key, window: window.batch(2), window_size=2)
+          >>> [x.numpy().tolist() for x in data]
+          [[0, 2], [1, 3], [4], [5]]
+        """
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(
+                "Either the `window_size` argument or the `window_size_func` argument must be "
+                "specified."
+            )
+        constant = 0 if window_size is None else check_int("window_size", window_size)
+
+        def key_of(element: Any) -> int:
+            key = as_tensor(call(key_func, element))
+            if key.ndim or not key.dtype.is_integer:
+                raise ValueError(
+                    f"Invalid `key_func`. `key_func` must return a single `tf.int64` scalar tensor "
+                    f"but its return type is {spec_of(key)}."
+                )
+            return int(key)
+
+        def size_of(key: int) -> int:
+            size = constant
+            if window_size_func is not None:
+                size = int(as_tensor(window_size_func(as_tensor(np.int64(key)))))
+            if size < 1:
+                raise InvalidArgumentError(
+                    f"Window size must be greater than zero, but got {size}."
+                )
+            return size
+
+        def reduce(key: int, group: list[Any]) -> Pipeline:
+            window = variant(Dataset, group, self.element_spec)
+            return _as_dataset(reduce_func(as_tensor(np.int64(key)), window), "reduce_func")
+
+        def spec() -> Any:
+            for element in self._start():
+                return reduce(key_of(element), [element]).element_spec
+            zeros = elements.zeros_like(self.element_spec)
+            return reduce(key_of(zeros), [zeros]).element_spec
+
+        def start() -> Stage:
+            return Grouped(
+                self._start(), key_of, lambda key, group: reduce(key, group)._start(), size_of
+            )
+
+        return self._make("_GroupByWindowDataset", start, UNKNOWN_CARDINALITY, spec, (self,), True)
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Self:
+        """Batch elements of similar length.
+
+        Args:
+          element_length_func: A function of an element's tensors that returns its length, an int.
+          bucket_boundaries: The lengths at which a new bucket starts, in ascending order.
+          bucket_batch_sizes: The batch size of each bucket: one more than boundaries.
+          padded_shapes: See `padded_batch`.
+          padding_values: See `padded_batch`.
+          pad_to_bucket_boundary: Whether unknown sizes are padded to the bucket's boundary minus
+            1, and not only to the largest in the batch.
+          no_padding: Whether elements of a batch must have equal shapes.
+          drop_remainder: Whether to drop smaller last batches.
+          name: Not used.
+
+        Returns:
+          A `Dataset` of unknown length.
+
+        Raises:
+          ValueError: If the numbers of sizes and boundaries do not match.
+          InvalidArgumentError: While iterating, if ``pad_to_bucket_boundary`` and an element is at
+            least as long as the last boundary.
+
+        Example:
+          >>> data = tf.data.Dataset.range(1, 6).map(lambda n: tf.fill([n], n))
+          >>> data = data.bucket_by_sequence_length(len, [3], [2, 2])
+          >>> [x.numpy().tolist() for x in data]
+          [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]], [[5, 5, 5, 5, 5]]]
+        """
+        boundaries, sizes = [*bucket_boundaries], [*bucket_batch_sizes]
+        if len(sizes) != len(boundaries) + 1:
+            raise ValueError(
+                f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(sizes)}` and "
+                f"`len(bucket_boundaries)={len(boundaries)}`."
+            )
+
+        def key_of(*parts: Any) -> Any:
+            length = int(as_tensor(element_length_func(*parts)))
+            return np.int64(bisect_right(boundaries, length))
+
+        def shapes_of(key: int, window: Dataset) -> Any:
+            if not pad_to_bucket_boundary:
+                return padded_shapes
+            spec = window.element_spec
+            for element in window._parts or ():
+                spec = elements.common(spec, spec_of(element))
+            shapes = padded_shapes
+            if shapes is None:
+                shapes = map_leaves(
+                    lambda one: None if one.shape.rank is None else list(one.shape), spec
+                )
+            if key == len(boundaries):
+                raise InvalidArgumentError(
+                    "When pad_to_bucket_boundary=True, elements must have length < "
+                    "max(bucket_boundaries)."
+                )
+            parsed, _ = padding.parse(spec, shapes, None)
+            filled = iter(
+                [
+                    None if one is None else [boundaries[key] - 1 if n is None else n for n in one]
+                    for one in parsed
+                ]
+            )
+            return map_leaves(lambda _: next(filled), spec)
+
+        def reduce(key: Any, window: Dataset) -> Dataset:
+            number = int(key)
+            if no_padding:
+                return window.batch(sizes[number], drop_remainder=drop_remainder)
+            shapes = shapes_of(number, window)
+            return window.padded_batch(sizes[number], shapes, padding_values, drop_remainder)
+
+        def size_of(key: Any) -> int:
+            return int(sizes[int(key)])
+
+        return self.group_by_window(key_of, reduce, window_size_func=size_of)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: IntLike | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Drop elements at random, so that classes occur with given probabilities.
+
+        Args:
+          class_func: A function of an element's tensors that returns its class, an int.
+          target_dist: The probability of each class.
+          initial_dist: The probability of each class before; default: an estimate from the elements
+            so far.
+          seed: An integer.
+          name: Not used.
+
+        Returns:
+          A `Dataset` of pairs of a class and an element, of unknown length.
+
+        Raises:
+          ValueError: If the distributions are not vectors of the same length.
+          InvalidArgumentError: While iterating, if a class is out of range.
+
+        Example:
+          >>> data = tf.data.Dataset.range(1000)
+          >>> data = data.rejection_resample(lambda x: x // 900, [0.5, 0.5], [0.9, 0.1], seed=1)
+          >>> classes = [int(c) for c, x in data]
+          >>> bool(0.3 < sum(classes) / len(classes) < 0.7)
+          True
+        """
+        target = np.asarray(elements.as_array(target_dist), np.float64)
+        initial = None
+        if initial_dist is not None:
+            initial = np.asarray(elements.as_array(initial_dist), np.float64)
+        if target.ndim != 1 or (initial is not None and initial.shape != target.shape):
+            raise ValueError(
+                f"`target_dist` and `initial_dist` must be vectors of the same length, got shapes "
+                f"{target.shape} and {None if initial is None else initial.shape}."
+            )
+        draws = Draws(seed, True)
+
+        def class_of(element: Any) -> Any:
+            return elements.as_array(as_tensor(call(class_func, element)))
+
+        def spec() -> Any:
+            zeros = elements.zeros_like(self.element_spec)
+            return TensorSpec((), as_dtype(class_of(zeros).dtype)), self.element_spec
+
+        return self._make(
+            "_RejectionResampleDataset",
+            lambda: Resampled(self._start(), class_of, target, initial, draws),
+            UNKNOWN_CARDINALITY,
+            spec,
+            (self,),
+            True,
+        )
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Self:
+        """Skip elements whose computation raises an error.
+
+        Args:
+          log_warning: Whether to warn of each error.
+          name: Not used.
+
+        Returns:
+          A `Dataset` of unknown length.
+
+        Example:
+          >>> data = tf.data.Dataset.from_tensor_slices([1, 0, 2])
+          >>> [int(x) for x in data.map(lambda x: 6 // int(x)).ignore_errors()]
+          [6, 3]
+        """
+
+        def warn(error: Exception) -> None:
+            warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+
+        return self._like(
+            "_IgnoreErrorsDataset",
+            lambda: WithoutErrors(self._start(), warn if log_warning else None),
+            UNKNOWN_CARDINALITY,
+        )
+
+    # Files.
+
+    @classmethod
+    def list_files(
+        cls,
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: IntLike | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Create a dataset of the names of files that match patterns.
+
+        Args:
+          file_pattern: A pattern with ``*``, ``?`` and ``[...]``, or several.
+          shuffle: Whether each iteration has another order; default: True.
+          seed: An integer.
+          name: Not used.
+
+        Returns:
+          A `Dataset` of strings.
+
+        Raises:
+          InvalidArgumentError: If no file matches.
+
+        Example:
+          >>> import pathlib, tempfile
+          >>> folder = pathlib.Path(tempfile.mkdtemp())
+          >>> for name in ("b.txt", "a.txt"):
+          ...     _ = (folder / name).write_text("")
+          >>> data = tf.data.Dataset.list_files(f"{folder}/*.txt", shuffle=False)
+          >>> [pathlib.Path(x.decode()).name for x in data.as_numpy_iterator()]
+          ['a.txt', 'b.txt']
+        """
+        import glob
+
+        patterns = elements.as_texts(file_pattern)
+        paths = sorted({path for pattern in patterns for path in glob.glob(pattern)})
+        if not paths:
+            raise InvalidArgumentError(f"No files matched pattern: {', '.join(patterns)}")
+        dataset = cls.from_tensor_slices(paths)
+        return dataset if shuffle is False else dataset.shuffle(len(paths), seed)
+
+    def save(
+        self,
+        path: PathLike,
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: object = None,
+    ) -> None:
+        """Write the elements to a folder, for `load`.
+
+        The format is numtape's own; TensorFlow cannot read it.
+
+        Args:
+          path: The folder, which is created. A dataset in it is replaced.
+          compression: Not used: files are always compressed.
+          shard_func: A function of an element's tensors that returns the number of its file.
+          checkpoint_args: Must be None.
+
+        Raises:
+          UnimplementedError: If ``checkpoint_args`` is not None, or elements are not nests of
+            tensors.
+          OSError: If a file cannot be written.
+
+        Example:
+          >>> import tempfile
+          >>> folder = tempfile.mkdtemp()
+          >>> tf.data.Dataset.range(3).save(folder)
+          >>> [int(x) for x in tf.data.Dataset.load(folder)]
+          [0, 1, 2]
+        """
+        if checkpoint_args is not None:
+            raise UnimplementedError(
+                "checkpoint_args must be None: call `save` again if it was interrupted."
+            )
+        folder = os.fspath(elements.as_text(path))
+        saving.save(self._start(), self.element_spec, folder, shard_func)
+
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[[Any], Pipeline] | None = None,
+        wait: bool = False,
+    ) -> Self:
+        """Read the elements that `save` has written.
+
+        Args:
+          path: The folder.
+          element_spec: The expected spec of the elements, or None.
+          compression: Not used.
+          reader_func: A function from a dataset of datasets, one for each file, to the result;
+            default: interleaved.
+          wait: Must be False.
+
+        Returns:
+          A `Dataset`.
+
+        Raises:
+          NotFoundError: If there is no saved dataset.
+          ValueError: If the elements have another spec.
+          UnimplementedError: If ``wait`` is True.
+
+        Example:
+          >>> import tempfile
+          >>> folder = tempfile.mkdtemp()
+          >>> tf.data.Dataset.from_tensor_slices({"x": [1, 2]}).save(folder)
+          >>> tf.data.Dataset.load(folder).element_spec
+          {'x': TensorSpec(shape=(), dtype=tf.int32, name=None)}
+        """
+        if wait:
+            raise UnimplementedError("wait must be False: `save` returns when all is written.")
+        folder = os.fspath(elements.as_text(path))
+        spec = saving.load_spec(folder)
+        if element_spec is not None and element_spec != spec:
+            raise ValueError(f"The elements in {folder} have the spec {spec}, not {element_spec}.")
+        shards = [
+            cls._make(
+                "_ShardDataset",
+                partial(saving.ElementFile, shard_path),
+                saving.count_elements(shard_path),
+                spec,
+                is_computed=True,
+            )
+            for shard_path in saving.shard_paths(folder)
+        ]
+        if reader_func is not None:
+            datasets = variant(cls, shards, DatasetSpec(spec))
+            result: Any = _as_dataset(reader_func(datasets), "reader_func")
+            return result  # type: ignore[no-any-return]
+        numbers = cls.range(len(shards))
+        dataset = numbers.interleave(lambda k: shards[int(k)])
+        dataset._count = sum(shard._count for shard in shards)
+        dataset._spec, dataset._has_spec, dataset._kind = spec, True, "_LoadDataset"
+        return dataset
+
+    def snapshot(
+        self,
+        path: PathLike,
+        compression: str = "AUTO",
+        reader_func: object = None,
+        shard_func: object = None,
+        name: str | None = None,
+    ) -> Self:
+        """Store the elements in a folder in the first complete iteration, and read them later.
+
+        Args:
+          path: The folder, which later programs use too.
+          compression: Not used: files are always compressed.
+          reader_func: Must be None.
+          shard_func: Must be None.
+          name: Not used.
+
+        Returns:
+          A `Dataset`.
+
+        Raises:
+          UnimplementedError: If ``reader_func`` or ``shard_func`` is not None.
+
+        Example:
+          >>> import tempfile
+          >>> folder = tempfile.mkdtemp()
+          >>> data = tf.data.Dataset.range(3).snapshot(folder)
+          >>> [int(x) for x in data], [int(x) for x in tf.data.Dataset.range(9).snapshot(folder)]
+          ([0, 1, 2], [0, 1, 2])
+        """
+        if reader_func is not None or shard_func is not None:
+            raise UnimplementedError(
+                "A snapshot is one file: use `save` with shard_func, and `load` with reader_func."
+            )
+        folder = os.fspath(elements.as_text(path))
+        os.makedirs(folder, exist_ok=True)
+        dataset = self.cache(os.path.join(folder, "snapshot"))
+        dataset._kind = "_SnapshotDataset"
+        return dataset
 
 
+elements.Flow.make_window = staticmethod(partial(variant, Dataset))
 tell(Dataset, "data.Dataset")
 tell(Iterator, "data.Iterator")

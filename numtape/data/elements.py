@@ -6,8 +6,9 @@ Tuples, namedtuples and dicts are nests; a list is a tensor, as in TensorFlow.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import optree
@@ -15,19 +16,63 @@ import optree
 from ..core.log.as_tensor import as_tensor, to_tensor
 from ..core.log.log import local
 from ..core.log.record import record
+from ..core.log.string_tensor import StringTensor, of_strings, to_string_array
 from ..core.log.variable import Variable
 from ..core.ops.joining import PACK, stack
+from ..core.values import dtypes
+from ..core.values.composite import Composite, has_text
 from ..core.values.dtypes import as_dtype
-from ..core.values.spec import TensorShape
-from ..core.values.tensor import Tensor
-from ..errors import DataLossError, InvalidArgumentError
+from ..core.values.tensor import Tensor, of_array
+from ..errors import InvalidArgumentError, UnimplementedError
 from ..tensor_spec import TensorSpec
 
-LEAVES = (np.ndarray, np.generic, Tensor)
+LEAVES = (np.ndarray, np.generic, Tensor)  # of numbers; strings are bytes, or arrays of them
+_TEXT = (str, bytes, np.str_, np.bytes_)
+
+
+class NoneTensorSpec:
+    """The spec of None in an element.
+
+    Example:
+      >>> tf.data.Dataset.from_tensors((1, None)).element_spec[1]
+      NoneTensorSpec()
+    """
+
+    def is_compatible_with(self, spec_or_value: object) -> bool:
+        """Whether a value is None, or a spec is that of None.
+
+        Args:
+          spec_or_value: A value or spec.
+
+        Returns:
+          A bool.
+
+        Example:
+          >>> tf.NoneTensorSpec().is_compatible_with(None)
+          True
+        """
+        return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NoneTensorSpec)
+
+    def __hash__(self) -> int:
+        return hash(NoneTensorSpec)
+
+    def __repr__(self) -> str:
+        return "NoneTensorSpec()"
 
 
 class Flow:
     """Marker base class of datasets, which are leaves of window elements."""
+
+    _parts: list[Any] | None = None  # the elements of a window
+    # Makes the dataset of a window of a list of elements and their spec. Set in `data.dataset`.
+    make_window: ClassVar[Callable[[list[Any], Any], Any]]
+
+    def _dataset_spec(self) -> Any:
+        """Return the spec of the dataset as an element."""
+        raise NotImplementedError
 
 
 def is_leaf(x: object) -> bool:
@@ -56,11 +101,13 @@ def leaves(nest: Any) -> list[Any]:
 
 
 def as_element(value: Any) -> Any:
-    """Convert a user's value to an element.
+    """Convert a user's value to an element. A leaf may be None, for the absence of a tensor.
 
     Raises:
-      TypeError: If a leaf is None.
+      TypeError: If it is None.
     """
+    if value is None:
+        raise TypeError("None cannot be an element of a dataset: pass a tensor or a nest of them.")
     return value if _has_only_tensors(value) else map_leaves(_as_leaf, value)
 
 
@@ -75,14 +122,43 @@ def _has_only_tensors(value: Any) -> bool:
 
 
 def _as_leaf(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x if x.dtype.kind not in "OSUT" else _strings_or_numbers(x)
+    if isinstance(x, _TEXT):
+        return _string_array(x)
     if isinstance(x, (*LEAVES, Flow)):
-        return as_tensor(x).numpy() if isinstance(x, np.ndarray) and x.dtype.kind == "O" else x
+        return x
+    if isinstance(x, Composite):
+        return _string_array(x) if isinstance(x, StringTensor) else x
     if x is None:
-        raise TypeError("None cannot be an element of a dataset: pass a tensor or a nest of them.")
+        return None
     if isinstance(x, Variable):
         return as_tensor(x)
+    if isinstance(x, list) and has_text(x):
+        return _string_array(x)
     tensor = as_tensor(x)
     return tensor if isinstance(x, list | tuple) else tensor.numpy()
+
+
+def _strings_or_numbers(x: np.ndarray[Any, Any]) -> Any:
+    """Convert an array of objects or text."""
+    if x.dtype.kind in "SUT" or has_text(x.ravel()[:1].tolist()):
+        return _string_array(x)
+    return as_tensor(x).numpy()
+
+
+def _string_array(x: Any) -> np.ndarray[Any, Any]:
+    """Convert strings to an array of bytes objects.
+
+    Raises:
+      ValueError: If nested lists are not rectangular.
+    """
+    return to_string_array(x)
+
+
+def is_string(x: object) -> bool:
+    """Whether a leaf of a pipeline holds strings."""
+    return isinstance(x, bytes) or (isinstance(x, np.ndarray) and x.dtype.kind == "O")
 
 
 def as_arrays(value: Any) -> Any:
@@ -94,7 +170,14 @@ def as_arrays(value: Any) -> Any:
 
 def as_array(x: Any) -> Any:
     """Convert a leaf to a NumPy value."""
-    return x.numpy() if isinstance(x, Tensor) else x
+    if isinstance(x, Tensor):
+        return x.numpy()
+    return _string_array(x) if isinstance(x, bytes) else x
+
+
+def as_argument(x: Any) -> Any:
+    """Convert an argument of a generator function to a NumPy value."""
+    return as_array(_as_leaf(x))
 
 
 def as_tensors(element: Any) -> Any:
@@ -103,7 +186,46 @@ def as_tensors(element: Any) -> Any:
 
 
 def _as_tensor(x: Any) -> Any:
-    return to_tensor(x, None) if isinstance(x, np.ndarray | np.generic) else x
+    if isinstance(x, np.ndarray):
+        return to_tensor(x, None) if x.dtype.kind != "O" else of_strings(x)
+    if isinstance(x, np.generic):
+        return to_tensor(x, None)
+    return of_strings(x) if type(x) is bytes else x
+
+
+def evaluate(element: Any) -> Any:
+    """Compute an element's tensors, so that they belong to no log or thread."""
+    return map_leaves(_evaluate, element)
+
+
+def _evaluate(x: Any) -> Any:
+    if type(x) is Tensor:
+        return of_array(x._stored_value(), x._spec)
+    return _composites().evaluate(x) if isinstance(x, Composite) else x
+
+
+def convert_leaf(spec: TensorSpec, value: Any) -> Any:
+    """Convert a value that a generator yields to the dtype of its spec.
+
+    Raises:
+      TypeError: If it has another dtype.
+      InvalidArgumentError: If it has another shape.
+    """
+    if not isinstance(spec, TensorSpec):
+        return _as_leaf(value)
+    if spec.dtype.name == "string":
+        array: Any = _string_array(value)
+    else:
+        array = as_array(_as_leaf(value)) if isinstance(value, Variable | Flow) else as_array(value)
+        if has_text([array]):
+            raise TypeError(f"{value!r} is no {spec.dtype.name}")
+        array = np.array(array, spec.dtype.as_numpy_dtype)
+    if not spec._takes(array.shape):
+        raise InvalidArgumentError(
+            f"`generator` yielded an element of shape {array.shape} where an element of shape "
+            f"{tuple(spec.shape or ())} was expected."
+        )
+    return array
 
 
 def as_result(value: Any) -> Any:
@@ -126,8 +248,28 @@ def spec_of(element: Any) -> Any:
 
 def _leaf_spec(x: Any) -> Any:
     if isinstance(x, Flow):
-        return x
+        return x._dataset_spec()
+    if isinstance(x, bytes):
+        return TensorSpec((), dtypes.string)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "O":
+        return TensorSpec(x.shape, dtypes.string)
+    if isinstance(x, Composite):
+        return _composites().spec_of_composite(x)
+    if x is None:
+        return NoneTensorSpec()
     return TensorSpec(x.shape, as_dtype(x.dtype))
+
+
+def _composites() -> Any:
+    """Return the module for sparse and ragged tensors, which is imported at its first use."""
+    from . import composites
+
+    return composites
+
+
+def is_composite_spec(spec: Any) -> bool:
+    """Whether a spec is that of sparse or ragged tensors."""
+    return isinstance(spec, TensorSpec) and type(spec) is not TensorSpec
 
 
 def without_first_axis(spec: TensorSpec) -> TensorSpec:
@@ -136,29 +278,91 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     Raises:
       ValueError: If the element is a scalar.
     """
-    if spec.shape.rank is None:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
+    if is_composite_spec(spec):
+        return _composites().row_spec(spec)
     if not len(spec.shape):
-        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        raise ValueError("Cannot unbatch an input with scalar components.")
     return TensorSpec(tuple(spec.shape)[1:], spec.dtype)
+
+
+def first_size(spec: Any) -> int | None:
+    """Return the common first size of an element's components; None if it is not known.
+
+    Raises:
+      ValueError: If a component is a scalar, or first sizes differ.
+    """
+    sizes: list[int] = []
+    for part in leaves(map_leaves(lambda one: (without_first_axis(one), one)[1], spec)):
+        has_sizes = isinstance(part, TensorSpec) and part.shape.rank is not None
+        size = part.shape[0] if has_sizes else None
+        if size is not None:
+            sizes.append(int(size))
+            if size != sizes[0]:
+                raise ValueError(
+                    f"`unbatch()` is only supported for datasets of elements whose components have "
+                    f"a matching leading dimension. Encountered both {sizes[0]} and {size}."
+                )
+    return sizes[0] if sizes else None
 
 
 def with_first_axis(spec: Any, size: int | None) -> Any:
     """Return the spec of a batch of elements."""
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
+    if is_composite_spec(spec):
+        return _composites().batch_spec(spec, size)
     return TensorSpec((size, *spec.shape), spec.dtype)
+
+
+def batch_spec(spec: Any, size: int | None) -> Any:
+    """Return the spec of a batch of elements, for all components."""
+    return map_leaves(lambda one: with_first_axis(one, size), spec)
+
+
+def as_text(value: Any) -> str | os.PathLike[str]:
+    """Convert a path or a string tensor to text.
+
+    Raises:
+      TypeError: If it is neither.
+    """
+    if isinstance(value, str | os.PathLike):
+        return value
+    array = to_string_array(value)
+    if array.ndim:
+        raise TypeError(f"Expected one string, got {value!r}.")
+    return array[()].decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+
+
+def as_texts(value: Any) -> list[str]:
+    """Convert a path, or a nest of paths, to a flat list of texts.
+
+    Raises:
+      TypeError: If a value is no string.
+    """
+    if isinstance(value, str | os.PathLike):
+        return [os.fspath(value)]
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in as_texts(part)]
+    strings = to_string_array(value).ravel().tolist()
+    return [x.decode("utf-8", "surrogateescape") for x in strings]
 
 
 def zeros_like(spec: Any) -> Any:
     """Return an element of zeros, to infer a function's result spec for an empty dataset."""
 
     def zeros(leaf: Any) -> Any:
-        if not isinstance(leaf, TensorSpec):
-            return leaf
-        shape = (
-            () if leaf.shape.rank is None else [1 if size is None else size for size in leaf.shape]
-        )
+        if isinstance(leaf, NoneTensorSpec):
+            return None
+        if not isinstance(leaf, TensorSpec) or is_composite_spec(leaf):
+            raise UnimplementedError(
+                "The spec of this dataset is not known: it has no element, and its elements would "
+                "be datasets or sparse."
+            )
+        shape = () if leaf.shape.rank is None else [1 if n is None else n for n in leaf.shape]
+        if leaf.dtype.name == "string":
+            return np.full(tuple(shape), b"", object)
         return np.zeros(tuple(shape), leaf.dtype.as_numpy_dtype)
 
     return map_leaves(zeros, spec)
@@ -178,6 +382,10 @@ def batch(elements: list[Any]) -> Any:
             type(x) is Tensor and x._spec is parts[0]._spec for x in parts
         ):
             return _stack_tensors(parts)
+        if is_string(parts[0]):
+            parts = tuple(map(as_array, parts))
+        elif not isinstance(parts[0], LEAVES):
+            return _batch_others(parts)
         first_shape = parts[0].shape
         for k, part in enumerate(parts):
             if part.shape != first_shape:
@@ -188,6 +396,8 @@ def batch(elements: list[Any]) -> Any:
                 )
         if any(isinstance(part, Tensor) for part in parts):
             return stack(parts)
+        if parts[0].dtype == object:
+            return _stack_strings(parts)
         return np.array(parts) if not first_shape else np.stack(parts)
 
     return map_leaves(join, *elements)
@@ -202,68 +412,53 @@ def _stack_tensors(parts: tuple[Tensor, ...]) -> Any:
     return record(PACK, parts, axis=0)
 
 
-def pad_batch(elements: list[Any], shapes: Any, values: Any) -> Any:
-    """Stack elements along a new first axis, each padded to the largest, or to ``shapes``.
+def _stack_strings(parts: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+    result = np.empty((len(parts), *parts[0].shape), object)
+    for k, part in enumerate(parts):
+        result[k] = part[()]
+    return result
+
+
+def _batch_others(parts: tuple[Any, ...]) -> Any:
+    """Stack sparse or ragged tensors.
 
     Raises:
-      DataLossError: If an element exceeds its padded shape.
+      TypeError: If the leaves are datasets.
+    """
+    if isinstance(parts[0], Flow):
+        raise TypeError(
+            "Cannot batch elements that are datasets: use `flat_map` with `batch`, as in "
+            "`windows.flat_map(lambda window: window.batch(size))`."
+        )
+    return None if parts[0] is None else _composites().batch(parts)
+
+
+def batch_as(spec: Any, join: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    """Return a function that stacks elements: components with a composite spec by ``join``.
+
+    Args:
+      spec: The spec of the elements.
+      join: A function from a component's spec and its values to their batch.
     """
 
-    def join(shape: Any, value: Any, *parts: Any) -> Any:
-        arrays = [np.asarray(as_array(part)) for part in parts]
-        max_shape = np.max([x.shape for x in arrays], axis=0).tolist() if arrays[0].ndim else []
-        shape_ = [
-            max_size if size is None else size
-            for size, max_size in zip(shape or [None] * len(max_shape), max_shape, strict=True)
-        ]
-        if any(size < max_size for size, max_size in zip(shape_, max_shape, strict=True)):
-            raise DataLossError(
-                f"Attempted to pad to a smaller size than the input element: {max_shape} to "
-                f"{shape_}."
-            )
-        joined_array = np.full((len(arrays), *shape_), value, arrays[0].dtype)
-        for k, x in enumerate(arrays):
-            index: Any = (k, *map(slice, x.shape))
-            joined_array[index] = x
-        return joined_array
-
-    first = elements[0]
-    element_leaves = [leaves(element) for element in elements]
-    sizes = (
-        [None] * len(element_leaves[0])
-        if shapes is None
-        else _shapes(shapes, len(element_leaves[0]))
-    )
-    if values is None or is_leaf(values):
-        shared_value = 0 if values is None else as_array(values)
-        values = map_leaves(lambda _: shared_value, first)
-    shape_list = [
-        join(shape, as_array(value), *parts)
-        for shape, value, parts in zip(
-            sizes, leaves(values), zip(*element_leaves, strict=True), strict=True
+    def batch_elements(group: list[Any]) -> Any:
+        columns = zip(*map(leaves, group), strict=True)
+        results = iter(
+            [
+                join(part, column) if is_composite_spec(part) else batch(list(column))
+                for part, column in zip(leaves(spec), columns, strict=True)
+            ]
         )
-    ]
-    remaining_shapes = iter(shape_list)
-    return map_leaves(lambda _: next(remaining_shapes), first)
+        return map_leaves(lambda _: next(results), group[0])
+
+    return batch_elements
 
 
-def _shapes(shapes: Any, count: int) -> list[Any]:
-    """Return each leaf's padded shape: a list of sizes and None, or None to use the largest."""
-
-    def is_shape(x: Any) -> bool:
-        if isinstance(x, TensorShape) or x is None or isinstance(x, list):
-            return True
-        return isinstance(x, tuple) and all(s is None or isinstance(s, int) for s in x)
-
-    shape_leaves = optree.tree_leaves(shapes, is_leaf=is_shape, none_is_leaf=True)
-    if len(shape_leaves) != count:
-        raise ValueError(f"`padded_shapes` has {len(shape_leaves)} shapes for {count} components.")
-    return [
-        None
-        if s is None or (isinstance(s, TensorShape) and s.rank is None)
-        else [None if d in (None, -1) else int(d) for d in s]
-        for s in shape_leaves
-    ]
+def row(x: Any, k: int) -> Any:
+    """Return a slice of a leaf along its first axis."""
+    if x is None:
+        return None
+    return _composites().row(x, k) if isinstance(x, Composite) else x[k]
 
 
 def common(a: Any, b: Any) -> Any:
@@ -273,7 +468,11 @@ def common(a: Any, b: Any) -> Any:
       TypeError: If structures, dtypes or ranks differ.
     """
 
-    def join(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+    def join(x: Any, y: Any) -> Any:
+        if type(x) is not TensorSpec or type(y) is not TensorSpec:
+            if type(x) is not type(y) or getattr(x, "dtype", None) is not getattr(y, "dtype", None):
+                raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
+            return x
         if x.dtype is not y.dtype:
             raise TypeError(f"Incompatible dataset elements:\n  {a} vs.\n  {b}")
         if x.shape.rank is None or y.shape.rank is None or len(x.shape) != len(y.shape):

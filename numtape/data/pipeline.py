@@ -1,12 +1,14 @@
 """`Pipeline`: the base class of datasets, and `Iterator`.
 
-Iterating runs the pipeline one element at a time, in the iterating thread.
+Iterating starts the stages of the pipeline (`stages`), which compute one element at a time.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator as Elements
-from itertools import count, islice
+from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,11 +17,16 @@ from ..core.log.as_tensor import as_tensor
 from ..core.log.log import local
 from ..core.ops.random import STATE
 from ..core.values import arguments
+from ..core.values.composite import Composite
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, OutOfRangeError
-from . import elements, flows
+from ..tensor_spec import TensorSpec
+from . import elements, positions, stages
 from .elements import as_element, as_tensors, map_leaves
+from .options import Options
 from .source import Source, element_of, isolate, read_in
+from .stages import Counted, Piped, Stage
+from .structure import DatasetSpec, IteratorSpec, Optional
 
 if TYPE_CHECKING:
     from ..core.values.annotations import IntLike
@@ -31,20 +38,10 @@ UNKNOWN_CARDINALITY = -2
 Start = Callable[[], Iterable[Any]]
 
 
-class Options:
-    """Settings of a pipeline, which have no effect in numtape.
-
-    Example:
-      >>> tf.data.Options().deterministic is None
-      True
-    """
-
-    def __init__(self) -> None:
-        self.deterministic: bool | None = None
-
-
 class Iterator:
     """An iterator over the elements of a dataset.
+
+    `train.Checkpoint` saves and restores its position.
 
     Args:
       dataset: A `Dataset`.
@@ -87,10 +84,120 @@ class Iterator:
         except StopIteration:
             raise OutOfRangeError("End of sequence [Op:IteratorGetNext]") from None
 
+    def get_next_as_optional(self) -> Optional:
+        """Return the next element as an `Optional`, which is empty at the end of the dataset.
+
+        Returns:
+          An `Optional`.
+
+        Example:
+          >>> iterator = iter(tf.data.Dataset.from_tensors(5))
+          >>> [bool(iterator.get_next_as_optional().has_value()) for _ in range(2)]
+          [True, False]
+        """
+        try:
+            element = next(self)
+        except StopIteration:
+            return Optional.empty(self.element_spec)
+        return Optional.from_value(element)
+
     @property
     def element_spec(self) -> Any:
         """The spec of an element: a nest of `TensorSpec`."""
         return self._dataset.element_spec
+
+    @property
+    def _type_spec(self) -> IteratorSpec:
+        return IteratorSpec(self.element_spec)
+
+    def _nt_position(self) -> bytes:
+        """Return the position, to be saved."""
+        return positions.encode(self._source.state())
+
+    def _nt_continue(self, source: Source) -> None:
+        """Continue with the result of `_nt_start_at`."""
+        self._source = source
+
+    def _nt_start_at(self, data: bytes) -> Source:
+        """Return a source at a saved position.
+
+        Raises:
+          DataLossError: If the data is damaged, or belongs to another dataset.
+        """
+        position = positions.decode(data)
+        source = Source(self._dataset._start())
+        source.restore(position)
+        return source
+
+
+class NumpyIterator:
+    """An iterator over the elements of a dataset as NumPy values; see `as_numpy_iterator`.
+
+    Args:
+      dataset: A `Dataset`.
+
+    Example:
+      >>> iterator = tf.data.Dataset.range(3).as_numpy_iterator()
+      >>> position = (next(iterator), iterator.save())[1]
+      >>> next(iterator), (iterator.restore(position), next(iterator))[1]
+      (np.int64(1), np.int64(1))
+    """
+
+    def __init__(self, dataset: Pipeline) -> None:
+        self._dataset = dataset
+        self._source = Source(dataset._start())
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return map_leaves(_as_numpy, next(self._source))
+
+    def next(self) -> Any:
+        """Return the next element.
+
+        Returns:
+          A nest of NumPy values.
+
+        Raises:
+          StopIteration: At the end of the dataset.
+
+        Example:
+          >>> tf.data.Dataset.range(3).as_numpy_iterator().next()
+          np.int64(0)
+        """
+        return next(self)
+
+    def save(self) -> bytes:
+        """Return the position as bytes.
+
+        Returns:
+          Bytes, for `restore`.
+
+        Example:
+          >>> type(tf.data.Dataset.range(3).as_numpy_iterator().save())
+          <class 'bytes'>
+        """
+        return positions.encode(self._source.state())
+
+    def restore(self, state: bytes) -> None:
+        """Set the position.
+
+        Args:
+          state: The result of `save`.
+
+        Raises:
+          DataLossError: If it is damaged, or belongs to another dataset.
+
+        Example:
+          >>> iterator = tf.data.Dataset.range(3).as_numpy_iterator()
+          >>> state = iterator.save()
+          >>> next(iterator), iterator.restore(state), next(iterator)
+          (np.int64(0), None, np.int64(0))
+        """
+        source = Source(self._dataset._start())
+        source.restore(positions.decode(state))
+        self._source = source
 
 
 class Pipeline(elements.Flow):
@@ -102,7 +209,11 @@ class Pipeline(elements.Flow):
     _begin: Start
     _kind: str
     _count: int
-    _spec: Any
+    _spec: Any  # or a function that returns it
+    _has_spec: bool
+    _inputs: tuple[Pipeline, ...] = ()
+    _own_options: Options | None = None
+    _is_computed = False  # whether elements take a function, a generator or a file to make
     _arrays: Any = None  # the arrays whose slices are the elements, if they are slices
     _order: Start  # starts an iteration over indices of slices; see `_start_items`
     _token: Any  # identifies the recorded call that created it, if any
@@ -115,16 +226,27 @@ class Pipeline(elements.Flow):
         )
 
     @classmethod
-    def _make(cls, kind: str, start: Start, count: int, spec: Any) -> Self:
+    def _make(
+        cls,
+        kind: str,
+        start: Start,
+        count: int,
+        spec: Any,
+        inputs: tuple[Pipeline, ...] = (),
+        is_computed: bool = False,
+    ) -> Self:
         """Create a dataset; ``spec`` is the elements' spec, or a function that returns it."""
         dataset = object.__new__(cls)
         dataset._kind, dataset._begin, dataset._count, dataset._spec = kind, start, count, spec
         dataset._token, dataset._waiting = local.log.token, []
+        dataset._inputs = inputs
+        dataset._has_spec = not callable(spec)
+        dataset._is_computed = is_computed or any(one._is_computed for one in inputs)
         return dataset
 
-    def _like(self, kind: str, start: Start, count: int) -> Self:
+    def _like(self, kind: str, start: Start, count: int, is_computed: bool = False) -> Self:
         """Create a dataset with the same element spec."""
-        return self._make(kind, start, count, lambda: self.element_spec)
+        return self._make(kind, start, count, lambda: self.element_spec, (self,), is_computed)
 
     def _reordered(self, kind: str, start: Start, count: int) -> Self:
         """Create a dataset of the same elements in another order.
@@ -139,7 +261,7 @@ class Pipeline(elements.Flow):
         """Make the dataset one of slices of arrays, whose order it has so far."""
         self._arrays, self._order = arrays, self._begin
         order = self._begin
-        self._begin = lambda: flows.slices(arrays, order())
+        self._begin = lambda: Piped(order(), stages.slices, arrays)
         return self
 
     def _start_items(self) -> Iterable[Any]:
@@ -162,7 +284,10 @@ class Pipeline(elements.Flow):
         token = local.log.token
         if token is not None and token is not self._token:
             return read_in(token, local.log.start_reader(self))
-        return self._waiting.pop(0) if self._waiting else self._begin()
+        if self._waiting:
+            return self._waiting.pop(0)
+        source = self._begin()
+        return source if isinstance(source, Stage) else Counted(lambda: source)
 
     def _reader(self) -> Source:
         """Return a reader of the elements for a call that is recorded or replayed."""
@@ -176,17 +301,17 @@ class Pipeline(elements.Flow):
     def __iter__(self) -> Iterator:
         return Iterator(self)
 
-    def as_numpy_iterator(self) -> Elements[Any]:
+    def as_numpy_iterator(self) -> NumpyIterator:
         """Iterate over the elements as nests of NumPy values.
 
         Returns:
-          An iterator.
+          A `NumpyIterator`.
 
         Example:
           >>> list(tf.data.Dataset.range(2).as_numpy_iterator())
           [np.int64(0), np.int64(1)]
         """
-        return (map_leaves(_as_numpy, element) for element in self._start())
+        return NumpyIterator(self)
 
     @property
     def element_spec(self) -> Any:
@@ -194,9 +319,14 @@ class Pipeline(elements.Flow):
 
         Results of functions are inferred by calling them with the first element.
         """
-        if callable(self._spec):
-            self._spec = self._spec()
+        if not self._has_spec:
+            with peek():
+                self._spec = self._spec()
+            self._has_spec = True
         return self._spec
+
+    def _dataset_spec(self) -> DatasetSpec:
+        return DatasetSpec(self.element_spec)
 
     def cardinality(self) -> Tensor:
         """Return the number of elements.
@@ -237,13 +367,21 @@ class Pipeline(elements.Flow):
         Returns:
           A nest of tensors.
 
+        Raises:
+          TypeError: If the new state has another structure, or other dtypes.
+
         Example:
           >>> tf.data.Dataset.range(5).reduce(np.int64(0), lambda x, y: x + y).numpy()
           np.int64(10)
         """
         state = as_tensors(as_element(initial_state))
+        spec = elements.spec_of(state)
+        is_checked = False
         for element in self._start():
-            state = as_tensors(as_element(reduce_func(state, as_tensors(element))))
+            state = as_tensors(elements.as_result(reduce_func(state, as_tensors(element))))
+            if not is_checked:
+                _check_state(spec, elements.spec_of(state))
+                is_checked = True
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -262,15 +400,15 @@ class Pipeline(elements.Flow):
           >>> tf.data.Dataset.range(6).batch(6).get_single_element().numpy()
           array([0, 1, 2, 3, 4, 5])
         """
-        elements = list(islice(self._start(), 2))
-        if len(elements) != 1:
+        items = list(islice(self._start(), 2))
+        if len(items) != 1:
             raise InvalidArgumentError(
-                f"Dataset {'was empty' if not elements else 'had more than one element'}."
+                f"Dataset {'was empty' if not items else 'had more than one element'}."
             )
-        return as_tensors(elements[0])
+        return as_tensors(items[0])
 
     def options(self) -> Options:
-        """Return settings of the pipeline, which have no effect in numtape.
+        """Return the options of the dataset: those of its inputs, and its own.
 
         Returns:
           `Options`.
@@ -279,10 +417,13 @@ class Pipeline(elements.Flow):
           >>> tf.data.Dataset.range(3).options().deterministic is None
           True
         """
-        return Options()
+        options = Options()
+        for one in self._inputs:
+            options = options.merge(one.options())
+        return options if self._own_options is None else options.merge(self._own_options)
 
     def with_options(self, options: Options, name: str | None = None) -> Self:
-        """Return the dataset with settings, which have no effect in numtape.
+        """Return the dataset with options, which override those that it has.
 
         Args:
           options: `Options`.
@@ -291,11 +432,20 @@ class Pipeline(elements.Flow):
         Returns:
           A `Dataset`.
 
+        Raises:
+          TypeError: If ``options`` are no `Options`.
+
         Example:
-          >>> len(tf.data.Dataset.range(3).with_options(tf.data.Options()))
-          3
+          >>> options = tf.data.Options()
+          >>> options.deterministic = False
+          >>> tf.data.Dataset.range(3).with_options(options).options().deterministic
+          False
         """
-        return self._reordered("_OptionsDataset", self._start_items, self._count)
+        if not isinstance(options, Options):
+            raise TypeError(f"`options` must be a tf.data.Options, got {options!r}.")
+        dataset = self._reordered("_OptionsDataset", self._start_items, self._count)
+        dataset._own_options = Options().merge(options)
+        return dataset
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Pipeline:
         """Apply a function to this dataset.
@@ -322,6 +472,49 @@ class Pipeline(elements.Flow):
         return dataset
 
 
+def _check_state(initial: Any, spec: Any) -> None:
+    """Check that a new state has the structure and dtypes of the initial one."""
+
+    def check(old: Any, new: Any) -> None:
+        if isinstance(old, TensorSpec) and old.dtype is not new.dtype:
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected "
+                f"{old.dtype} but got {new.dtype}."
+            )
+
+    try:
+        map_leaves(check, initial, spec)
+    except ValueError:
+        raise TypeError(
+            f"The structure of the new state must match the initial state. Expected {initial} but "
+            f"got {spec}."
+        ) from None
+
+
+class _Peek(threading.local):
+    """Whether a thread reads a first element only to infer a spec."""
+
+    is_active = False
+
+
+_peek = _Peek()
+
+
+@contextmanager
+def peek() -> Elements[None]:
+    """Infer specs in the block: orders and random numbers do not change for later iterations."""
+    previous, _peek.is_active = _peek.is_active, True
+    try:
+        yield
+    finally:
+        _peek.is_active = previous
+
+
+def is_peeking() -> bool:
+    """Whether this thread reads elements only to infer a spec."""
+    return _peek.is_active
+
+
 class Draws:
     """The random generators of a dataset, one per iteration; optionally the same for all."""
 
@@ -341,24 +534,46 @@ class Draws:
             ]
         elif seed_of_program is not None:
             self.key = [seed_of_program % 2**64, 2, place]
-        if self.key is None and not varies:
+        if self.key is None:  # drawn now: a restored iterator continues in the same order
             self.key = [int(np.random.SeedSequence().generate_state(1)[0])]
         self.varies = varies
-        self.iterations = count()
+        self._iterations = 0
+        self._lock = threading.Lock()
 
     def generator(self) -> np.random.Generator:
         """Return the generator of the next iteration."""
-        if self.key is None:
-            return np.random.Generator(np.random.Philox())
-        number = next(self.iterations) if self.varies else 0
+        assert self.key is not None
+        number = 0
+        if self.varies:
+            with self._lock:
+                number = self._iterations
+                self._iterations += not _peek.is_active
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([*self.key, number])))
+
+    def state(self) -> dict[str, Any]:
+        """Return the key, and the number of iterations that have been started."""
+        return {"key": self.key, "iterations": self._iterations}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue with the key and the next iteration of a saved position."""
+        with self._lock:
+            self.key, self._iterations = state["key"], state["iterations"]
 
 
 def _as_numpy(x: Any) -> Any:
     """Convert a leaf to a NumPy value that does not share memory with the dataset."""
     if isinstance(x, Pipeline):
         return x.as_numpy_iterator()
-    return x.copy() if isinstance(x, np.ndarray) else elements.as_array(x)
+    if isinstance(x, np.ndarray) and x.ndim:
+        return x.copy()
+    if isinstance(x, Composite):
+        from .composites import as_numpy_value
+
+        return as_numpy_value(x)
+    array = elements.as_array(x)
+    if isinstance(array, np.ndarray) and not array.ndim:
+        return array[()]
+    return array
 
 
 def check_int(name: str, value: IntLike) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -14,7 +15,8 @@ from ..core.log.as_tensor import to_tensor
 from ..core.log.log import Log, local
 from ..core.ops.random import STATE
 from ..core.values.tensor import Tensor, of_array
-from .elements import LEAVES, is_leaf, leaves
+from .elements import LEAVES, is_leaf, is_string, leaves
+from .stages import Stage, mismatch, restore_state, state_of
 
 if TYPE_CHECKING:
     from ..core.log.variable import Variable
@@ -98,9 +100,11 @@ class Source:
     """
 
     def __init__(self, elements: Iterable[Any]) -> None:
+        self._stage = elements
         self._elements = iter(elements)
         self._pending_elements: list[Any] = []  # an element without an entry, left by an interrupt
         self._entries: list[Entry] = []  # read ahead, not taken yet
+        self._restored: deque[Any] = deque()  # elements of a restored position
         self._lock = threading.RLock()
         self.taken = 0
 
@@ -114,9 +118,44 @@ class Source:
             if entry.error is not None:
                 raise entry.error
             return entry.element
-        element = self._pending_elements.pop() if self._pending_elements else next(self._elements)
+        if self._pending_elements:
+            element = self._pending_elements.pop()
+        else:
+            try:
+                element = next(self._elements)
+            except StopIteration:
+                raise
+            except Exception:
+                self._continue()
+                raise
         self.taken += 1
         return element
+
+    def _continue(self) -> None:
+        """Continue behind an element that could not be computed."""
+        if isinstance(self._stage, Stage):
+            self._elements = iter(self._stage)
+
+    def state(self) -> dict[str, Any]:
+        """Return the position: elements that were read ahead, and the position of the stages."""
+        read_ahead = [entry.element for entry in self._entries if entry.error is None]
+        pending = [*read_ahead, *self._pending_elements, *self._restored]
+        return {"pending": pending, "stages": state_of(self._stage)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set the position, before iterating."""
+        try:
+            restore_state(self._stage, state["stages"])
+            self._restored.extend(state["pending"])
+        except (KeyError, TypeError) as error:
+            raise mismatch() from error
+        self._elements = self._read_restored()
+
+    def _read_restored(self) -> Iterator[Any]:
+        """Yield the elements that an earlier iterator had read ahead, and then those of stages."""
+        while self._restored:
+            yield self._restored.popleft()
+        yield from self._stage
 
     def read_ahead(self, number: int) -> Entry:
         """Return the entry of element ``number``, counted from the first element not taken."""
@@ -154,10 +193,13 @@ class Source:
                     return _END
                 element = self._pending_elements[0]
                 element_leaves = leaves(element)
-                if not all(isinstance(x, LEAVES) for x in element_leaves):
-                    return Entry(element, (), [], "elements of a dataset are datasets")
+                if not all(isinstance(x, LEAVES) and not is_string(x) for x in element_leaves):
+                    return Entry(
+                        element, (), [], "elements of a dataset are datasets, strings or sparse"
+                    )
                 values = [_value(x) for x in element_leaves]
         except Exception as error:
+            self._continue()
             return Entry(None, (), [], f"a dataset raises a {type(error).__name__}", error)
         finally:
             local.journal = previous_journal

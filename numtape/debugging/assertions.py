@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.log.as_tensor import as_tensor
+from ..core.log.string_tensor import StringTensor
 from ..core.ops import comparison
 from ..core.ops.elementwise import abs_
 from ..core.ops.rules import every
@@ -80,6 +81,13 @@ def _binary(
     summarize: int | None,
     data: Callable[[], list[Any]] | None = None,
 ) -> None:
+    if isinstance(x, StringTensor) or isinstance(y, StringTensor):
+        if not np.asarray(test(x, y)).all():
+            prefix = "" if message is None else f"{message}\n"
+            raise InvalidArgumentError(
+                f"{prefix}Condition x {sign} y did not hold: {x!r} and {y!r}"
+            )
+        return
     x = as_tensor(x)
     y = as_tensor(y, x._spec)
     test_result = test(x, y)

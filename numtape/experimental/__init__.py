@@ -9,9 +9,10 @@ from ..compat.traceback_filter import guard_module as _guard_module
 from . import dlpack
 
 if _typing.TYPE_CHECKING:
+    from ..data.structure import Optional
     from ..profiling.profile import Profile as _Profile
 
-__all__ = ["dlpack", "profile"]
+__all__ = ["Optional", "dlpack", "profile"]
 
 
 def profile() -> _Profile:
@@ -50,6 +51,14 @@ def __dir__() -> list[str]:
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    _missing = _getter(__name__)
+
+    def __getattr__(name: str) -> _typing.Any:
+        """Import `Optional` at its first use."""
+        if name == "Optional":
+            from ..data.structure import Optional
+
+            return Optional
+        return _missing(name)
 
 _guard_module(__name__)

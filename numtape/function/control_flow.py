@@ -209,7 +209,7 @@ def map_fn(
 
         return map_rows(fn, elems, tensors, count, signature)
     if signature is None:
-        signature = nest.map_structure(lambda x: as_tensor(x).dtype, elems)
+        signature = nest.pack_sequence_as(elems, [x.dtype for x in tensors])
     # A scalar type of NumPy is a dtype, although it has an attribute `dtype`.
     dtypes = [
         as_dtype(x if isinstance(x, type) else getattr(x, "dtype", x))
@@ -230,12 +230,13 @@ def map_fn(
 
 
 def _of_dtype(value: TensorLike, dtype: DType) -> Tensor:
-    tensor = value if isinstance(value, Tensor | Variable) else as_tensor(value)
+    is_ready = isinstance(value, Tensor | Variable | Composite)
+    tensor: Any = value if is_ready else as_tensor(value)
     if tensor.dtype is not dtype:
         raise InvalidArgumentError(
             f"TensorArray dtype is {dtype.name} but Op is trying to write dtype {tensor.dtype.name}"
         )
-    return as_tensor(tensor)
+    return tensor if isinstance(tensor, Composite) else as_tensor(tensor)  # type: ignore[return-value]
 
 
 def scan(

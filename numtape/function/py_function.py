@@ -15,7 +15,9 @@ from ..core.log.as_tensor import as_tensor, to_tensor
 from ..core.log.log import local
 from ..core.log.string_tensor import StringTensor
 from ..core.log.variable import Variable
+from ..core.ops.creation import convert_to_tensor
 from ..core.values.arguments import to_list
+from ..core.values.composite import Composite
 from ..core.values.dtypes import as_dtype, float64
 from ..core.values.tensor import Tensor
 from ..errors import (
@@ -69,12 +71,13 @@ def numpy_function(
     if func is None:
         return lambda f: lambda *args: numpy_function(f, args, Tout, stateful, name)
     local.log.refuse("it calls numpy_function")
-    arrays = [np.asarray(as_tensor(x).numpy()) for x in to_list(inp, "inp")]
+    inputs = [convert_to_tensor(x) for x in to_list(inp, "inp")]
+    arrays = [x.numpy() if isinstance(x, StringTensor) else np.asarray(x.numpy()) for x in inputs]
     results = func(*arrays)
     is_single = not isinstance(results, list | tuple)
     if results is None:
         return None
-    tensors = [to_tensor(x, None) for x in ([results] if is_single else results)]
+    tensors = [convert_to_tensor(x) for x in ([results] if is_single else results)]
     return tensors[0] if is_single else tensors
 
 
@@ -120,7 +123,7 @@ def py_function(
     kinds = list(Tout) if isinstance(Tout, list | tuple) else [Tout]
     inputs = to_list(inp, "inp")
     try:
-        results = func(*[as_tensor(x) for x in inputs])
+        results = func(*[x if isinstance(x, Composite) else as_tensor(x) for x in inputs])
         values = list(results) if isinstance(results, list | tuple) else [results]
         values = [] if results is None else values
         if len(values) != len(kinds):
@@ -139,8 +142,8 @@ def py_function(
 
 def _as(value: TensorLike, kind: DTypeLike | None) -> Tensor:
     dtype = as_dtype(kind)
-    tensor = to_tensor(value, dtype)
-    return as_tensor(tensor)
+    tensor = convert_to_tensor(value, dtype)
+    return tensor if isinstance(tensor, Composite) else as_tensor(tensor)
 
 
 # Looking at tensors.
@@ -202,7 +205,8 @@ def type_spec_from_value(value: object) -> TensorSpec:
 
         return spec_of_composite(value)
     try:
-        x = value if isinstance(value, Tensor | Variable) else to_tensor(value, None)
+        x: Any = value
+        x = x if isinstance(x, Tensor | Variable) else convert_to_tensor(x)
     except Exception:
         raise TypeError(f"Could not build a TypeSpec for {value} with type {type(value)}") from None
     return TensorSpec(x.shape, x.dtype)

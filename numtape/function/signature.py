@@ -9,8 +9,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..core.log.as_tensor import to_tensor
 from ..core.log.variable import Variable
+from ..core.ops.creation import convert_to_tensor
 from ..core.replay.arguments import PassedObject, is_immutable
 from ..core.values.arguments import inspect_signature
 from ..core.values.tensor import Tensor
@@ -219,7 +219,7 @@ class Parameters:
             return x
         if isinstance(x, Variable):
             x = x.read_value()
-        tensor = x if type(x) is Tensor else to_tensor(x, spec.dtype)
+        tensor = x if type(x) is Tensor else convert_to_tensor(x, spec.dtype)
         if not spec.is_compatible_with(tensor):
             raise self._binding_error(
                 f"Can not cast {TensorSpec.from_tensor(tensor)!r} to {spec!r}", args, {}

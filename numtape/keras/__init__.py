@@ -17,16 +17,19 @@ from . import (
     callbacks,
     config,
     constraints,
+    dtype_policies,
     initializers,
     layers,
     losses,
     metrics,
+    mixed_precision,
     models,
     optimizers,
     regularizers,
     saving,
     utils,
 )
+from .dtype_policies import DTypePolicy, FloatDTypePolicy
 from .input import Input
 from .input_spec import InputSpec
 from .layer import Layer
@@ -37,6 +40,8 @@ from .optimizers import Optimizer
 from .symbolic import KerasTensor
 
 __all__ = [
+    "DTypePolicy",
+    "FloatDTypePolicy",
     "Input",
     "InputSpec",
     "KerasTensor",
@@ -54,10 +59,12 @@ __all__ = [
     "callbacks",
     "config",
     "constraints",
+    "dtype_policies",
     "initializers",
     "layers",
     "losses",
     "metrics",
+    "mixed_precision",
     "optimizers",
     "regularizers",
     "saving",

@@ -1,20 +1,44 @@
-"""``tf.keras.config``: Keras's global settings. They are constant; use arguments instead."""
+"""``tf.keras.config``: Keras's global settings."""
 
 from __future__ import annotations
 
 import typing as _typing
+from typing import TYPE_CHECKING, Any
 
+from ..compat import traceback_filter as _filter
 from ..compat.names import getter as _getter
-from .loss_functions import EPSILON as _EPSILON
+from ..core.values.dtypes import repr_of as _repr_of
+from ..errors import UnimplementedError
+
+if TYPE_CHECKING:
+    from .dtype_policies import DTypePolicy
 
 __all__ = [
     "backend",
+    "disable_flash_attention",
+    "disable_interactive_logging",
+    "disable_traceback_filtering",
+    "dtype_policy",
+    "enable_flash_attention",
+    "enable_interactive_logging",
+    "enable_traceback_filtering",
+    "enable_unsafe_deserialization",
     "epsilon",
     "floatx",
     "image_data_format",
+    "is_flash_attention_enabled",
+    "is_interactive_logging_enabled",
+    "is_nnx_enabled",
+    "is_traceback_filtering_enabled",
+    "max_epochs",
+    "max_steps_per_epoch",
+    "set_backend",
+    "set_dtype_policy",
     "set_epsilon",
     "set_floatx",
     "set_image_data_format",
+    "set_max_epochs",
+    "set_max_steps_per_epoch",
 ]
 
 
@@ -24,6 +48,17 @@ def __dir__() -> list[str]:
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
+
+_FLOATS = ("bfloat16", "float16", "float32", "float64")
+_FORMATS = ("channels_last", "channels_first")
+_settings: dict[str, Any] = {
+    "epsilon": 1e-7,
+    "floatx": "float32",
+    "image_data_format": "channels_last",
+    "interactive_logging": True,
+    "max_epochs": None,
+    "max_steps_per_epoch": None,
+}
 
 
 def backend() -> str:
@@ -39,6 +74,25 @@ def backend() -> str:
     return "numtape"
 
 
+def set_backend(backend: str) -> None:
+    """Accept the current backend: numtape has no other.
+
+    Args:
+      backend: ``"numtape"``.
+
+    Raises:
+      ValueError: If it is another name. Import Keras to use its backends.
+
+    Example:
+      >>> tf.keras.config.set_backend("numtape")
+    """
+    if backend != "numtape":
+        raise ValueError(
+            f"The backend of numtape's Keras is numtape itself, not {_repr_of(backend)}: import "
+            f"Keras to use its backends."
+        )
+
+
 def epsilon() -> float:
     """Return a small number that keeps quotients and logarithms finite.
 
@@ -49,11 +103,33 @@ def epsilon() -> float:
       >>> tf.keras.backend.epsilon()
       1e-07
     """
-    return _EPSILON
+    value: float = _settings["epsilon"]
+    return value
+
+
+def set_epsilon(value: float) -> None:
+    """Set `epsilon`.
+
+    Args:
+      value: A positive number.
+
+    Raises:
+      ValueError: If the value is not a number.
+
+    Example:
+      >>> tf.keras.config.set_epsilon(1e-5)
+      >>> tf.keras.config.epsilon()
+      1e-05
+      >>> tf.keras.config.set_epsilon(1e-7)
+    """
+    try:
+        _settings["epsilon"] = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"epsilon must be a number. Received: {_repr_of(value)}") from None
 
 
 def floatx() -> str:
-    """Return the default dtype of layers and metrics.
+    """Return the default dtype of layers, metrics and losses.
 
     Returns:
       A string.
@@ -62,7 +138,31 @@ def floatx() -> str:
       >>> tf.keras.backend.floatx()
       'float32'
     """
-    return "float32"
+    value: str = _settings["floatx"]
+    return value
+
+
+def set_floatx(value: str) -> None:
+    """Set the default dtype of layers, metrics and losses that are made afterwards.
+
+    Args:
+      value: ``"bfloat16"``, ``"float16"``, ``"float32"`` or ``"float64"``.
+
+    Raises:
+      ValueError: If it is another name.
+
+    Example:
+      >>> tf.keras.config.set_floatx("float64")
+      >>> tf.keras.layers.Dense(2).dtype
+      'float64'
+      >>> tf.keras.config.set_floatx("float32")
+    """
+    name = getattr(value, "name", value)
+    if name not in _FLOATS:
+        raise ValueError(
+            f"Unknown `floatx` value: {_repr_of(value)}. Expected one of {set(_FLOATS)}"
+        )
+    _settings["floatx"] = name
 
 
 def image_data_format() -> str:
@@ -75,72 +175,249 @@ def image_data_format() -> str:
       >>> tf.keras.backend.image_data_format()
       'channels_last'
     """
-    return "channels_last"
-
-
-def set_epsilon(value: float) -> None:
-    """Accept the current value of `epsilon`, which is constant.
-
-    Args:
-      value: The value.
-
-    Raises:
-      ValueError: If the value differs. Pass ``epsilon`` to layers and optimizers instead.
-
-    Example:
-      >>> tf.keras.config.set_epsilon(1e-7)
-      >>> tf.keras.config.epsilon()
-      1e-07
-    """
-    _require_unchanged(
-        "epsilon", value, _EPSILON, "the argument `epsilon` of layers and optimizers"
-    )
-
-
-def set_floatx(value: str) -> None:
-    """Accept the current value of `floatx`, which is constant.
-
-    Args:
-      value: The name of a dtype.
-
-    Raises:
-      ValueError: If the value differs. Pass ``dtype`` to layers, metrics and losses instead.
-
-    Example:
-      >>> tf.keras.config.set_floatx("float32")
-      >>> tf.keras.config.floatx()
-      'float32'
-    """
-    _require_unchanged(
-        "floatx", value, floatx(), "the argument `dtype` of layers, metrics and losses"
-    )
+    value: str = _settings["image_data_format"]
+    return value
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Accept the current value of `image_data_format`, which is constant.
+    """Set the default position of the channel axis of images.
 
     Args:
-      data_format: ``"channels_last"``.
+      data_format: ``"channels_last"`` or ``"channels_first"``.
 
     Raises:
-      ValueError: If the value differs. Pass ``data_format`` to layers instead.
+      ValueError: If it is another name.
 
     Example:
+      >>> tf.keras.config.set_image_data_format("channels_first")
+      >>> tf.keras.layers.Conv2D(2, 3).data_format
+      'channels_first'
       >>> tf.keras.config.set_image_data_format("channels_last")
-      >>> tf.keras.config.image_data_format()
-      'channels_last'
     """
-    _require_unchanged(
-        "image_data_format",
-        data_format,
-        image_data_format(),
-        "the argument `data_format` of layers",
+    name = data_format.lower() if isinstance(data_format, str) else data_format
+    if name not in _FORMATS:
+        raise ValueError(
+            f"The `data_format` argument must be one of {_FORMATS}. Received: "
+            f"data_format={_repr_of(data_format)}"
+        )
+    _settings["image_data_format"] = name
+
+
+def dtype_policy() -> DTypePolicy:
+    """Return the policy of layers that are made without ``dtype``.
+
+    Returns:
+      A `keras.DTypePolicy`.
+
+    Example:
+      >>> tf.keras.config.dtype_policy()
+      <DTypePolicy "float32">
+    """
+    from . import dtype_policies
+
+    return dtype_policies.global_policy()
+
+
+def set_dtype_policy(policy: str | DTypePolicy) -> None:
+    """Set the policy of layers that are made without ``dtype``.
+
+    Args:
+      policy: A `keras.DTypePolicy` or its name, such as ``"mixed_float16"``.
+
+    Raises:
+      ValueError: If the name is unknown, or the policy is quantized.
+
+    Example:
+      >>> tf.keras.config.set_dtype_policy("mixed_bfloat16")
+      >>> layer = tf.keras.layers.Dense(2)
+      >>> layer.compute_dtype, layer.variable_dtype
+      ('bfloat16', 'float32')
+      >>> tf.keras.config.set_dtype_policy("float32")
+    """
+    from . import dtype_policies
+
+    dtype_policies.set_global_policy(policy)
+
+
+def enable_interactive_logging() -> None:
+    """Let `fit` show progress bars; this is the default.
+
+    Example:
+      >>> tf.keras.config.enable_interactive_logging()
+    """
+    _settings["interactive_logging"] = True
+
+
+def disable_interactive_logging() -> None:
+    """Let `fit` write one line an epoch instead of a progress bar.
+
+    Example:
+      >>> tf.keras.config.disable_interactive_logging()
+      >>> tf.keras.config.is_interactive_logging_enabled()
+      False
+      >>> tf.keras.config.enable_interactive_logging()
+    """
+    _settings["interactive_logging"] = False
+
+
+def is_interactive_logging_enabled() -> bool:
+    """Return whether `fit` shows progress bars.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.keras.config.is_interactive_logging_enabled()
+      True
+    """
+    value: bool = _settings["interactive_logging"]
+    return value
+
+
+def enable_traceback_filtering() -> None:
+    """Remove numtape's own frames from tracebacks; this is the default.
+
+    Example:
+      >>> tf.keras.config.enable_traceback_filtering()
+    """
+    _filter.enable(True)
+
+
+def disable_traceback_filtering() -> None:
+    """Show numtape's own frames in tracebacks.
+
+    Example:
+      >>> tf.keras.config.disable_traceback_filtering()
+      >>> tf.keras.config.is_traceback_filtering_enabled()
+      False
+      >>> tf.keras.config.enable_traceback_filtering()
+    """
+    _filter.enable(False)
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Return whether numtape's own frames are removed from tracebacks.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.keras.config.is_traceback_filtering_enabled()
+      True
+    """
+    return _filter.is_enabled()
+
+
+def max_epochs() -> int | None:
+    """Return the largest number of epochs of `fit`; None for no limit.
+
+    Returns:
+      An int or None.
+
+    Example:
+      >>> tf.keras.config.max_epochs() is None
+      True
+    """
+    value: int | None = _settings["max_epochs"]
+    return value
+
+
+def set_max_epochs(max_epochs: int | None) -> None:
+    """Limit the number of epochs of every `fit`, for quick checks of a program.
+
+    Args:
+      max_epochs: The number; None for no limit.
+
+    Example:
+      >>> tf.keras.config.set_max_epochs(1)
+      >>> tf.keras.config.max_epochs()
+      1
+      >>> tf.keras.config.set_max_epochs(None)
+    """
+    _settings["max_epochs"] = max_epochs
+
+
+def max_steps_per_epoch() -> int | None:
+    """Return the largest number of steps of an epoch, or of `evaluate` and `predict`.
+
+    Returns:
+      An int; None for no limit.
+
+    Example:
+      >>> tf.keras.config.max_steps_per_epoch() is None
+      True
+    """
+    value: int | None = _settings["max_steps_per_epoch"]
+    return value
+
+
+def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
+    """Limit the number of steps of every epoch, and of `evaluate` and `predict`.
+
+    Args:
+      max_steps_per_epoch: The number; None for no limit.
+
+    Example:
+      >>> tf.keras.config.set_max_steps_per_epoch(10)
+      >>> tf.keras.config.max_steps_per_epoch()
+      10
+      >>> tf.keras.config.set_max_steps_per_epoch(None)
+    """
+    _settings["max_steps_per_epoch"] = max_steps_per_epoch
+
+
+def is_flash_attention_enabled() -> bool:
+    """Return False: attention is always computed step by step.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.keras.config.is_flash_attention_enabled()
+      False
+    """
+    return False
+
+
+def disable_flash_attention() -> None:
+    """Do nothing: attention is always computed step by step.
+
+    Example:
+      >>> tf.keras.config.disable_flash_attention()
+    """
+
+
+def enable_flash_attention() -> None:
+    """Raise an error: numtape has no fused attention.
+
+    Raises:
+      UnimplementedError: Always. Attention gives the same numbers without it.
+    """
+    raise UnimplementedError(
+        "numtape has no flash attention: leave this call out, attention gives the same numbers."
     )
 
 
-def _require_unchanged(name: str, value: object, current_value: object, alternative: str) -> None:
-    """Raise if a setting would change; ``alternative`` tells the user what to use."""
-    if value != current_value:
-        raise ValueError(
-            f"{name} is always {current_value!r} in numtape, not {value!r}: use {alternative}."
-        )
+def enable_unsafe_deserialization() -> None:
+    """Raise an error: files contain no code that could be run.
+
+    Raises:
+      UnimplementedError: Always. Register custom objects instead of lambdas.
+    """
+    raise UnimplementedError(
+        "Loading never runs code from a file: register functions with "
+        "`keras.saving.register_keras_serializable`, or pass `custom_objects`."
+    )
+
+
+def is_nnx_enabled() -> bool:
+    """Return False: the backend is not JAX.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.keras.config.is_nnx_enabled()
+      False
+    """
+    return False

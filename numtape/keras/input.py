@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .config import floatx
 from .layer import Layer
 from .symbolic import KerasTensor, Node
 
@@ -18,7 +19,7 @@ class InputLayer(Layer):
     Args:
       shape: The shape of an example, without the batch axis.
       batch_size: The number of examples; None for any number.
-      dtype: The dtype; None for float32.
+      dtype: The dtype; None for `keras.config.floatx`.
       batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
       name: The name of the layer.
       sparse: Must be None or False.
@@ -51,7 +52,7 @@ class InputLayer(Layer):
                 raise ValueError(
                     f"{argument}={value}: inputs of numtape's models are dense tensors."
                 )
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name, dtype=dtype or floatx())
         self.batch_shape: tuple[int | None, ...]
         if batch_shape is not None:
             if shape is not None:
@@ -93,7 +94,7 @@ def Input(
     Args:
       shape: The shape of an example, without the batch axis; None in it accepts any size.
       batch_size: The number of examples; None for any number.
-      dtype: The dtype; None for float32.
+      dtype: The dtype; None for `keras.config.floatx`.
       sparse: Must be None or False.
       ragged: Must be None or False.
       batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from ..core.log import layer_context
 from ..core.log.as_tensor import as_tensor
 from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.variable import Alias, Variable, assign_all, original
+from ..core.log.variable import AutocastAlias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.creation import convert_to_tensor
 from ..core.ops.elementwise import cast
@@ -30,10 +30,10 @@ from ..errors import OpError
 from ..function.pickling import refuse_older
 from ..module import Module
 from ..nest import flatten, map_structure
-from . import constraints, initializers, regularizers
+from . import constraints, dtype_policies, initializers, regularizers
 from .error_context import LAYER, add_location
 from .input_spec import assert_input_compatibility
-from .registry import keras_dtype
+from .registry import keras_dtype, plain_dtype
 from .symbolic import (
     KerasTensor,
     Node,
@@ -50,9 +50,10 @@ from .symbolic import (
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, TensorLike
     from .annotations import ConstraintLike, InitializerLike, InputShape, RegularizerLike
+    from .dtype_policies import DTypePolicy
 
 
-class LayerVariable(Alias):
+class LayerVariable(AutocastAlias):
     """A variable under its name in a layer, such as ``kernel``; tapes use ``dense/kernel:0``.
 
     Attributes:
@@ -68,8 +69,9 @@ class LayerVariable(Alias):
         of: Variable,
         regularizer: Callable[..., Any] | None = None,
         trained: bool | None = None,
+        autocast: bool = True,
     ) -> None:
-        super().__init__(of)
+        super().__init__(of, autocast)
         self.regularizer = regularizer
         self._trained = of.trainable if trained is None else trained
 
@@ -107,14 +109,23 @@ class LayerVariable(Alias):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._original, self.regularizer, self._trained)
+        return type(self), (self._original, self.regularizer, self._trained, self._is_cast)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         return type(self)(
             copy.deepcopy(self._original, memo),
             copy.deepcopy(self.regularizer, memo),
             self._trained,
+            self._is_cast,
         )
+
+
+def operand(variable: Variable) -> Variable:
+    """Return what an op of a layer's call reads: the variable itself, unless reads are cast.
+
+    Recording a variable is faster than an alias.
+    """
+    return original(variable) if local.autocast is None else variable
 
 
 def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,6 +135,8 @@ def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
     def build_and_mark(self: Layer, *args: Any, **kwargs: Any) -> None:
         self._nt_check_initialized()
         variables = self._nt_trained, self._nt_fixed
+        if type(self).build is build_and_mark:
+            self._nt_build_shapes = args, kwargs
         try:
             self._nt_call_within(build, self, *args, **kwargs)
         except BaseException:
@@ -143,6 +156,17 @@ class _Signature:
             raise AttributeError("__signature__")
         result = inspect_signature(owner.__init__)  # type: ignore[misc]
         return result.replace(parameters=list(result.parameters.values())[1:])
+
+
+def _plain_shapes(shapes: Any) -> Any:
+    """Convert shapes, also nested ones, to plain tuples."""
+    if isinstance(shapes, dict):
+        return {key: _plain_shapes(x) for key, x in shapes.items()}
+    if isinstance(shapes, list | tuple):
+        if all(n is None or isinstance(n, int) for n in shapes):
+            return tuple(None if n is None else int(n) for n in shapes)
+        return type(shapes)(map(_plain_shapes, shapes))
+    return shapes
 
 
 def _is_plain(x: object) -> bool:
@@ -217,13 +241,13 @@ class Layer(Module):
     Args:
       trainable: Whether the variables of the layer are trainable.
       name: The name of the layer; None for the class name in snake case, numbered.
-      dtype: The dtype of variables and computations, to which floating-point inputs are cast.
+      dtype: The dtype of variables and computations, to which floating-point inputs are cast; or
+        a `keras.DTypePolicy` or its name, such as ``"mixed_bfloat16"``; None for the global policy.
       activity_regularizer: A regularizer of the outputs: a function that returns a loss, or a name.
-      autocast: Whether to cast floating-point inputs to ``dtype``.
+      autocast: Whether to cast floating-point inputs to the policy's ``compute_dtype``.
       **kwargs: ``input_shape``, without the batch axis, or ``input_dim``: for `Sequential`.
 
     Raises:
-      TypeError: If the dtype does not exist.
       ValueError: If an argument is unknown or has a wrong type.
 
     Example:
@@ -241,7 +265,7 @@ class Layer(Module):
         self,
         trainable: bool = True,
         name: str | None = None,
-        dtype: DTypeLike | None = None,
+        dtype: DTypeLike | DTypePolicy | None = None,
         activity_regularizer: RegularizerLike = None,
         autocast: bool = True,
         **kwargs: Any,
@@ -260,7 +284,7 @@ class Layer(Module):
             )
         self._nt_name = name
         self._nt_trainable = trainable
-        self._nt_dtype: DType = keras_dtype(dtype)
+        self._nt_set_policy(dtype)
         self._nt_trained, self._nt_fixed = (), ()
         self._nt_inbound_nodes: list[Any] = []
         self._nt_losses = Losses()
@@ -352,7 +376,34 @@ class Layer(Module):
     @property
     def dtype(self) -> str:
         """The name of the variables' dtype."""
-        return self._nt_dtype.name
+        return self.variable_dtype
+
+    # The policy, unless it is that of one dtype; the dtype of computations is `_nt_dtype`.
+    _nt_policy: DTypePolicy | None = None
+    _nt_casts = False  # whether variables are cast when they are read in `call`
+
+    def _nt_set_policy(self, value: DTypeLike | DTypePolicy | None) -> None:
+        policy = dtype_policies.get(value)
+        if isinstance(policy, dtype_policies.DTypePolicyMap):
+            policy_map, policy = policy, policy[self.path]
+            self._nt_policy = policy_map
+        self._nt_dtype, variable_dtype = policy._nt_dtypes
+        self._nt_casts = self._nt_dtype is not variable_dtype
+        if self._nt_casts or type(policy) is not dtype_policies.DTypePolicy:
+            self._nt_policy = self._nt_policy or policy
+
+    @property
+    def dtype_policy(self) -> DTypePolicy:
+        """The dtypes of variables and computations. Settable before the layer is built."""
+        policy = self._nt_policy
+        if isinstance(policy, dtype_policies.DTypePolicyMap):
+            policy = policy[self.path]
+        return policy or dtype_policies.DTypePolicy(self._nt_dtype.name)
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: DTypeLike | DTypePolicy | None) -> None:
+        self._nt_policy = None
+        self._nt_set_policy(value)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments. Subclasses add their own.
@@ -365,11 +416,12 @@ class Layer(Module):
             them; such a class must override this method.
 
         Example:
-          >>> tf.keras.Layer(name="mine").get_config()
-          {'name': 'mine', 'trainable': True, 'dtype': 'float32'}
+          >>> config = tf.keras.Layer(name="mine").get_config()
+          >>> config["name"], config["dtype"]["config"]
+          ('mine', {'name': 'float32'})
         """
         base: dict[str, Any] = {"name": self._nt_name, "trainable": self._nt_trainable}
-        base["dtype"] = self.dtype
+        base["dtype"] = dtype_policies.serialize(self._nt_policy or self.dtype_policy)
         if self.activity_regularizer is not None:
             base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
         if type(self).get_config is not Layer.get_config:
@@ -405,13 +457,14 @@ class Layer(Module):
           >>> tf.keras.Layer.from_config({"name": "mine"}).name
           'mine'
         """
-        return cls(**config)
+        return cls(**plain_dtype(config))
 
     # --- Attributes that hold variables and layers ------------------------------------------
 
     # Internal attributes, excluded from the search for variables and layers.
     _nt_internal = frozenset(
         {
+            "_nt_build_shapes",
             "_nt_fixed",
             "_nt_held",
             "_nt_inbound_nodes",
@@ -427,6 +480,7 @@ class Layer(Module):
     _nt_fixed: tuple[LayerVariable, ...]  # variables created with ``trainable=False``
     _nt_held: tuple[str, ...] = ()  # names of attributes that may hold variables, layers or metrics
     built: bool
+    _nt_build_shapes: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # arguments of `build`
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         refuse_older(self, state, "_nt_trained")
@@ -435,11 +489,11 @@ class Layer(Module):
     @property
     def variable_dtype(self) -> str:
         """The name of the variables' dtype."""
-        return self._nt_dtype.name
+        return self.dtype_policy.variable_dtype if self._nt_casts else self._nt_dtype.name
 
     @property
     def compute_dtype(self) -> str:
-        """The name of the dtype of computations, equal to `variable_dtype`."""
+        """The name of the dtype of computations and outputs."""
         return self._nt_dtype.name
 
     # --- Variables ---------------------------------------------------------------------------
@@ -465,7 +519,7 @@ class Layer(Module):
             "glorot_uniform" for floating-point dtypes and "zeros" for others.
           dtype: The dtype; None for that of the layer.
           trainable: Whether the variable is trainable if the layer is.
-          autocast: Accepted for compatibility with Keras, and ignored.
+          autocast: Whether ``call`` reads the variable in the policy's ``compute_dtype``.
           regularizer: A function that returns a loss of the value, which `losses` includes.
           constraint: A function that optimizers apply to the new value after each step.
           aggregation: Accepted for compatibility with Keras, and ignored.
@@ -497,7 +551,7 @@ class Layer(Module):
                 "optimizers. Omit the argument, and assign the gradient to the variable."
             )
         self._nt_set_path()
-        requested = self._nt_dtype if dtype is None else keras_dtype(dtype)
+        requested = keras_dtype(self.variable_dtype if dtype is None else dtype)
         if initializer is None:
             initializer = "glorot_uniform" if requested.is_floating else "zeros"
         size = (shape,) if isinstance(shape, int) else tuple(shape or ())
@@ -515,6 +569,7 @@ class Layer(Module):
             ),
             regularizers.get(regularizer),
             trainable and self._nt_trainable,
+            autocast,
         )
         if trainable:
             self._nt_trained = (*self._nt_trained, variable)
@@ -702,6 +757,10 @@ class Layer(Module):
                 f"You called `set_weights(weights)` on layer '{self.name}' with a weight list of "
                 f"length {len(weights)}, but the layer was expecting {len(variables)} weights."
             )
+        self._nt_assign(variables, weights)
+
+    def _nt_assign(self, variables: Sequence[Variable], weights: Iterable[Any]) -> None:
+        """Assign values to variables of the same shapes, cast to their dtypes."""
         values = [np.asarray(value) for value in weights]
         for v, value in zip(variables, values, strict=True):
             if tuple(v.shape) != value.shape:
@@ -716,6 +775,100 @@ class Layer(Module):
                 for v, value in zip(variables, values, strict=True)
             ],
         )
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Store the values of the layer's own variables; override it to store something else.
+
+        Args:
+          store: The dict to fill; its keys become ``"0"``, ``"1"`` and so on.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+          >>> dense.build((None, 2))
+          >>> store = {}
+          >>> dense.save_own_variables(store)
+          >>> store["0"].tolist()
+          [[1.0], [1.0]]
+        """
+        for k, v in enumerate(self._nt_own_variables()):
+            store[str(k)] = v.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Load the layer's own variables. If one does not fit, none changes.
+
+        Args:
+          store: A dict filled by `save_own_variables`.
+
+        Raises:
+          ValueError: If the number of arrays or a shape differs.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1, use_bias=False)
+          >>> dense.build((None, 2))
+          >>> dense.load_own_variables({"0": np.array([[3.0], [4.0]])})
+          >>> dense.kernel.numpy().tolist()
+          [[3.0], [4.0]]
+        """
+        variables = self._nt_own_variables()
+        if len(store) != len(variables):
+            if not variables and not self.built:
+                raise ValueError(
+                    f"Layer '{self.name}' was never built and thus it doesn't have any variables. "
+                    f"However the weights file lists {len(store)} variables for this layer.\n"
+                    f"In most cases, this error indicates that either:\n\n"
+                    f"1. The layer is owned by a parent layer that implements a `build()` method, "
+                    f"but calling the parent's `build()` method did NOT create the state of the "
+                    f"child layer. A `build()` method must create ALL state for the layer, "
+                    f"including the state of any children layers.\n\n"
+                    f"2. You need to implement the `def build_from_config(self, config)` method on "
+                    f"the layer, to specify how to rebuild it during loading."
+                )
+            raise ValueError(
+                f"Layer '{self.name}' expected {len(variables)} variables, but received "
+                f"{len(store)} variables during loading. Expected: {[v.name for v in variables]}"
+            )
+        self._nt_assign(variables, [store[str(k)] for k in range(len(variables))])
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """Return the shapes with which `build` was called.
+
+        Returns:
+          A dict for `build_from_config`; None if the layer is not built.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1)
+          >>> dense.build((None, 2))
+          >>> dense.get_build_config()
+          {'input_shape': (None, 2)}
+        """
+        if self._nt_build_shapes is None:
+            return None
+        args, kwargs = self._nt_build_shapes
+        names = [*inspect_signature(type(self).build).parameters][1:]
+        shapes = {**dict(zip(names, args, strict=False)), **kwargs}
+        shapes = {name: _plain_shapes(shape) for name, shape in shapes.items()}
+        if len(shapes) == 1:
+            return {"input_shape": next(iter(shapes.values()))}
+        return {"shapes_dict": shapes}
+
+    def build_from_config(self, config: dict[str, Any] | None) -> None:
+        """Build the layer with the result of `get_build_config`.
+
+        Args:
+          config: The result of `get_build_config`; None to do nothing.
+
+        Example:
+          >>> dense = tf.keras.layers.Dense(1)
+          >>> dense.build_from_config({"input_shape": (None, 2)})
+          >>> dense.kernel.shape.as_list()
+          [2, 1]
+        """
+        if not config:
+            return
+        if "input_shape" in config:
+            self.build(config["input_shape"])
+        elif "shapes_dict" in config:
+            self.build(**config["shapes_dict"])
 
     def count_params(self) -> int:
         """Count the elements of all variables.
@@ -888,8 +1041,9 @@ class Layer(Module):
         """
         if len(kwargs) == 1 and not args:  # the name may differ from that in `call`
             args, kwargs = (*kwargs.values(),), {}
-        inputs = tuple(symbols_of(x, self.dtype) for x in args)
-        named = {k.removesuffix("_shape"): symbols_of(x, self.dtype) for k, x in kwargs.items()}
+        dtype = self.compute_dtype
+        inputs = tuple(symbols_of(x, dtype) for x in args)
+        named = {k.removesuffix("_shape"): symbols_of(x, dtype) for k, x in kwargs.items()}
         if not self.built:
             self._nt_build(signature_of(type(self).call).arguments(inputs, named))
         return map_structure(lambda x: x.shape, self._nt_infer_outputs(*inputs, **named))
@@ -909,12 +1063,14 @@ class Layer(Module):
             return self._nt_infer_outputs(*args, **kwargs)
         arguments = signature_of(type(self).call).arguments(args, kwargs)
         shape = self.compute_output_shape(**shapes_for(method, arguments, type(self).__name__))
-        return symbols_of(shape, self.dtype)
+        return symbols_of(shape, self.compute_dtype)
 
     def _nt_infer_outputs(self, *args: Any, **kwargs: Any) -> Any:
         """Infer the symbolic outputs of ``call`` by a call with zeros."""
+        dtype = self._nt_dtype if self._nt_casts else None
+        args, kwargs = map_structure(self._nt_cast_symbol, (args, kwargs))
         try:
-            return infer(self.call, args, kwargs)
+            return layer_context.call_autocast(dtype, infer, (self.call, args, kwargs), {})
         finally:
             self._nt_clear_losses()
 
@@ -934,6 +1090,13 @@ class Layer(Module):
                 x = cast(x, self._nt_dtype)
                 set_mask(x, mask)
         return x
+
+    def _nt_cast_symbol(self, x: object) -> Any:
+        """Return a symbol of the dtype to which `_nt_convert_input` would cast a tensor."""
+        if not isinstance(x, KerasTensor) or not self.autocast or not self._nt_dtype.is_floating:
+            return x
+        is_cast = keras_dtype(x.dtype).is_floating and x.dtype != self._nt_dtype.name
+        return KerasTensor(x.shape, self._nt_dtype.name) if is_cast else x
 
     def _nt_build(self, arguments: dict[str, Any]) -> None:
         method = type(self).build
@@ -957,7 +1120,11 @@ class Layer(Module):
             if self._nt_supports_masking and (has_compute_mask or is_symbolic(mask)):
                 pass_masks(self.compute_mask, first_input, mask, outputs)
         else:
-            outputs = self.call(*args, **kwargs)
+            if self._nt_casts or local.autocast is not None:
+                dtype = self._nt_dtype if self._nt_casts else None
+                outputs = layer_context.call_autocast(dtype, self.call, args, kwargs)
+            else:
+                outputs = self.call(*args, **kwargs)
             if not self.built:
                 self.built = True
             masks = self._nt_supports_masking and type(self).compute_mask is not Layer.compute_mask

@@ -17,6 +17,7 @@ from ..core.values.dtypes import float32, int32, int64
 from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .activations import sigmoid
+from .config import epsilon
 from .registry import describe
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ __all__ = [
 def __dir__() -> list[str]:
     return sorted(__all__)
 
-
-EPSILON = 1e-7  # keeps logarithms and quotients finite
 
 ARGUMENTS = {
     "y_true": "The targets, of the shape of ``y_pred``.",
@@ -132,7 +131,7 @@ def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Te
     array([12.5], dtype=float32)
     """
     y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
-    size = elementwise.maximum(elementwise.abs_(y_true), EPSILON)
+    size = elementwise.maximum(elementwise.abs_(y_true), epsilon())
     return 100.0 * _mean(elementwise.abs_((y_true - y_pred) / size))
 
 
@@ -144,8 +143,8 @@ def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Te
     array([0.24022643], dtype=float32)
     """
     y_true, y_pred = _pair_of_same_rank(y_true, y_pred)
-    first = elementwise.log(elementwise.maximum(y_pred, EPSILON) + 1.0)
-    second = elementwise.log(elementwise.maximum(y_true, EPSILON) + 1.0)
+    first = elementwise.log(elementwise.maximum(y_pred, epsilon()) + 1.0)
+    second = elementwise.log(elementwise.maximum(y_true, epsilon()) + 1.0)
     return _mean(elementwise.square(first - second))
 
 
@@ -252,8 +251,8 @@ def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     array([0.14384104], dtype=float32)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    y_true = elementwise.clip_by_value(y_true, EPSILON, 1.0)
-    y_pred = elementwise.clip_by_value(y_pred, EPSILON, 1.0)
+    y_true = elementwise.clip_by_value(y_true, epsilon(), 1.0)
+    y_pred = elementwise.clip_by_value(y_pred, epsilon(), 1.0)
     return _sum(y_true * elementwise.log(y_true / y_pred))
 
 
@@ -265,7 +264,7 @@ def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     array([0.9999998], dtype=float32)
     """
     y_true, y_pred = pair(y_true, y_pred)
-    return _mean(y_pred - y_true * elementwise.log(y_pred + EPSILON))
+    return _mean(y_pred - y_true * elementwise.log(y_pred + epsilon()))
 
 
 @loss_function
@@ -277,7 +276,7 @@ def dice(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = None) -> Tenso
     """
     y_true, y_pred = pair(y_true, y_pred)
     overlap = _sum(y_true * y_pred, axis)
-    return 1.0 - divide_no_nan(2.0 * overlap, _sum(y_true, axis) + _sum(y_pred, axis) + EPSILON)
+    return 1.0 - divide_no_nan(2.0 * overlap, _sum(y_true, axis) + _sum(y_pred, axis) + epsilon())
 
 
 @loss_function
@@ -301,7 +300,7 @@ def tversky(
     overlap = _sum(y_true * y_pred, axis)
     missing = _sum((1.0 - y_pred) * y_true, axis)
     extra = _sum(y_pred * (1.0 - y_true), axis)
-    return 1.0 - divide_no_nan(overlap, overlap + missing * alpha + extra * beta + EPSILON)
+    return 1.0 - divide_no_nan(overlap, overlap + missing * alpha + extra * beta + epsilon())
 
 
 def _pair_of_same_shape(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
@@ -339,8 +338,8 @@ def _pair_with_classes(name: str, y_true: TensorLike, y_pred: TensorLike) -> tup
 
 
 def _clip(x: Tensor) -> Tensor:
-    """Clip probabilities to ``[EPSILON, 1 - EPSILON]``."""
-    return elementwise.clip_by_value(x, EPSILON, 1.0 - EPSILON)
+    """Clip probabilities to ``[epsilon, 1 - epsilon]``."""
+    return elementwise.clip_by_value(x, epsilon(), 1.0 - epsilon())
 
 
 def _logits(y_pred: Tensor, op: str, from_logits: bool) -> Tensor | None:

@@ -10,7 +10,7 @@ import numtape as _tf
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
 from .config import floatx as _floatx
-from .ops.define import floats as _floats, op as _op
+from .ops.define import floats as _floats, op as _op, to_dtype as _to_dtype
 from .registry import describe as _describe, keras_dtype as _keras_dtype
 from .seed_generator import SeedGenerator
 
@@ -177,7 +177,7 @@ def gamma(
 
 def _gamma(shape: ShapeLike, state: Any, alpha: TensorLike, kind: Any) -> Tensor:
     wide = kind if kind.size >= 4 else _tf.float32
-    alphas = _tf.broadcast_to(_tf.cast(alpha, wide), shape)
+    alphas = _tf.broadcast_to(_to_dtype(alpha, wide), shape)
     return _tf.cast(_tf.random.stateless_gamma(shape, state, alphas, dtype=wide), kind)
 
 
@@ -262,7 +262,7 @@ def dropout(inputs: TensorLike, rate: float, noise_shape: Any = None, seed: Any 
         return _tf.zeros_like(tensor)
     draws = _tf.random.stateless_uniform(shape, _state(seed), dtype=_tf.float32)
     keep = _tf.cast(draws >= rate, tensor.dtype)
-    return tensor * keep / _tf.cast(1 - rate, tensor.dtype)
+    return tensor * keep / _to_dtype(1 - rate, tensor.dtype)
 
 
 @_op("A tensor.", "InvalidArgumentError: If ``x`` has no such axis.", arguments=_ARGUMENTS)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Self
 
+from ..compat.docstrings import Decorated as Decorated, describe as describe
 from ..core.values.arguments import inspect_signature
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
+from .config import floatx
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
     from .annotations import Config, Configurable
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _OBJECTS: dict[str, Any] = {}
 _NAMES: dict[Any, str] = {}
@@ -137,6 +138,65 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
         _OBJECTS.update(previous_objects)
 
 
+class SharedObjects:
+    """The objects in one file: an object at several places is written, and created, once.
+
+    An object that is written again has the key ``shared_object_id`` at each place.
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[int, tuple[object, Config]] = {}
+        self._created: dict[Any, Any] = {}
+
+    def note_written(self, obj: object, config: Config) -> None:
+        """Mark the configuration of an object, and an earlier one of the same object, as shared."""
+        _, earlier = self._written.setdefault(id(obj), (obj, config))
+        if earlier is not config:
+            earlier["shared_object_id"] = config["shared_object_id"] = id(obj)
+
+    def created(self, config: Config) -> Any:
+        """Return the object that was created from a configuration with the same id, or None."""
+        return self._created.get(config.get("shared_object_id"))
+
+    def note_created(self, config: Config, obj: object) -> None:
+        """Remember the object that was created from a configuration."""
+        if "shared_object_id" in config:
+            self._created[config["shared_object_id"]] = obj
+
+
+_SHARED: ContextVar[SharedObjects | None] = ContextVar("shared_objects", default=None)
+
+
+@contextmanager
+def sharing_objects() -> Iterator[None]:
+    """Write, or create, each object in the block once. See `SharedObjects`."""
+    token = _SHARED.set(SharedObjects())
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def note_written(obj: object, config: Config) -> Config:
+    """Return the configuration of an object, marked as shared in `sharing_objects`."""
+    shared = _SHARED.get()
+    if shared is not None:
+        shared.note_written(obj, config)
+    return config
+
+
+def create_once(config: Config, create: Callable[[], Any]) -> Any:
+    """Create the object of a configuration, or return it if it is shared and exists."""
+    shared = _SHARED.get()
+    if shared is None:
+        return create()
+    result = shared.created(config)
+    if result is None:
+        result = create()
+        shared.note_created(config, result)
+    return result
+
+
 # Arguments of Keras that numtape lacks, with the values that have no effect and are dropped.
 _UNSUPPORTED_DEFAULTS: dict[str, Any] = {
     "quantization_config": None,
@@ -187,7 +247,7 @@ def supported_arguments(cls: type, config: dict[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(config, dict):
         raise ValueError(f"The config of {cls.__name__} must be a dict, got {repr_of(config)}.")
-    arguments = {name: _plain_dtype(x) if name == "dtype" else x for name, x in config.items()}
+    arguments = plain_dtype(config)
     if not cls.__module__.startswith("numtape."):
         return arguments
     accepted = _accepted_names(cls)
@@ -214,32 +274,32 @@ def _accepted_names(cls: type) -> set[str]:
     return names
 
 
-def _plain_dtype(dtype: object) -> Any:
-    """Replace a serialized DTypePolicy by its dtype name."""
-    if not isinstance(dtype, dict):
-        return dtype
-    config = dtype.get("config")
-    name = config.get("name") if isinstance(config, dict) else None
-    if dtype.get("class_name") != "DTypePolicy" or not isinstance(name, str):
-        raise ValueError(f"dtype must be a name or a DTypePolicy, got {dtype.get('class_name')!r}.")
-    if name.startswith("mixed_"):
-        raise ValueError(
-            f"The dtype policy {name!r}: numtape's layers compute in the dtype of their variables."
-        )
-    return name
+def plain_dtype(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a config in which the config of a `DTypePolicy` is replaced by its name."""
+    if not isinstance(config.get("dtype"), dict):
+        return dict(config)
+    from . import dtype_policies
+
+    policy = dtype_policies.deserialize(config["dtype"])
+    is_map = isinstance(policy, dtype_policies.DTypePolicyMap)
+    return {**config, "dtype": policy if is_map else policy.name}
 
 
 def keras_dtype(value: DTypeLike | None) -> DType:
     """Convert a value to a dtype like `tf.as_dtype`, except that ``int`` is int64 as in Keras.
 
     Args:
-      value: A dtype, a name or a Python type; None for float32.
+      value: A dtype, a name or a Python type; None for `keras.config.floatx`. Of a policy it is the
+        dtype of computations.
 
     Raises:
       TypeError: If the dtype does not exist.
     """
     if value is None:
-        return as_dtype("float32")
+        value = floatx()
+    value = getattr(value, "compute_dtype", value)
+    if value in ("mixed_float16", "mixed_bfloat16"):
+        value = str(value).removeprefix("mixed_")
     return as_dtype(
         "int64" if value is int or (isinstance(value, str) and value == "int") else value
     )
@@ -358,12 +418,13 @@ class ClassRegistry:
         """Return the class and arguments of an object that has a method `get_config`."""
         name = type(obj).__name__
         is_builtin = self.classes.get(name) is type(obj)
-        return {
+        config: Config = {
             "module": self.module if is_builtin else type(obj).__module__,
             "class_name": name,
             "config": obj.get_config(),
             "registered_name": None if is_builtin else get_registered_name(type(obj)),
         }
+        return note_written(obj, config)
 
     def deserialize(
         self,
@@ -402,43 +463,4 @@ class ClassRegistry:
         arguments = supported_arguments(result, arguments or {})
         accepts = "custom_objects" in inspect_signature(from_config).parameters
         options = {"custom_objects": custom_objects} if accepts else {}
-        return from_config(arguments, **options)
-
-
-def describe(
-    arguments: dict[str, str], returns: str, raises: str
-) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that inserts Args, Returns and Raises sections before the example.
-
-    Args:
-      arguments: Descriptions of the arguments, by name.
-      returns: The text of the Returns section; empty for a class.
-      raises: The text of the Raises section; empty to omit it.
-
-    Returns:
-      The decorator. It raises a KeyError if ``arguments`` does not describe each parameter.
-    """
-
-    def add(obj: Decorated) -> Decorated:
-        text, mark, example = inspect.cleandoc(obj.__doc__ or "").partition(">>>")
-        names = [name for name in inspect_signature(obj).parameters if name != "self"]
-        lines = [text.rstrip(), "", "Args:"]
-        missing_names = [name for name in names if name not in arguments]
-        if missing_names:
-            raise KeyError(
-                f"{obj.__qualname__}: describe {missing_names} in the dict that the decorator "
-                f"takes."
-            )
-        for name in names:
-            lines += textwrap.wrap(
-                f"{name}: {arguments[name]}", 94, initial_indent="  ", subsequent_indent="    "
-            )
-        if returns:
-            lines += ["", "Returns:", f"  {returns}"]
-        if raises:
-            lines += ["", "Raises:", f"  {raises}"]
-        lines += ["", "Example:", *textwrap.indent(mark + example, "  ").split("\n")]
-        obj.__doc__ = "\n".join(lines)
-        return obj
-
-    return add
+        return create_once(config, lambda: from_config(arguments, **options))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +87,25 @@ class SeedGenerator:
     def _nt_saved_parts(self) -> dict[str, Any]:
         """The values that a checkpoint stores, by name."""
         return {"state": self.state}
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Store the state in a dict, under the key "0".
+
+        Args:
+          store: The dict to fill.
+        """
+        store["0"] = self.state.numpy()
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Load the state from a dict.
+
+        Args:
+          store: A dict filled by `save_own_variables`.
+
+        Raises:
+          KeyError: If the dict has no key "0".
+        """
+        self.state.assign(np.asarray(store["0"]).astype(np.int64))
 
     def _draw(self, kind: str, shape: Sequence[int], dtype: DTypeLike) -> Tensor:
         return draw_numbered(self.next(), kind, tuple(shape), keras_dtype(dtype))

@@ -272,6 +272,59 @@ def is_symbolic(structure: object) -> bool:
     return any(isinstance(x, KerasTensor) for x in flatten(structure))
 
 
+def is_keras_tensor(x: object) -> bool:
+    """Whether an object is a symbolic tensor.
+
+    Args:
+      x: Any object.
+
+    Returns:
+      A bool.
+
+    Example:
+      >>> tf.keras.utils.is_keras_tensor(tf.keras.Input((3,)))
+      True
+      >>> tf.keras.utils.is_keras_tensor(tf.ones(3))
+      False
+    """
+    return isinstance(x, KerasTensor)
+
+
+def get_source_inputs(tensor: KerasTensor) -> list[KerasTensor]:
+    """Return the `Input` tensors on which a symbolic tensor depends.
+
+    Args:
+      tensor: A symbolic tensor.
+
+    Returns:
+      A list of symbolic tensors, each once.
+
+    Raises:
+      TypeError: If ``tensor`` is not symbolic.
+
+    Example:
+      >>> x = tf.keras.Input((3,), name="x")
+      >>> [t.name for t in tf.keras.utils.get_source_inputs(tf.keras.layers.Dense(2)(x))]
+      ['x']
+    """
+    if not isinstance(tensor, KerasTensor):
+        raise TypeError(f"tensor must be a KerasTensor, got {type(tensor).__name__}.")
+    sources: list[KerasTensor] = []
+    visited: set[int] = set()
+    stack = [tensor]
+    while stack:
+        x = stack.pop()
+        if id(x) in visited:
+            continue
+        visited.add(id(x))
+        node = x._node
+        if node is None or not node.inputs:
+            sources.append(x)
+        else:
+            stack += reversed(node.inputs)
+    return sources
+
+
 def infer(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Infer the results of a function for symbolic tensors, as symbolic tensors.
 

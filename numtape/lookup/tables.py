@@ -7,6 +7,7 @@ that makes them runs as Python.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,12 @@ from ..core.values import dtypes
 from ..core.values.composite import Composite
 from ..core.values.dtypes import DType, as_dtype
 from ..core.values.tensor import Tensor
-from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from ..strings import as_string, to_hash_bucket_fast
 from .initializers import Initializer
 
@@ -132,6 +138,10 @@ class Table:
     def _lookup_dense(self, keys: Any) -> Any:
         raise NotImplementedError
 
+    def _nt_saved_parts(self) -> dict[str, Any]:
+        """Return nothing: checkpoints do not store a table that its initializer fills."""
+        return {}
+
 
 class StaticHashTable(Table):
     """A table that does not change.
@@ -177,6 +187,7 @@ class StaticHashTable(Table):
 
     def _fill(self, keys: Array, values: Array) -> None:
         """Store keys and values, called by the initializer."""
+        run_as_python("a table that changes")
         if keys.shape != values.shape:
             raise InvalidArgumentError(
                 f"Expected shape {list(keys.shape)} for value, got {list(values.shape)}"
@@ -209,8 +220,8 @@ class StaticHashTable(Table):
         """The value of keys that are absent, a tensor.
 
         Example:
-          >>> tf.lookup.StaticHashTable(
-          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).default_value.numpy()
+          >>> init = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+          >>> int(tf.lookup.StaticHashTable(init, -1).default_value)
           -1
         """
         return self._default
@@ -223,7 +234,7 @@ class StaticHashTable(Table):
 
         Example:
           >>> tf.lookup.StaticHashTable(
-          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).size().numpy()
+          ...     tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).size().numpy().tolist()
           1
         """
         return from_owned_array(np.array(len(self._index), np.int64))
@@ -310,7 +321,7 @@ class StaticVocabularyTable(Table):
       >>> init = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
       >>> table = tf.lookup.StaticVocabularyTable(init, num_oov_buckets=3)
       >>> table.lookup(tf.constant(["b", "x", "hello"])).numpy()
-      array([1, 4, 2])
+      array([1, 4, 3])
     """
 
     def __init__(
@@ -354,7 +365,7 @@ class StaticVocabularyTable(Table):
           name: Not used.
 
         Example:
-          >>> tf.lookup.StaticVocabularyTable(None, 5).size().numpy()
+          >>> int(tf.lookup.StaticVocabularyTable(None, 5).size())
           5
         """
         known = 0 if self._table is None else len(self._table._index)
@@ -426,7 +437,7 @@ class MutableHashTable(Table):
           name: Not used.
 
         Example:
-          >>> tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1).size().numpy()
+          >>> int(tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1).size())
           0
         """
         run_as_python("a table that changes")
@@ -490,7 +501,7 @@ class MutableHashTable(Table):
           >>> table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
           >>> table.insert([1, 2], [0.5, 1.5])
           >>> table.remove(tf.constant([1], tf.int64))
-          >>> table.size().numpy()
+          >>> int(table.size())
           1
         """
         run_as_python("a table that changes")
@@ -499,7 +510,9 @@ class MutableHashTable(Table):
         for key in array.ravel().tolist():
             self._items.pop(key, None)
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
         """Return the values of keys.
 
         Args:
@@ -540,6 +553,43 @@ class MutableHashTable(Table):
         result = _array_of(self._value_dtype, values, self._default.shape)
         return _tensor(result.reshape((*array.shape, *self._default.shape)))
 
+    # Checkpoints store the content as JSON, with strings as characters below 256.
+
+    def _nt_position(self) -> bytes:
+        """Return the content, to be saved."""
+        if not self._is_saved:
+            return b""
+        content = {
+            "keys": [_to_json(key) for key in self._items],
+            "values": [_to_json(np.asarray(value).tolist()) for value in self._items.values()],
+        }
+        return json.dumps(content).encode()
+
+    def _nt_start_at(self, data: bytes) -> dict[Any, Any]:
+        """Return the items of a saved content.
+
+        Raises:
+          DataLossError: If the data is damaged, or belongs to another table.
+        """
+        if not data or not self._is_saved:
+            return dict(self._items)
+        try:
+            content = json.loads(data)
+            keys = [_from_json(key) for key in content["keys"]]
+            rows = [_from_json(value) for value in content["values"]]
+            values = _array_of(self._value_dtype, rows, self._default.shape)
+            is_text = self._key_dtype is dtypes.string
+            if any(isinstance(key, bytes) != is_text for key in keys):
+                raise ValueError("other keys")
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataLossError(f"The saved table {self._name} cannot be read: {error}.") from None
+        return dict(zip(keys, values, strict=True))
+
+    def _nt_continue(self, items: dict[Any, Any]) -> None:
+        """Continue with the result of `_nt_start_at`."""
+        run_as_python("a table that changes")
+        self._items = items
+
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """Return all keys and their values.
 
@@ -559,6 +609,18 @@ class MutableHashTable(Table):
         keys = _array_of(self._key_dtype, list(self._items), ())
         values = _array_of(self._value_dtype, list(self._items.values()), self._default.shape)
         return _tensor(keys), _tensor(values)
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_to_json(item) for item in value]
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_json(item) for item in value]
+    return value.encode("latin-1") if isinstance(value, str) else value
 
 
 class DenseHashTable(MutableHashTable):
@@ -640,7 +702,7 @@ class DenseHashTable(MutableHashTable):
         Example:
           >>> table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, -1)
           >>> table.insert_or_assign([5], [6])
-          >>> table.size().numpy()
+          >>> int(table.size())
           1
         """
         self.insert(keys, values)
@@ -655,7 +717,7 @@ class DenseHashTable(MutableHashTable):
         Example:
           >>> table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 0, -1)
           >>> table.erase([5])
-          >>> table.size().numpy()
+          >>> int(table.size())
           0
         """
         self.remove(keys)

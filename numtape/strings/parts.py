@@ -129,6 +129,9 @@ def bytes_split(input: RaggedLike, name: str | None = None) -> Any:
     Returns:
       A `RaggedTensor` with one more axis; a vector for a scalar.
 
+    Raises:
+      DtypeError: If the input has another dtype.
+
     Example:
       >>> tf.strings.bytes_split(["hello", "b"])
       <tf.RaggedTensor [[b'h', b'e', b'l', b'l', b'o'], [b'b']]>

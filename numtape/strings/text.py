@@ -177,6 +177,9 @@ def strip(input: StringLike, name: str | None = None) -> StringTensor:
     Returns:
       A tensor of strings of the same shape.
 
+    Raises:
+      DtypeError: If the input has another dtype.
+
     Example:
       >>> tf.strings.strip(["\na ", " b"]).numpy()
       array([b'a', b'b'], dtype=object)
@@ -201,7 +204,7 @@ def length(input: StringLike, unit: str = "BYTE", name: str | None = None) -> Te
 
     Example:
       >>> tf.strings.length(["abc", "é"]).numpy(), tf.strings.length("é", unit="UTF8_CHAR").numpy()
-      (array([3, 2], dtype=int32), 1)
+      (array([3, 2], dtype=int32), np.int32(1))
     """
     check_choice("StringLength", "unit", unit, _UNITS)
     return map_to_numbers(input, len if unit == "BYTE" else _count_characters, dtypes.int32)

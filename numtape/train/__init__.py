@@ -1,4 +1,4 @@
-"""``tf.train``: save and restore the values of variables. Start with `Checkpoint`."""
+"""``tf.train``: save and restore the values of variables; examples. Start with `Checkpoint`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
+from ..io.messages import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
 from .averages import ExponentialMovingAverage
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
@@ -14,10 +25,19 @@ from .reading import list_variables, load_checkpoint, load_variable
 from .state import latest_checkpoint
 
 __all__ = [
+    "BytesList",
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
     "ExponentialMovingAverage",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
     "latest_checkpoint",
     "list_variables",
     "load_checkpoint",

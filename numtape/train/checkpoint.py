@@ -9,11 +9,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.log.variable import Variable
 from ..core.values.dtypes import int64, repr_of
-from ..data.pipeline import Iterator
 from ..deferred_restore import notify_changed
-from ..errors import UnimplementedError
 from .arrays import SUFFIX, pack, write
 from .options import run_callbacks
 from .parts import ObjectGraph, alternative_names, is_trackable, parts
@@ -27,8 +27,8 @@ class Checkpoint:
 
     A checkpoint stores the object graph: a variable is identified by the attributes, keys and
     indices that lead to it, not by its name, and is saved once. Objects are `Variable`, `Module`,
-    Keras's layers, models, metrics and optimizers, `random.Generator`, and lists and dicts of
-    them. Files are written atomically.
+    Keras's layers, models, metrics and optimizers, `random.Generator`, iterators of datasets (with
+    their positions), and lists and dicts of them. Files are written atomically.
 
     Variables created after `restore` (those of a layer at its first call, or of an optimizer at
     its first step) are restored when they are created.
@@ -40,7 +40,6 @@ class Checkpoint:
 
     Raises:
       ValueError: If an argument is not such an object.
-      UnimplementedError: If an argument is an iterator of a dataset.
 
     Example:
       >>> import tempfile
@@ -60,7 +59,6 @@ class Checkpoint:
         target = root() if isinstance(root, weakref.ref) else root
         roots = kwargs if target is None else {"root": target, **kwargs}
         for name, value in roots.items():
-            _check_stored(name, value)
             if not (is_trackable(value) or _holds_trackables(value)):
                 raise ValueError(
                     f"`Checkpoint` was expecting {name} to be a trackable object (an object "
@@ -77,7 +75,6 @@ class Checkpoint:
         return root() if isinstance(root, weakref.ref) else root
 
     def __setattr__(self, name: str, value: object) -> None:
-        _check_stored(name, value)
         object.__setattr__(self, name, value)
         notify_changed(self)
 
@@ -116,6 +113,7 @@ class Checkpoint:
 
         Raises:
           OSError: If the file cannot be written; an existing file is kept then.
+          UnimplementedError: If an iterator's buffers hold elements that cannot be stored.
 
         Example:
           >>> import tempfile
@@ -125,6 +123,8 @@ class Checkpoint:
         """
         graph = ObjectGraph(self)
         arrays = {key: v._current_tensor()._array() for key, v in graph.variables.items()}
+        for key, iterator in graph.iterators.items():
+            arrays[key] = np.frombuffer(iterator._nt_position(), np.uint8)
         path = os.fspath(file_prefix)
         write(path + SUFFIX, pack(arrays, {"checkpoint": graph.nodes}))
         run_callbacks(options, path)
@@ -233,20 +233,6 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         return f"<Checkpoint of {json.dumps(sorted(parts(self)))}>"
-
-
-def _check_stored(name: str, value: object) -> None:
-    """Reject objects that TensorFlow can store and numtape cannot.
-
-    Raises:
-      UnimplementedError: If ``value`` is a dataset's iterator.
-    """
-    if isinstance(value, Iterator):
-        raise UnimplementedError(
-            f"{name} is an iterator of a dataset, and checkpoints cannot store its position. "
-            f"Store the number of steps in a variable, and resume with "
-            f"`iter(dataset.skip(step))`."
-        )
 
 
 def _holds_trackables(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator as Items, Mapping
 from typing import Any
 
 from ..core.log.variable import Variable, original
@@ -13,8 +13,17 @@ _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"  # how TensorFlow ends the names of value
 
 
 def is_trackable(obj: object) -> bool:
-    """Whether an object is a variable or has parts."""
-    return isinstance(obj, Variable | Module) or hasattr(type(obj), "_nt_saved_parts")
+    """Whether an object has a value in the file (see `is_value`), or has parts."""
+    return isinstance(obj, Module) or is_value(obj) or hasattr(type(obj), "_nt_saved_parts")
+
+
+def is_value(obj: object) -> bool:
+    """Whether an object has a value in the file.
+
+    This is a variable, or an object with a position: an iterator of a dataset, or a table that
+    changes.
+    """
+    return isinstance(obj, Variable) or hasattr(type(obj), "_nt_position")
 
 
 def parts(obj: Any, excluded: type | tuple[type, ...] = ()) -> dict[str, Any]:
@@ -25,7 +34,7 @@ def parts(obj: Any, excluded: type | tuple[type, ...] = ()) -> dict[str, Any]:
       excluded: Classes whose instances are skipped.
     """
     children: dict[str, Any] = {}
-    if not isinstance(obj, Variable):
+    if not is_value(obj):
         for name, value in obj._nt_saved_parts().items():
             children.update((k, x) for k, x in _flat(name, value) if not isinstance(x, excluded))
     return children
@@ -53,7 +62,7 @@ def alternative_names(obj: object, number: Callable[[Variable], int | None]) -> 
     return {} if names is None else names(number)
 
 
-def _flat(name: object, value: object) -> Iterator[tuple[str, Any]]:
+def _flat(name: object, value: object) -> Items[tuple[str, Any]]:
     if is_trackable(value):
         yield str(name), original(value) if isinstance(value, Variable) else value
     elif isinstance(value, list | tuple):
@@ -77,21 +86,26 @@ class ObjectGraph:
       excluded: Classes whose instances are skipped.
 
     Attributes:
-      nodes: A node for each object: a dict from part names to node numbers, or a variable's key.
-        A key is the shortest path to the variable.
+      nodes: A node for each object: a dict from part names to node numbers, or the key of a
+        variable or iterator. A key is the shortest path to it.
       variables: The variables, by key.
+      iterators: The iterators of datasets and tables, by key.
     """
 
     def __init__(self, root: Any, excluded: type | tuple[type, ...] = ()) -> None:
         self.nodes: list[Any] = []
         self.variables: dict[str, Variable] = {}
+        self.iterators: dict[str, Any] = {}
         objects, paths = [root], [""]
         numbers = {id(root): 0}
         for obj, path in zip(objects, paths, strict=True):  # both grow in the loop
-            if isinstance(obj, Variable):
+            if is_value(obj):
                 key = f"{path}{_VALUE}"
                 self.nodes.append(key)
-                self.variables[key] = obj
+                if isinstance(obj, Variable):
+                    self.variables[key] = obj
+                else:
+                    self.iterators[key] = obj
                 continue
             part_numbers = {}
             for name, part in parts(obj, excluded).items():

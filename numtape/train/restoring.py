@@ -13,7 +13,7 @@ from ..core.values.tensor import of_array
 from ..core.values.weakrefs import WeakObjectMap
 from ..deferred_restore import forget, wait
 from ..errors import InvalidArgumentError, UnimplementedError
-from .parts import ObjectGraph, alternative_names, named_parts, parts
+from .parts import ObjectGraph, alternative_names, is_value, named_parts, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ class Restoration:
     ) -> None:
         """Bind objects to their nodes, with all their parts, and restore their variables."""
         bound: dict[int, tuple[Any, int]] = {}
-        matches: list[tuple[Variable, str]] = []
+        matches: list[tuple[Any, str]] = []  # variables and iterators with their keys
         self._walk(pairs, bound, matches, skipped)
         # Slots of optimizers are named after variables, which must be bound first.
         optimizers = [
@@ -87,13 +87,21 @@ class Restoration:
             self._walk(children, bound, matches, skipped)
         if required is not None:
             self._check_complete(required, {id(v) for v, _ in matches}, {key for _, key in matches})
-        _assign_values([v for v, _ in matches], [self.unused[key] for _, key in matches])
+        variables = [(v, self.unused[key]) for v, key in matches if isinstance(v, Variable)]
+        positions = [
+            (x, x._nt_start_at(self.unused[key].tobytes()))
+            for x, key in matches
+            if not isinstance(x, Variable)
+        ]
+        _assign_values([v for v, _ in variables], [x for _, x in variables])
+        for iterator, source in positions:
+            iterator._nt_continue(source)
         for _, key in matches:
             self.unused.pop(key, None)
         for obj, number in bound.values():
             self._store_binding(obj, number)
         for obj, number in bound.values():
-            if not isinstance(obj, Variable):
+            if not is_value(obj):
                 if before_listening is not None:
                     before_listening(obj)
                 if self._awaits_parts(obj, number):
@@ -103,7 +111,7 @@ class Restoration:
         self,
         pairs: list[tuple[Any, int]],
         bound: dict[int, tuple[Any, int]],
-        matches: list[tuple[Variable, str]],
+        matches: list[tuple[Any, str]],
         skipped: list[str] | None,
     ) -> None:
         """Bind objects and all their parts to their nodes."""
@@ -112,7 +120,7 @@ class Restoration:
                 continue
             bound[id(obj)] = obj, number
             node = self.nodes[number]
-            if isinstance(obj, Variable) != isinstance(node, str):
+            if is_value(obj) != isinstance(node, str):
                 raise ValueError(
                     f"{self.filename} has {'a value' if isinstance(node, str) else 'parts'} where "
                     f"the program has {obj!r}."
@@ -190,9 +198,13 @@ class Restoration:
         if problem:
             raise ValueError(f"{self.filename} does not match the model.{problem}")
 
-    def _mismatch_error(self, variable: Variable, key: str) -> Exception | None:
-        """Return an error if a variable cannot be restored from a key, else None."""
+    def _mismatch_error(self, variable: Any, key: str) -> Exception | None:
+        """Return an error if a variable or iterator cannot be restored from a key, else None."""
         array = self.unused[key]
+        if not isinstance(variable, Variable):
+            if array.dtype == np.uint8 and array.ndim == 1:
+                return None
+            return ValueError(f"{self.filename} has a variable {key} in the place of an iterator.")
         if array.shape != tuple(variable.shape):
             return ValueError(
                 f"Received incompatible tensor with shape {array.shape} when attempting to "
@@ -249,7 +261,7 @@ class Restoration:
     def complete(self) -> None:
         """Restore new parts of all bound objects that did not notify of their change."""
         for obj, _ in self._bound:
-            if not isinstance(obj, Variable):
+            if not is_value(obj):
                 self._on_new_parts(obj)
 
     def unmatched_variables(self, root: Any) -> list[Variable]:

@@ -663,3 +663,33 @@ def test_random_numbers_follow_their_seeds():
         == config
         == {"seed": 7, "name": "seeds"}
     )
+
+
+def test_constants_keep_the_digits_of_float64():
+    x = np.array([2.0, 3.0, 700.0])
+    for name in ("cbrt", "log2", "log10", "deg2rad", "rad2deg"):
+        np.testing.assert_allclose(getattr(ops, name)(x), getattr(np, name)(x), 1e-15)
+    np.testing.assert_allclose(ops.logaddexp2(x, x + 0.3), np.logaddexp2(x, x + 0.3), 1e-15)
+    np.testing.assert_allclose(ops.full((1,), 0.1, "float64"), 0.1, 1e-16)
+    cubes = np.sum(np.abs(x) ** 3) ** (1 / 3)
+    np.testing.assert_allclose(ops.normalize(x, order=3), x / cubes, 1e-15)
+
+
+def test_ldexp_overflows_only_with_its_result():
+    x = np.array([1e-45, 0.0, 1.0, 3e38, -1e-30, np.inf], np.float32)
+    powers = np.array([276, 500, -148, -250, -40, -5], np.int32)
+    np.testing.assert_array_equal(ops.ldexp(x, powers), np.ldexp(x, powers))
+
+
+def test_flips_without_axes_and_gradients_of_differences():
+    assert np.asarray(ops.flip([1, 2], axis=())).tolist() == [1, 2]
+    assert int(ops.flip(3)) == 3
+    v = tf.Variable([1.0, 2.0, 5.0])
+    with tf.GradientTape() as tape:
+        y = ops.sum(ops.diff(v) ** 2)
+    gradient = tape.gradient(y, v)
+    assert isinstance(gradient, tf.Tensor)
+    np.testing.assert_array_equal(gradient, [-2.0, -4.0, 6.0])
+    assert ops.diff(np.ones((2, 3)), n=5, axis=0).shape == (0, 3)
+    for alias, name in [("abs", "absolute"), ("conj", "conjugate"), ("true_divide", "divide")]:
+        assert getattr(ops, alias) is getattr(ops, name)

@@ -25,6 +25,7 @@ COMPARED = "who reads it calls `depends`, and who sets it refuses"
 INPUT = "each replay reads it again, and moves it on"
 COLLECTIVE = "it belongs to the transfers of collectives, which each replay starts again"
 JOINED = "it is set once, and functions that need it raise an error before"
+REFUSED = "who reads it or sets it in a recorded call makes the call run as Python"
 FILES = "what sets it reads or writes files, which is refused"
 
 STATE = {
@@ -40,6 +41,12 @@ STATE = {
         "self._cleared": COMPARED,
         "self._element_shape": COMPARED,
         "self._elements": COMPARED,
+    },
+    "lookup/tables.py": {
+        "self._index": REFUSED,
+        "self._items": REFUSED,
+        "self._sorted": NEW,
+        "self._values": REFUSED,
     },
     "debugging/assertions.py": {
         "check.__doc__": NEW,

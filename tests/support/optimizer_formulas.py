@@ -36,6 +36,31 @@ DEFAULTS = {
         "clip_threshold": 1.0,
         "relative_step": True,
     },
+    "Lamb": {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7},
+    "ScheduleFreeAdamW": {
+        "learning_rate": 0.0025,
+        "beta_1": 0.9,
+        "beta_2": 0.999,
+        "epsilon": 1e-8,
+        "warmup_steps": 0,
+    },
+    "Muon": {
+        "adam_beta_1": 0.9,
+        "adam_beta_2": 0.999,
+        "adam_weight_decay": 0.004,
+        "epsilon": 1e-7,
+        "weight_decay": 0.004,
+        "exclude_layers": [],
+        "exclude_embeddings": True,
+        "muon_a": 3.4445,
+        "muon_b": -4.7750,
+        "muon_c": 2.0315,
+        "adam_lr_ratio": 1,
+        "momentum": 0.95,
+        "ns_steps": 5,
+        "nesterov": True,
+        "rms_rate": 0.2,
+    },
 }
 BASE = {
     "learning_rate": 0.001,
@@ -136,7 +161,42 @@ def adafactor(v, g, s, t, lr, o):
     return v - max(o["epsilon_2"], math.sqrt((v**2).mean())) * rate * step
 
 
+def lamb(v, g, s, t, lr, o):
+    step = adam(np.zeros_like(v), g, s, t, -1.0, {**o, "epsilon": 0.0, "amsgrad": False})
+    root = np.sqrt(s["s"] / (1 - o["beta_2"] ** t))
+    step = step * root / (root + o["epsilon"])
+    return v - lr * np.linalg.norm(v) / np.linalg.norm(step) * step
+
+
+def schedule_free(v, g, s, t, lr, o):
+    s.setdefault("z", v)
+    s.setdefault("steps", [])
+    s["s"] = o["beta_2"] * s.get("s", 0.0) + (1 - o["beta_2"]) * g**2
+    lr = lr * min(1.0, t / o["warmup_steps"]) if o["warmup_steps"] else lr
+    s["z"] = s["z"] - lr * g / (np.sqrt(s["s"] / (1 - o["beta_2"] ** t)) + o["epsilon"])
+    s["steps"].append(s["z"])
+    return (1 - o["beta_1"]) * s["z"] + o["beta_1"] * np.mean(s["steps"], 0)
+
+
+def muon(v, g, s, t, lr, o):
+    if v.ndim != 2:
+        rest = {"beta_1": o["adam_beta_1"], "beta_2": o["adam_beta_2"], "amsgrad": False}
+        return adam(v, g, s, t, lr * o["adam_lr_ratio"], {**o, **rest})
+    s["m"] = o["momentum"] * s.get("m", 0.0) + g
+    left, values, right = np.linalg.svd(
+        g + o["momentum"] * s["m"] if o["nesterov"] else s["m"], full_matrices=False
+    )
+    values = values / (np.linalg.norm(values) + 1e-7)
+    for _ in range(o["ns_steps"]):
+        values = o["muon_a"] * values + o["muon_b"] * values**3 + o["muon_c"] * values**5
+    scale = 1.0 if o["rms_rate"] is None else o["rms_rate"] * math.sqrt(max(v.shape))
+    return v - lr * scale * (left * values) @ right
+
+
 FORMULAS = {
+    "Lamb": lamb,
+    "ScheduleFreeAdamW": schedule_free,
+    "Muon": muon,
     "SGD": sgd,
     "RMSprop": rmsprop,
     "Adam": adam,

@@ -14,8 +14,8 @@ autodiff bitwise config config.experimental config.optimizer config.threading da
 errors experimental experimental.dlpack image initializers keras keras.activations keras.callbacks
 keras.constraints keras.initializers keras.layers keras.losses keras.metrics keras.models
 keras.optimizers keras.optimizers.schedules keras.regularizers keras.utils linalg
-linalg.experimental losses math math.special metrics nest nn nn.experimental optimizers
-optimizers.schedules random random.experimental sets signal train version
+linalg.experimental lookup lookup.experimental losses math math.special metrics nest nn nn.experimental optimizers
+optimizers.schedules random random.experimental sets signal strings train version
 """.split()
 
 

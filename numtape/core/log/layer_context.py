@@ -12,6 +12,7 @@ from .log import Log, local
 from .op import CODES
 
 if TYPE_CHECKING:
+    from ..values.dtypes import DType
     from .interface import LogInterface
 
 
@@ -43,6 +44,28 @@ def call_within(
         # atomic: an interrupt in between would leave the thread inside of the layer
         local.training, local.layers = outer_training, outer_layers
         # end atomic
+
+
+def call_autocast(
+    dtype: DType | None, function: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call a function in which an `AutocastAlias` is read in a dtype; None for its own.
+
+    Args:
+      dtype: The dtype.
+      function: The function.
+      args: Its positional arguments.
+      kwargs: Its keyword arguments.
+
+    Returns:
+      The result of the function.
+    """
+    outer_dtype = local.autocast
+    try:
+        local.autocast = dtype
+        return function(*args, **kwargs)
+    finally:
+        local.autocast = outer_dtype
 
 
 def enclosing_layer(layer: object) -> Any:

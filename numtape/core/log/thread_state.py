@@ -82,6 +82,7 @@ class ThreadState(threading.local):
     scope: str = ""  # prefix of the names of variables
     training: bool | None = None  # the training mode that layers inherit from their caller
     layers: tuple[Any, ...] = ()  # the layer that is being called, and those around it
+    autocast: Any = None  # the dtype to which the layer's variables are cast when read
     losses: WeakObjectMap[bool]  # the `Losses` that layers of this thread have added
     make_log: ClassVar[Any]  # set in `numtape.core.log.log`
 

@@ -917,6 +917,62 @@ class Alias(Variable):
         return type(self)(copy.deepcopy(self._original, memo))
 
 
+class AutocastAlias(Alias):
+    """An alias that is read in the dtype of `local.autocast`, while that is set."""
+
+    __slots__ = ("_is_cast",)
+
+    def __init__(self, of: Variable, is_cast: bool = True) -> None:
+        super().__init__(of)
+        self._is_cast = is_cast
+
+    def _cast_dtype(self) -> DType | None:
+        """The dtype to which a read is cast; None for the variable's."""
+        dtype, own_dtype = local.autocast, self._original._spec.dtype
+        if dtype is None or dtype is own_dtype or not self._is_cast or not own_dtype.is_floating:
+            return None
+        return dtype
+
+    @property
+    def _spec(self) -> Spec:  # type: ignore[override]
+        spec, dtype = self._original._spec, local.autocast and self._cast_dtype()
+        return spec if dtype is None else intern(spec.shape, dtype)
+
+    def _read_in(self, log: Log) -> int:
+        """Return the row of a read in ``log``, followed by a cast if that is needed."""
+        if local.autocast is None or (dtype := self._cast_dtype()) is None:
+            return self._original._read_in(log)
+        busy = log.busy
+        try:
+            log.busy = True  # the row of the cast must stay valid until the caller uses it
+            return log.row_of(_ops["cast"](self._original, dtype), None, "Cast")[0]
+        finally:
+            log.busy = busy
+
+    def read_value(self) -> Tensor:
+        """Return the current value as a new tensor."""
+        value: Tensor = self._original.read_value()
+        dtype = self._cast_dtype()
+        return value if dtype is None else _ops["cast"](value, dtype)
+
+    def _assigned(self, value: TensorLike) -> TensorLike:
+        """Cast a value to the variable's dtype, if reads are cast from it."""
+        is_cast = self._cast_dtype() is not None and isinstance(value, Tensor | Variable)
+        return _ops["cast"](value, self._original.dtype) if is_cast else value
+
+    def assign(self, value: TensorLike, *args: Any, **kwargs: Any) -> Variable:
+        """Assign a new value, as `Variable.assign` does."""
+        return self._original.assign(self._assigned(value), *args, **kwargs)
+
+    def assign_add(self, delta: TensorLike, *args: Any, **kwargs: Any) -> Variable:
+        """Add to the value, as `Variable.assign_add` does."""
+        return self._original.assign_add(self._assigned(delta), *args, **kwargs)
+
+    def assign_sub(self, delta: TensorLike, *args: Any, **kwargs: Any) -> Variable:
+        """Subtract from the value, as `Variable.assign_sub` does."""
+        return self._original.assign_sub(self._assigned(delta), *args, **kwargs)
+
+
 class UnreadVariable(Alias):
     """The result of `assign`."""
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -52,14 +53,15 @@ class State:
       lock: Held while numbers of draws change.
       seed: The global seed, or None.
       draws: The number of draws with a seed.
+      streams: The number of streams since the seed was set; see `DrawStream`.
       unseeded: Two random words, and the number of draws without any seed.
     """
 
-    __slots__ = ("draws", "lock", "seed", "unseeded")
+    __slots__ = ("draws", "lock", "seed", "streams", "unseeded")
 
     def __init__(self) -> None:
         self.seed: int | None = None
-        self.draws = 0
+        self.draws = self.streams = 0
         self.unseeded = np.zeros(3, np.int64)
         self.renew()
 
@@ -78,6 +80,58 @@ class State:
 
 STATE = State()
 after_fork_in_child(STATE.renew)
+
+
+class DrawStream:
+    """A sequence of draws of its own, for functions that run in another thread or ahead of time.
+
+    Such functions do not change the global sequence, and the order of threads does not change their
+    random numbers.
+
+    Args:
+      start: The number of the first draw; see `new_stream`.
+
+    Attributes:
+      number: The number of the next draw.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, start: int) -> None:
+        self.number = start
+
+    def take(self) -> int:
+        """Return the number of the next draw."""
+        number = self.number
+        self.number = number + 1
+        return number
+
+
+class _Streams(threading.local):
+    """The stream from which a thread draws; None for the global sequence."""
+
+    current: DrawStream | None = None
+
+
+_streams = _Streams()
+STREAM_SIZE = 2**40  # draws of a stream; the global sequence has these numbers too
+
+
+def new_stream() -> int:
+    """Return the number of the first draw of a new stream."""
+    with STATE.lock:
+        STATE.streams += 1
+        return STATE.streams * STREAM_SIZE
+
+
+@contextmanager
+def use_stream(stream: DrawStream) -> Iterator[None]:
+    """Draw from a stream inside the block, in this thread."""
+    previous, _streams.current = _streams.current, stream
+    try:
+        yield
+    finally:
+        _streams.current = previous
 
 
 def set_seed(seed: IntLike) -> None:
@@ -102,7 +156,7 @@ def set_seed(seed: IntLike) -> None:
     log = local.log
     with STATE.lock:
         STATE.seed = _to_seed(seed)
-        STATE.draws = 0
+        STATE.draws = STATE.streams = 0
     log.on_seed_set()
 
 
@@ -148,6 +202,8 @@ def draw(name: str, spec: Spec, seed: IntLike | None, *parameters: Hashable) -> 
     result: Tensor | None = local.log.draw(draw)
     if result is not None:
         return result
+    if (stream := _streams.current) is not None:
+        return from_owned_array(draw.array(stream.take()))
     with STATE.lock:
         counted = draw.is_counted
         # atomic: see core.values.intern_table
@@ -166,11 +222,12 @@ def draw(name: str, spec: Spec, seed: IntLike | None, *parameters: Hashable) -> 
 
 def fresh_seed() -> int | None:
     """Draw a seed from the global sequence; None if no global seed is set."""
+    stream = _streams.current
     with STATE.lock:
         if STATE.seed is None:
             return None
-        number = STATE.draws
-        STATE.draws = number + 1
+        number = STATE.draws if stream is None else stream.take()
+        STATE.draws += stream is None
         key = (STATE.seed % 2**63, 0, number)
     return int(SeedSequence(key).generate_state(1)[0]) % 10**9 + 1
 

@@ -9,9 +9,11 @@ from .callback import Callback, History, LambdaCallback
 from .callback_list import CallbackList
 from .monitor import EarlyStopping, LearningRateScheduler, ModelCheckpoint, ReduceLROnPlateau
 from .records import CSVLogger, TerminateOnNaN
+from .recovery import BackupAndRestore, SwapEMAWeights
 from .tensorboard import TensorBoard
 
 __all__ = [
+    "BackupAndRestore",
     "CSVLogger",
     "Callback",
     "CallbackList",
@@ -21,6 +23,7 @@ __all__ = [
     "LearningRateScheduler",
     "ModelCheckpoint",
     "ReduceLROnPlateau",
+    "SwapEMAWeights",
     "TensorBoard",
     "TerminateOnNaN",
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.log.variable import original
 from ...core.ops.elementwise import cast, select
 from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from .. import activations
 from ..input_spec import InputSpec
+from ..layer import operand
 from .base import ConfiguredLayer, Shape, document
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class PReLU(_Elementwise):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return the activation of each element."""
-        negative_part = original(self.alpha) * activations.relu(-inputs)
+        negative_part = operand(self.alpha) * activations.relu(-inputs)
         result: Tensor = activations.relu(inputs) - negative_part
         return result
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.log.as_tensor import as_tensor
-from ...core.log.variable import original
 from ...core.ops import comparison, movement
 from ...core.ops.dropout import general_dropout
 from ...core.ops.einsum import einsum
@@ -21,7 +20,7 @@ from ...core.ops.reduction import reduce_sum
 from ...core.values.dtypes import bool_, repr_of
 from ...core.values.tensor import Tensor
 from ..initial import Initializer
-from ..layer import LayerVariable
+from ..layer import LayerVariable, operand
 from ..seed_generator import SeedGenerator
 from .base import ConfiguredLayer, Shape, document
 from .dense import EinsumDense
@@ -179,12 +178,12 @@ class Attention(_Attention):
     def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         if self.score_mode == "dot":
             result = matmul(query, key, transpose_b=True)
-            return result if self.scale is None else multiply(result, original(self.scale))
+            return result if self.scale is None else multiply(result, operand(self.scale))
         pairwise_sums: Any = movement.expand_dims(query, -2) + movement.expand_dims(key, -3)
         if self.scale is not None:
-            pairwise_sums = pairwise_sums * original(self.scale)
+            pairwise_sums = pairwise_sums * operand(self.scale)
         assert self.concat_score_weight is not None
-        scores: Tensor = reduce_sum(tanh(pairwise_sums), -1) * original(self.concat_score_weight)
+        scores: Tensor = reduce_sum(tanh(pairwise_sums), -1) * operand(self.concat_score_weight)
         return scores
 
 
@@ -223,7 +222,7 @@ class AdditiveAttention(_Attention):
 
     def _nt_scores(self, query: Tensor, key: Tensor) -> Tensor:
         features = tanh(movement.expand_dims(query, -2) + movement.expand_dims(key, -3))
-        return reduce_sum(features if self.scale is None else features * original(self.scale), -1)
+        return reduce_sum(features if self.scale is None else features * operand(self.scale), -1)
 
 
 def _check_size(value: object, name: str) -> int:
@@ -369,7 +368,7 @@ class MultiHeadAttention(ConfiguredLayer):
             self.kernel_constraint,
             self.bias_constraint,
             name=name,
-            dtype=self.dtype,
+            dtype=self.dtype_policy,
         )
         layer.supports_masking = True  # masks are applied to the attention weights
         layer.build(shape)
@@ -398,7 +397,7 @@ class MultiHeadAttention(ConfiguredLayer):
             else None
         )
         self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
-        self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype)
+        self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
         result_shape = self.output_shape or (query[-1],)
         self.output_dense = self._nt_dense(
             "attention_output", (*query[:-1], heads, self.value_dim), result_shape, 2

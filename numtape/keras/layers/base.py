@@ -12,6 +12,7 @@ from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
+from ..config import image_data_format
 from ..layer import Layer, LayerVariable
 from ..registry import ClassRegistry, Decorated, describe
 
@@ -54,7 +55,16 @@ def serialize(layer: object) -> Any:
     if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
         functional = result["class_name"] == "Functional"
         result["module"] = FUNCTIONAL if functional else "keras"  # a model
+    if isinstance(layer, Layer):
+        add_layer_entries(layer, result)
     return result
+
+
+def add_layer_entries(layer: Layer, config: Config) -> None:
+    """Add the shapes with which a layer was built to its configuration."""
+    build_config = layer.get_build_config()
+    if build_config is not None:
+        config["build_config"] = build_config
 
 
 def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -107,7 +117,7 @@ ARGUMENTS = {
     "activity_regularizer": "A regularizer of the output, or its name.",
     "axis": "An axis, or a list of axes.",
     "center": "Whether to add ``beta``.",
-    "data_format": '"channels_last" or "channels_first"; None is "channels_last".',
+    "data_format": '"channels_last" or "channels_first"; None is `keras.config.image_data_format`.',
     "depth_multiplier": "The number of output channels for each input channel.",
     "dilation_rate": "The distance between elements of the kernel: an int, or one for each "
     "spatial axis.",
@@ -180,6 +190,15 @@ class ConfiguredLayer(Layer):
     def _nt_floats(self, x: Tensor) -> Tensor:
         """Cast integers and bools to the layer's dtype; return other tensors unchanged."""
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
+
+    def _nt_wide(self, x: Tensor) -> Tensor:
+        """Cast to the dtype of variables, in which sums of 16-bit numbers keep their digits."""
+        x = self._nt_floats(x)
+        return cast(x, self.variable_dtype) if self._nt_casts and x.dtype.is_floating else x
+
+    def _nt_narrow(self, x: Tensor) -> Tensor:
+        """Cast the result of a computation in the dtype of variables to that of computations."""
+        return cast(x, self._nt_dtype) if self._nt_casts else x
 
     def _nt_known_output_shape(self, input_shape: Any) -> tuple[int, ...]:
         """Return the output shape of a call, which has no None because the inputs have values."""
@@ -271,13 +290,13 @@ def parse_padding(value: object, *more: str) -> str:
 
 
 def parse_data_format(value: object) -> str:
-    """Return "channels_last" or "channels_first"; None is "channels_last".
+    """Return "channels_last" or "channels_first"; None is `keras.config.image_data_format`.
 
     Raises:
       ValueError: If the value is neither of them.
     """
     accepted = ("channels_first", "channels_last")
-    name = "channels_last" if value is None else value
+    name = image_data_format() if value is None else value
     if not isinstance(name, str) or name.lower() not in accepted:
         raise ValueError(
             f"The `data_format` argument must be one of {accepted}. Received: "

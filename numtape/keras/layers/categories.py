@@ -326,7 +326,7 @@ class Discretization(CategoricalLayer):
             output_mode=output_mode,
             sparse=sparse,
         )
-        self.summary = None if bin_boundaries else _NO_SUMMARY
+        self.summary: Any = None if bin_boundaries else _NO_SUMMARY
 
     @property
     def input_dtype(self) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.log.variable import Variable, original
+from ...core.log.variable import Variable
 from ...core.ops import convolutions, movement
 from ...core.ops.convolutions import conv_transpose
 from ...core.ops.padding import pad
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
-from ..layer import LayerVariable
+from ..layer import LayerVariable, operand
 from .base import (
     ConfiguredLayer,
     Shape,
@@ -146,7 +146,7 @@ class BaseConvolution(ConfiguredLayer):
     def _nt_add_bias_and_activate(self, x: Tensor) -> Tensor:
         """Add the bias, and apply the activation."""
         if self.bias is not None:
-            bias: Variable | Tensor = original(self.bias)
+            bias: Variable | Tensor = operand(self.bias)
             if self.data_format == "channels_first":
                 bias = movement.reshape(bias, (1, -1, *[1] * self.rank))
             x = x + bias
@@ -251,7 +251,7 @@ class Convolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        kernel = original(self.kernel)
+        kernel = operand(self.kernel)
         return self._nt_add_bias_and_activate(
             self._nt_convolve(inputs, kernel, self.strides, self.padding)
         )
@@ -349,7 +349,7 @@ class DepthwiseConvolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, original(self.kernel)))
+        return self._nt_add_bias_and_activate(self._nt_depthwise(inputs, operand(self.kernel)))
 
 
 @document(RAISES)
@@ -437,9 +437,9 @@ class SeparableConvolution(BaseConvolution):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(convolution(inputs) + bias)``."""
-        depthwise = self._nt_depthwise(inputs, original(self.depthwise_kernel))
+        depthwise = self._nt_depthwise(inputs, operand(self.depthwise_kernel))
         strides = (1,) * self.rank
-        result = self._nt_convolve(depthwise, original(self.pointwise_kernel), strides, "valid")
+        result = self._nt_convolve(depthwise, operand(self.pointwise_kernel), strides, "valid")
         return self._nt_add_bias_and_activate(result)
 
 
@@ -564,7 +564,7 @@ class TransposedConvolution(BaseConvolution):
         """Return ``activation(convolution(inputs) + bias)``."""
         result = conv_transpose(
             self._nt_floats(inputs),
-            original(self.kernel),
+            operand(self.kernel),
             self._nt_known_output_shape(inputs.shape),
             list(self.strides),
             self.padding.upper(),

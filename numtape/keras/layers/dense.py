@@ -18,7 +18,7 @@ from ...core.values.spec import MAX_DIM
 from ...core.values.tensor import Tensor
 from ..initial import VarianceScaling
 from ..input_spec import InputSpec
-from ..layer import LayerVariable
+from ..layer import LayerVariable, operand
 from .base import ConfiguredLayer, Shape, check_positive, document
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Dense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(inputs @ kernel + bias)``, of shape (..., units)."""
-        kernel = original(self.kernel)  # recording a variable is faster than an alias
+        kernel = operand(self.kernel)  # recording a variable is faster than an alias
         if isinstance(inputs, Composite):  # sparse
             product = matmul(cast(inputs, kernel.dtype), kernel)
         else:
@@ -103,7 +103,7 @@ class Dense(ConfiguredLayer):
                 inputs = self._nt_floats(inputs)
             product = inputs @ kernel if inputs._spec.rank == 2 else tensordot(inputs, kernel, 1)
         if self.bias is not None:
-            product = product + original(self.bias)
+            product = product + operand(self.bias)
         result: Tensor = self._nt_activation()(product)
         return result
 
@@ -294,9 +294,9 @@ class EinsumDense(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``activation(einsum(equation, inputs, kernel) + bias)``."""
-        value = einsum(self.equation, self._nt_floats(inputs), original(self.kernel))
+        value = einsum(self.equation, self._nt_floats(inputs), operand(self.kernel))
         if self.bias is not None:
-            value = value + original(self.bias)
+            value = value + operand(self.bias)
         result: Tensor = self._nt_activation()(value)
         return result
 
@@ -353,7 +353,8 @@ class Embedding(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return the vectors of the inputs."""
         indices = inputs if inputs.dtype.is_integer else as_indices(inputs, int32)
-        return gather(original(self.embeddings), indices)
+        # Cast the rows, not the whole table: gradients stay slices.
+        return self._nt_narrow(gather(original(self.embeddings), indices))
 
     def compute_mask(self, inputs: TensorLike, previous_mask: object = None) -> Any:
         """Return where the inputs are not 0, if 0 is padding."""

@@ -648,7 +648,7 @@ def _documents_of(tensor: Any) -> list[list[Any]]:
     array = np.asarray(tensor)
     if array.ndim < 2:
         return [array.ravel().tolist()]
-    return [row.ravel().tolist() for row in array]  # type: ignore[no-any-return]
+    return [row.ravel().tolist() for row in array]
 
 
 def _flat(values: Any) -> Iterable[Any]:

@@ -139,7 +139,7 @@ class LayerNormalization(Normalizer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
-        inputs = self._nt_floats(inputs)
+        inputs = self._nt_wide(inputs)
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
         result = self._nt_normalize(inputs, shape, axes)
@@ -148,7 +148,7 @@ class LayerNormalization(Normalizer):
             result = result * self._nt_broadcast_weight(original(self.gamma), broadcast_shape, axes)
         if self.beta is not None:
             result = result + self._nt_broadcast_weight(original(self.beta), broadcast_shape, axes)
-        return result
+        return self._nt_narrow(result)
 
     def _nt_normalize(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
         if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
@@ -239,7 +239,7 @@ class GroupNormalization(Normalizer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
-        inputs = self._nt_floats(inputs)
+        inputs = self._nt_wide(inputs)
         shape = tuple(inputs.shape)
         (axis,) = normalize_axes(self.axis, shape)
         group_size = shape[axis] // self.groups
@@ -254,7 +254,7 @@ class GroupNormalization(Normalizer):
             result = result * movement.reshape(original(self.gamma), broadcast_shape)
         if self.beta is not None:
             result = result + movement.reshape(original(self.beta), broadcast_shape)
-        return movement.reshape(result, shape)
+        return self._nt_narrow(movement.reshape(result, shape))
 
 
 @document("TypeError: If ``axis`` is not an int or list of ints.")
@@ -272,10 +272,10 @@ class UnitNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Divide the inputs by their norm."""
-        inputs = self._nt_floats(inputs)
+        inputs = self._nt_wide(inputs)
         squared_norm = reduce_sum(elementwise.square(inputs), self.axis, True)
         result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(squared_norm), 1e12)
-        return result
+        return self._nt_narrow(result)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape of the inputs."""
@@ -307,14 +307,14 @@ class RMSNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs and multiply by ``scale``."""
-        inputs = self._nt_floats(inputs)
+        inputs = self._nt_wide(inputs)
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
         broadcast_shape = tuple(n if k in axes else 1 for k, n in enumerate(shape))
         factor = elementwise.rsqrt(mean + self.epsilon)
         result: Tensor = inputs * factor * movement.reshape(original(self.scale), broadcast_shape)
-        return result
+        return self._nt_narrow(result)
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape of the inputs."""
@@ -401,7 +401,7 @@ class BatchNormalization(Normalizer):
         self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Normalize the inputs; in training, also update the moving moments."""
-        inputs = self._nt_floats(inputs)
+        inputs = self._nt_wide(inputs)
         shape = tuple(inputs.shape)
         if mask is not None and len(mask.shape) != len(shape) - 1:
             raise ValueError(
@@ -425,7 +425,7 @@ class BatchNormalization(Normalizer):
             return movement.reshape(weight, broadcast_shape)
 
         beta, gamma = (None if v is None else original(v) for v in (self.beta, self.gamma))
-        return batch_normalization(
+        result = batch_normalization(
             inputs,
             broadcast(mean),
             broadcast(variance),
@@ -433,6 +433,7 @@ class BatchNormalization(Normalizer):
             broadcast(gamma),
             self.epsilon,
         )
+        return self._nt_narrow(result)
 
     def _nt_moments(self, x: Tensor, axes: list[int], mask: Tensor | None) -> tuple[Tensor, Tensor]:
         if mask is None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.ops import movement
-from ...core.ops.images import resize
 from ...core.ops.padding import pad
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
+from ...image.resizing import resize
 from ..input_spec import InputSpec
 from .base import (
     ConfiguredLayer,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.log.variable import original
 from ...core.ops.creation import ones, zeros, zeros_like
 from ...core.ops.dropout import general_dropout
 from ...core.ops.elementwise import cast, select
@@ -17,7 +16,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ...nest import flatten, is_nested, map_structure, pack_sequence_as
 from .. import initializers
-from ..layer import Layer, LayerVariable
+from ..layer import Layer, LayerVariable, operand
 from ..seed_generator import SeedGenerator
 from ..symbolic import signature_of
 from .base import ConfiguredLayer, deserialize, document, serialize
@@ -245,7 +244,7 @@ class Cell(ConfiguredLayer):
           training: Whether to apply dropout.
           steps: The number of time steps.
         """
-        kernel, bias = original(self.kernel), None if self.bias is None else original(self.bias)
+        kernel, bias = operand(self.kernel), None if self.bias is None else operand(self.bias)
         masks = self._nt_dropout_masks(batch, features, self.dropout, training)
         states = self._nt_dropout_masks(batch, self.units, self.recurrent_dropout, training)
         # The gates are columns of the kernels, or of each step's products: slice the smaller ones.
@@ -261,9 +260,7 @@ class Cell(ConfiguredLayer):
                 return products(x)
             return [y + b for y, b in zip(products(x), biases, strict=True)]
 
-        return project, self._nt_step(
-            original(self.recurrent_kernel), bias, states, batch, is_split
-        )
+        return project, self._nt_step(operand(self.recurrent_kernel), bias, states, batch, is_split)
 
     def _nt_biases(self, bias: Tensor | Variable, batch: int, is_split: bool) -> list[Tensor]:
         """Return the bias of each product, with a row for each example.

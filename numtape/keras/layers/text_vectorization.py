@@ -12,7 +12,7 @@ from ...core.ops import movement, padding
 from ...core.values.dtypes import as_dtype
 from ...core.values.tensor import Tensor
 from ...strings import lower, ngrams, regex_replace, split, unicode_split
-from ..saving.objects import deserialize_keras_object, serialize_keras_object
+from ..registry import get_registered_name, get_registered_object
 from ..symbolic import KerasTensor
 from .base import Shape, document
 from .categories import CategoricalLayer, batches_of, check_mode, to_tensor_like
@@ -238,7 +238,7 @@ class TextVectorization(CategoricalLayer):
         """Return the constructor arguments."""
         lookup = self._nt_lookup
         functions = {
-            name: serialize_keras_object(value) if callable(value) else value
+            name: _serialize(value) if callable(value) else value
             for name, value in (("standardize", self._nt_standardize), ("split", self._nt_split))
         }
         config = {
@@ -263,7 +263,7 @@ class TextVectorization(CategoricalLayer):
         config = dict(config)
         for name in ("standardize", "split"):
             if not isinstance(config[name], str) and not callable(config[name]):
-                config[name] = deserialize_keras_object(config[name])
+                config[name] = _deserialize(config[name])
         if isinstance(config["ngrams"], list):
             config["ngrams"] = tuple(config["ngrams"])
         if isinstance(config.get("vocabulary"), str):
@@ -306,7 +306,7 @@ class TextVectorization(CategoricalLayer):
         if self._nt_output_mode != "int":
             return result
         if isinstance(result, RaggedTensor) and not self._nt_ragged:
-            shape = [None if n is None else int(n) for n in result.shape]
+            shape: Any = [None if n is None else int(n) for n in result.shape]
             shape[-1] = length
             return result.to_tensor(default_value=0, shape=shape)
         if length is None:
@@ -364,3 +364,41 @@ class TextVectorization(CategoricalLayer):
           dir_path: The folder.
         """
         self._nt_lookup.load_assets(dir_path)
+
+
+def _serialize(function: Any) -> dict[str, Any]:
+    """Return the configuration of a function, as Keras writes it.
+
+    Raises:
+      NotImplementedError: If it is a lambda, which has no name.
+    """
+    name = get_registered_name(function)
+    if name == "<lambda>":
+        raise NotImplementedError(
+            f"{function!r} has no name, so it cannot be saved: define a function, decorated with "
+            f"keras.saving.register_keras_serializable()."
+        )
+    return {
+        "module": "builtins",
+        "class_name": "function",
+        "config": name,
+        "registered_name": name,
+    }
+
+
+def _deserialize(config: Any) -> Any:
+    """Return the function of a configuration, or None.
+
+    Raises:
+      TypeError: If the function is not registered.
+    """
+    if not isinstance(config, dict):
+        return config
+    function = get_registered_object(str(config["config"]))
+    if function is None:
+        raise TypeError(
+            f"Could not locate function '{config['config']}'. Make sure that it is decorated with "
+            f"`@keras.saving.register_keras_serializable()`, and imported, or given in "
+            f"`custom_objects`."
+        )
+    return function

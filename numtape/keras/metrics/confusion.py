@@ -20,7 +20,8 @@ from ...core.ops.segments import unsorted_segment_sum
 from ...core.ops.sorting import top_k as largest
 from ...core.values import dtypes
 from ...core.values.tensor import Tensor
-from ..loss_functions import EPSILON, same_rank
+from ..config import epsilon
+from ..loss_functions import same_rank
 from .metric import Metric, add_all, metric_class, unwrap_single
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def parse_thresholds(thresholds: Thresholds, default: float = 0.5) -> list[float
 def are_evenly_spaced(thresholds: Sequence[float]) -> bool:
     """Whether the thresholds are evenly spaced from 0 to 1."""
     count = len(thresholds)
-    return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=EPSILON)
+    return count > 2 and np.allclose(thresholds, np.linspace(0, 1, count), atol=epsilon())
 
 
 class Counter:

@@ -20,7 +20,7 @@ from ...core.ops.reduction import reduce_sum
 from ...core.values.arguments import to_int, to_list
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ..loss_functions import EPSILON
+from ..config import epsilon
 from .metric import Metric, add_all, metric_class
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class IoU(Metric):
         targets = np.array(self.target_class_ids, np.int32)
         intersection, union = (cast(gather(x, targets), float32) for x in (intersection, union))
         occurs = union > 1e-9
-        value = select(occurs, intersection / (union + EPSILON), 0.0)
-        mean: Tensor = reduce_sum(value) / (reduce_sum(cast(occurs, float32)) + EPSILON)
+        value = select(occurs, intersection / (union + epsilon()), 0.0)
+        mean: Tensor = reduce_sum(value) / (reduce_sum(cast(occurs, float32)) + epsilon())
         return mean
 
     def get_config(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from ...core.ops.elementwise import abs_, cast, select, square
 from ...core.ops.movement import broadcast_to, expand_dims
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_std, reduce_sum, reduce_variance
 from ...core.values.tensor import Tensor
-from ..loss_functions import EPSILON, same_rank
+from ..config import epsilon
+from ..loss_functions import same_rank
 from ..registry import describe
 from .metric import ARGUMENTS, Metric, add_all, metric_class
 from .reductions import FunctionMetric
@@ -64,7 +65,7 @@ def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: int = 
     )
     denominator = denominator + reduce_variance(y_pred - predicted_mean, axis, True)
     covariance = (y_true - predicted_mean) * (y_pred - predicted_mean)
-    return reduce_mean(2.0 * covariance / (denominator + EPSILON), axis)
+    return reduce_mean(2.0 * covariance / (denominator + epsilon()), axis)
 
 
 @metric_class
@@ -220,13 +221,16 @@ class FBetaScore(Metric):
         if not self._nt_built:
             raise ValueError(f"{type(self).__name__} has no result before `update_state`.")
         tp, fp, fn, weights = (variable.read_value() for variable in self._nt_variables)
-        precision, recall = tp / (tp + fp + EPSILON), tp / (tp + fn + EPSILON)
+        precision, recall = tp / (tp + fp + epsilon()), tp / (tp + fn + epsilon())
         beta_squared = self.beta**2
         score: Tensor = (
-            precision * recall / (beta_squared * precision + recall + EPSILON) * (1 + beta_squared)
+            precision
+            * recall
+            / (beta_squared * precision + recall + epsilon())
+            * (1 + beta_squared)
         )
         if self.average == "weighted":
-            return reduce_sum(score * (weights / (reduce_sum(weights) + EPSILON)))
+            return reduce_sum(score * (weights / (reduce_sum(weights) + epsilon())))
         return score if self.average is None else reduce_mean(score)
 
     def get_config(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ...core.ops.elementwise import log, maximum, minimum, select
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.arguments import to_list
 from ...core.values.tensor import Tensor
-from ..loss_functions import EPSILON
+from ..config import epsilon
 from .confusion import Counter, parse_thresholds
 from .metric import Metric, add_all, metric_class
 
@@ -308,7 +308,7 @@ class AUC(_Counts):
         )
         self._nt_from_logits = from_logits
         # All predictions are above the first threshold, and none above the last.
-        self.thresholds = [-EPSILON, *inner, 1.0 + EPSILON]
+        self.thresholds = [-epsilon(), *inner, 1.0 + epsilon()]
         self._nt_counter = Counter(
             self.thresholds,
             multi_label=multi_label,

@@ -143,7 +143,11 @@ def graph_of(
     entries: dict[tuple[str, int], list[Any]] = {}
     pending: list[tuple[str, Any, int, dict[str, Any]]] = []
     for layer_config in config["layers"]:
-        name, calls = layer_config["name"], layer_config["inbound_nodes"]
+        name = layer_config["name"]
+        calls = [
+            _modern_call(call) if isinstance(call, list) else call
+            for call in layer_config["inbound_nodes"]
+        ]
         if str(layer_config.get("module")).startswith((_OPS, _RANDOM)):
             kind = layer_config["class_name"]
             operation: Any = Operation(operation_function(kind), kind)
@@ -177,6 +181,16 @@ def graph_of(
     return _decode_ends(config["input_layers"], entries), _decode_ends(
         config["output_layers"], entries
     )
+
+
+def _modern_call(call: list[Any]) -> dict[str, Any]:
+    """Convert a call in a legacy config: a list of layer, call and output index, and keywords."""
+    tensors: list[Any] = [
+        {"class_name": "__keras_tensor__", "config": {"keras_history": list(origin[:3])}}
+        for origin in call
+    ]
+    kwargs = call[-1][3] if call and len(call[-1]) > 3 else {}
+    return {"args": tensors if len(tensors) == 1 else [tensors], "kwargs": kwargs}
 
 
 def _needed_layers(value: object) -> set[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from ...nest import map_structure
 from ..error_context import MODEL
 from ..layer import Layer
 from ..registry import config_errors
-from ..symbolic import is_symbolic, shapes_for, symbols_of
+from ..symbolic import is_symbolic, symbols_of
 from .graph import LayerGraph
 from .graph_config import graph_of, to_config
 from .summary import summary
@@ -57,21 +58,29 @@ class Model(Trainer):
 
     _nt_saving: ModuleType  # set in `keras.saving`
 
-    def save(self, filepath: Path, overwrite: bool = True, zipped: bool | None = None) -> None:
+    def save(
+        self,
+        filepath: Path | io.IOBase,
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        include_optimizer: bool = True,
+    ) -> None:
         """Save the model: its config, weights, `compile` arguments and optimizer state.
 
-        The file is a zip of JSON and safetensors arrays, and contains no code. It is written
-        atomically.
+        Keras reads the file. It contains no code, and is written atomically.
 
         Args:
-          filepath: A path that ends in ``.keras``.
+          filepath: A path that ends in ``.keras``, or in ``.h5`` for Keras's legacy format; or a
+            file open for writing.
           overwrite: Whether to replace an existing file.
-          zipped: Must be None or True.
+          zipped: False to write the members of a ``.keras`` file to a folder.
+          include_optimizer: Whether a legacy file has the state of the optimizer.
 
         Raises:
           ValueError: If the path has another ending.
           FileExistsError: If the file exists and ``overwrite`` is False.
           NotImplementedError: If a part of the model has no ``get_config``.
+          ImportError: If h5py is not installed: ``pip install 'numtape[h5]'``.
 
         Example:
           >>> import tempfile
@@ -82,7 +91,7 @@ class Model(Trainer):
           >>> np.array_equal(tf.keras.models.load_model(path)(x), model(x))
           True
         """
-        self._nt_saving.save_model(self, filepath, overwrite, zipped)
+        self._nt_saving.save_model(self, filepath, overwrite, zipped, include_optimizer)
 
     def save_weights(
         self, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
@@ -90,18 +99,21 @@ class Model(Trainer):
         """Save all variables, including those of the optimizer.
 
         Args:
-          filepath: A path that ends in ``.weights.safetensors`` or ``.safetensors``.
+          filepath: A path that ends in ``.weights.h5``, which Keras reads; in ``.weights.json``
+            with ``max_shard_size``; or in ``.safetensors``, which needs no h5py.
           overwrite: Whether to replace an existing file.
-          max_shard_size: Must be None.
+          max_shard_size: The largest size of a file in GiB, to save the weights in several files;
+            None for one file.
 
         Raises:
           ValueError: If the path has another ending, or the model is not built.
           FileExistsError: If the file exists and ``overwrite`` is False.
+          ImportError: If h5py is not installed: ``pip install 'numtape[h5]'``.
 
         Example:
           >>> import tempfile
           >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
-          >>> path = tempfile.mkdtemp() + "/model.weights.safetensors"
+          >>> path = tempfile.mkdtemp() + "/model.weights.h5"
           >>> model.save_weights(path)
           >>> other = tf.keras.models.clone_model(model)
           >>> other.load_weights(path)
@@ -110,20 +122,24 @@ class Model(Trainer):
         """
         self._nt_saving.save_weights(self, filepath, overwrite, max_shard_size)
 
-    def load_weights(self, filepath: Path, skip_mismatch: bool = False) -> None:
+    def load_weights(
+        self, filepath: Path, skip_mismatch: bool = False, by_name: bool | None = None
+    ) -> None:
         """Load all variables from a file; if one does not match, none changes.
 
         Args:
-          filepath: A file written by `save_weights` or `save`.
-          skip_mismatch: Whether to skip variables that do not match, with a warning.
+          filepath: A file written by `save_weights` or `save`, of numtape or Keras.
+          skip_mismatch: Whether to skip layers that do not match, with a warning.
+          by_name: Whether to match layers by their names; only for legacy ``.h5`` files.
 
         Raises:
           ValueError: If the path has another ending, the file does not match the model, or the
             model is not built.
           NotFoundError: If the file does not exist.
-          DataLossError: If the file is truncated or changed, or was not written by numtape.
+          DataLossError: If the file is truncated or changed.
+          ImportError: If the file needs h5py, which is not installed.
         """
-        self._nt_saving.load_weights(self, filepath, skip_mismatch)
+        self._nt_saving.load_weights(self, filepath, skip_mismatch, by_name)
 
     def to_json(self, **kwargs: Any) -> str:
         """Return the model's config, without weights, as JSON.
@@ -170,7 +186,6 @@ class Model(Trainer):
     _allow_non_tensor_positional_args = True
     _nt_graph: LayerGraph | None = None
     _nt_functional: type[Model]
-    _nt_built_for: dict[str, Any] | None = None  # the shapes passed to `build`
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Create a `Functional` if `Model` itself is called with symbolic tensors."""
@@ -255,11 +270,24 @@ class Model(Trainer):
           8
         """
         if not self.built:
-            self._nt_infer_outputs(symbols_of(input_shape, self.dtype))
+            self._nt_infer_outputs(symbols_of(input_shape, self.compute_dtype))
 
-    def _nt_build(self, arguments: dict[str, Any]) -> None:
-        self._nt_built_for = shapes_for(type(self).build, arguments, type(self).__name__)
-        super()._nt_build(arguments)
+    def _nt_passes_inputs(self) -> bool:
+        """Whether the model leaves casts of its inputs to its layers."""
+        return self._nt_casts and self._nt_graph is not None
+
+    def _nt_convert_input(self, x: object) -> Any:
+        if not self._nt_passes_inputs():
+            return super()._nt_convert_input(x)
+        autocast = self.autocast
+        try:  # the layers of a graph cast their inputs, of which some may be tokens
+            self.autocast = False
+            return super()._nt_convert_input(x)
+        finally:
+            self.autocast = autocast
+
+    def _nt_cast_symbol(self, x: object) -> Any:
+        return x if self._nt_passes_inputs() else super()._nt_cast_symbol(x)
 
     @property
     def layers(self) -> list[Any]:

@@ -13,20 +13,21 @@ _WIDTH = 20  # of the bar
 _PAUSE = 0.05  # minimum seconds between two updates
 
 
-def _is_live(stream: object) -> bool:
+def is_live(stream: object) -> bool:
     """Whether the stream can overwrite a line: terminals and notebooks can."""
     notebook = type(stream).__module__.startswith("ipykernel.")
     return notebook or bool(hasattr(stream, "isatty") and stream.isatty())
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float, step: str = "step") -> str:
     """Format the time per step in a suitable unit."""
     if seconds >= 1 or seconds == 0:
-        return f"{seconds:.0f}s/step"
-    return f"{seconds * 1e3:.0f}ms/step" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us/step"
+        return f"{seconds:.0f}s/{step}"
+    return f"{seconds * 1e3:.0f}ms/{step}" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us/{step}"
 
 
-def _shift_left(seconds: float) -> str:
+def time_left(seconds: float) -> str:
+    """Format the time that remains."""
     full = int(seconds)
     if seconds > 3600:
         return f"{full // 3600}:{full % 3600 // 60:02d}:{full % 60:02d}"
@@ -56,7 +57,7 @@ class Progress:
         self._first_step_end: float | None = None
         self._next = 0.0
         self._length = 0
-        self.live = _is_live(sys.stdout)
+        self.live = is_live(sys.stdout)
 
     def due(self, step: int) -> bool:
         """Whether to update the bar now; limits the rate of updates."""
@@ -92,9 +93,9 @@ class Progress:
         """Show the bar after a step."""
         bar, escape_count = self._bar(step)
         seconds_per_step = self._seconds_per_step(step)
-        time_left = _shift_left(seconds_per_step * (self.target - step)) if self.target else ""
+        rest = time_left(seconds_per_step * (self.target - step)) if self.target else ""
         self._write(
-            f"{bar} {time_left} {duration(seconds_per_step)}{format_values(values)}",
+            f"{bar} {rest} {duration(seconds_per_step)}{format_values(values)}",
             escape_count,
             "",
         )

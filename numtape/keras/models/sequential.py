@@ -150,6 +150,9 @@ class Sequential(Model):
         if len(self._nt_stack) > 1 and isinstance(self._nt_stack[0], InputLayer):
             self._nt_set_graph(self._nt_call_within(lambda: chain(self._nt_stack)))
 
+    def _nt_passes_inputs(self) -> bool:
+        return self._nt_casts
+
     def build(self, input_shape: Any = None) -> None:
         """Create the variables.
 
@@ -170,7 +173,9 @@ class Sequential(Model):
             return  # the first layer takes several inputs: the first call creates the variables
         first_layer = self._nt_stack[0]
         if not isinstance(first_layer, InputLayer):
-            inputs = InputLayer(batch_shape=input_shape, dtype=first_layer.compute_dtype)
+            is_cast = first_layer.autocast
+            dtype = first_layer.compute_dtype if is_cast else first_layer.variable_dtype
+            inputs = InputLayer(batch_shape=input_shape, dtype=dtype)
             self._nt_stack = [inputs, *self._nt_stack]
         elif tuple(input_shape) != first_layer.batch_shape:
             raise ValueError(

@@ -65,6 +65,7 @@ class Trainer(Layer):
             "optimizer",
             "loss",
             "history",
+            "_initial_epoch",
             "stop_training",
             "stop_evaluating",
             "stop_predicting",
@@ -75,12 +76,12 @@ class Trainer(Layer):
             "_nt_functions",
             "_nt_compile_arguments",
             "_nt_graph",
-            "_nt_built_for",
         }
     )
 
     optimizer: Any
     loss: LossesLike
+    _initial_epoch: int | None = None  # set by callbacks that resume a training
     output_names: Any
     _nt_compile_loss: CompiledLoss | None
     _nt_compile_metrics: CompiledMetrics | None
@@ -127,7 +128,8 @@ class Trainer(Layer):
             Batch callbacks are called once for all of them.
           jit_compile: Whether to compile steps when they are recorded, instead of after
             frequent use.
-          auto_scale_loss: Not used; accepted for compatibility with Keras.
+          auto_scale_loss: Whether a model of the policy ``"mixed_float16"`` gets its optimizer
+            wrapped in a `keras.optimizers.LossScaleOptimizer`.
 
         Raises:
           ValueError: If a name is unknown, or an argument has a wrong form.
@@ -141,6 +143,13 @@ class Trainer(Layer):
         model: Any = self
         model._nt_check_initialized()
         new_optimizer = optimizers.get(optimizer)
+        is_wrapped = new_optimizer is None or isinstance(
+            new_optimizer, optimizers.LossScaleOptimizer
+        )
+        if auto_scale_loss and self.dtype_policy.name == "mixed_float16" and not is_wrapped:
+            new_optimizer = optimizers.LossScaleOptimizer(
+                new_optimizer, name="loss_scale_optimizer"
+            )
         names = self.output_names
         compiled_loss = None if loss is None else CompiledLoss(loss, loss_weights, names)
         compiled_metrics = None
@@ -157,6 +166,7 @@ class Trainer(Layer):
             "run_eagerly": run_eagerly,
             "steps_per_execution": steps_per_execution,
             "jit_compile": jit_compile,
+            "auto_scale_loss": auto_scale_loss,
         }
         self.optimizer, self.loss = new_optimizer, loss
         self._nt_compile_loss, self._nt_compile_metrics = compiled_loss, compiled_metrics
@@ -535,7 +545,9 @@ class Trainer(Layer):
             callbacks, verbose, data.steps, epochs, add_history=True
         )
         self.stop_training = False
+        self._initial_epoch = None
         callback_list.on_train_begin()
+        initial_epoch = self._initial_epoch or initial_epoch
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
             if epoch > initial_epoch and data.is_spent():

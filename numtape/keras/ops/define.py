@@ -7,7 +7,9 @@ import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast as _typed
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast as _typed
+
+import numpy as np
 
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.creation import constant
@@ -317,6 +319,15 @@ def op(
     return decorate
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def alias(name: str, function: _Function) -> _Function:
+    """Return a function that Keras also has under another name; configs may use either."""
+    OPERATIONS[_kind(name)] = function
+    return function
+
+
 def _named(name: str, function: Any, text: str, example: str, result: str) -> None:
     """Give a function its name, its text, and the module that called one of the families below."""
     function.__name__ = function.__qualname__ = name
@@ -411,6 +422,17 @@ def numbers(x: TensorLike) -> Tensor:
     """Convert to a tensor of numbers: bools become int32."""
     tensor = as_tensor(x)
     return cast(tensor, as_dtype("int32")) if tensor.dtype.is_bool else tensor
+
+
+def to_dtype(x: TensorLike, dtype: DType) -> Tensor:
+    """Cast to a dtype; numbers are not rounded to float32 before, as `tf.cast` does."""
+    is_number = isinstance(x, int | float | np.number) and not isinstance(x, bool)
+    if is_number and dtype.is_floating:
+        return constant(float(_typed("float", x)), dtype)
+    if isinstance(x, list | tuple) and dtype.is_floating:
+        array = np.asarray(x) if all(isinstance(n, int | float) for n in x) else x
+        return cast(as_tensor(array), dtype)
+    return cast(x, dtype)
 
 
 def wide(x: TensorLike) -> Tensor:

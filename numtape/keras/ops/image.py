@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import typing as _typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,10 @@ import numtape as tf
 from ...compat.names import getter as _getter
 from ...core.log.as_tensor import as_tensor
 from ...core.values.tensor import Tensor
+from ...image.arguments import at_least_float32
+from ...image.colors import GRAY, from_hsv, mix_channels, to_hsv
+from ...image.measures import SOBEL, filter_channels, structural_similarity
+from ...image.resizing import interpolation_weights, multiply_axis, resize_axes
 from ..layers.base import parse_data_format
 from ..symbolic import KerasTensor
 from . import nn
@@ -90,7 +94,7 @@ class _Images:
 # --- Colours -------------------------------------------------------------------------------------
 
 
-def _colour(images: TensorLike, data_format: str | None) -> tuple[_Images, list[Tensor]]:
+def _colors(images: TensorLike, data_format: str | None) -> _Images:
     batch = _Images(images, data_format)
     if not batch.dtype.is_floating:
         raise ValueError(
@@ -101,7 +105,7 @@ def _colour(images: TensorLike, data_format: str | None) -> tuple[_Images, list[
         raise ValueError(
             f"Input images must have 3 channels, but received images with {channels} channels."
         )
-    return batch, [batch.x[..., k] for k in range(3)]
+    return batch
 
 
 @op(raises=_IMAGES)
@@ -119,9 +123,7 @@ def rgb_to_grayscale(images: TensorLike, data_format: str | None = None) -> Any:
         )
     if channels == 1:
         return tf.identity(as_tensor(images))
-    weights = tf.constant([[0.2989], [0.587], [0.114]])
-    gray = tf.tensordot(batch.floats(), tf.cast(weights, batch.floats().dtype), 1)
-    return batch.restore(tf.cast(gray, batch.dtype))
+    return batch.restore(tf.cast(mix_channels(batch.floats(), GRAY), batch.dtype))
 
 
 @op(raises=_IMAGES)
@@ -131,18 +133,8 @@ def rgb_to_hsv(images: TensorLike, data_format: str | None = None) -> Any:
     >>> tf.keras.ops.image.rgb_to_hsv([[[1.0, 0.5, 0.0]]]).numpy()
     array([[[0.08333334, 1.        , 1.        ]]], dtype=float32)
     """
-    batch, (r, g, b) = _colour(images, data_format)
-    value = tf.maximum(tf.maximum(r, g), b)
-    spread = value - tf.minimum(tf.minimum(r, g), b)
-    saturation = tf.math.divide_no_nan(spread, value)
-    is_green, is_blue = tf.logical_and(value == g, value != r), value == b
-    is_blue = tf.logical_and(is_blue, tf.logical_and(value != r, value != g))
-    red = tf.math.divide_no_nan(g - b, spread)
-    green = tf.math.divide_no_nan(b - r, spread) + 2
-    blue = tf.math.divide_no_nan(r - g, spread) + 4
-    hue = tf.where(is_blue, blue, tf.where(is_green, green, red)) / 6
-    hue = tf.where(hue < 0, hue + 1, hue)
-    return batch.restore(tf.stack([hue, saturation, value], -1))
+    batch = _colors(images, data_format)
+    return batch.restore(to_hsv(batch.x))
 
 
 @op(raises=_IMAGES)
@@ -152,58 +144,14 @@ def hsv_to_rgb(images: TensorLike, data_format: str | None = None) -> Any:
     >>> tf.keras.ops.image.hsv_to_rgb([[[0.0, 1.0, 0.5]]]).numpy()
     array([[[0.5, 0. , 0. ]]], dtype=float32)
     """
-    batch, (hue, saturation, value) = _colour(images, data_format)
-    parts = []
-    for shift in (5, 3, 1):
-        k = tf.math.floormod(hue * 6 + shift, tf.cast(6, hue.dtype))
-        ramp = tf.maximum(tf.minimum(tf.minimum(k, 4 - k), 1), 0)
-        parts.append(value - value * saturation * ramp)
-    return batch.restore(tf.stack(parts, -1))
+    batch = _colors(images, data_format)
+    return batch.restore(from_hsv(batch.x))
 
 
 # --- Resizing ------------------------------------------------------------------------------------
 
-
-def _lanczos(x: Any, radius: int) -> Any:
-    return np.where(x < radius, np.sinc(x) * np.sinc(x / radius), 0.0)
-
-
-def _cubic(x: Any) -> Any:
-    near = (1.5 * x - 2.5) * x * x + 1
-    far = ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return np.where(x >= 2, 0.0, np.where(x >= 1, far, near))
-
-
-_KERNELS: dict[str, Callable[[Any], Any]] = {
-    "bilinear": lambda x: np.maximum(0, 1 - x),
-    "linear": lambda x: np.maximum(0, 1 - x),
-    "bicubic": _cubic,
-    "cubic": _cubic,
-    "lanczos3": lambda x: _lanczos(x, 3),
-    "lanczos5": lambda x: _lanczos(x, 5),
-}
-
-
-def _weights(
-    size: int, new_size: int, scale: float, translation: float, method: str, antialias: bool
-) -> Any:
-    """Return a matrix (new size, size) of the weights of old elements in new ones."""
-    places = (np.arange(new_size) + 0.5 - translation) / scale - 0.5
-    width = max(1 / scale, 1.0) if antialias else 1.0
-    weights = _KERNELS[method](np.abs(places[:, None] - np.arange(size)) / width)
-    totals = weights.sum(1, keepdims=True)
-    is_inside = (places >= -0.5) & (places <= size - 0.5)
-    usable = (np.abs(totals) > 1000 * np.finfo("float32").eps) & is_inside[:, None]
-    return np.where(usable, weights / np.where(totals == 0, 1, totals), 0)
-
-
-def _multiply_axis(x: Tensor, weights: Any, axis: int) -> Tensor:
-    """Multiply an axis by a matrix."""
-    matrix = tf.constant(np.ascontiguousarray(weights), x.dtype)
-    order = [*range(x.ndim)]
-    order[axis], order[-1] = order[-1], order[axis]
-    y = tf.tensordot(tf.transpose(x, order), tf.transpose(matrix), 1)
-    return tf.transpose(y, order)
+_RESIZE = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
+_SCALE = ("linear", "bilinear", "cubic", "bicubic", "lanczos3", "lanczos5")
 
 
 @op(
@@ -229,10 +177,10 @@ def resize(
     >>> tf.keras.ops.image.resize([[[0.0], [4.0]]], (1, 4)).numpy().ravel()
     array([0., 1., 3., 4.], dtype=float32)
     """
-    if interpolation not in ("nearest", *_KERNELS):
+    if interpolation not in _RESIZE:
         raise ValueError(
-            f"Invalid value for argument `interpolation`. Expected one of "
-            f"{('nearest', *_KERNELS)}. Received: interpolation={interpolation}"
+            f"Invalid value for argument `interpolation`. Expected one of {_RESIZE}. Received: "
+            f"interpolation={interpolation}"
         )
     if fill_mode != "constant":
         raise ValueError(
@@ -261,18 +209,8 @@ def resize(
         beside = 0 if above else beside
         widths = [[0, 0], [above, above], [beside, beside], [0, 0]]
         x = tf.pad(x, widths, constant_values=tf.cast(fill_value, x.dtype))
-    if interpolation == "nearest":
-        for axis, count in ((1, rows), (2, columns)):
-            old = int(x.shape[axis])
-            places = np.floor((np.arange(count) + 0.5) * (old / count)).astype(int)
-            x = tf.gather(x, np.minimum(places, old - 1), axis=axis)
-        return batch.restore(x)
-    x = floats(x)
-    x = tf.cast(x, tf.float32) if x.dtype.size < 4 else x
-    for axis, count in ((1, rows), (2, columns)):
-        old = int(x.shape[axis])
-        weights = _weights(old, count, count / old, 0.0, interpolation, antialias)
-        x = _multiply_axis(x, weights, axis) if count != old else x
+    x = x if interpolation == "nearest" else at_least_float32(x)
+    x = resize_axes(x, (rows, columns), interpolation, antialias, (1, 2))
     return batch.restore(x, keep_dtype=True)
 
 
@@ -302,16 +240,18 @@ def scale_and_translate(
     >>> tf.keras.ops.image.scale_and_translate(x, (1, 4), [1.0], [1.0], (1,), "linear").numpy()
     array([[0., 0., 1., 2.]], dtype=float32)
     """
-    if method not in _KERNELS:
-        raise ValueError(f"method={method!r}: must be one of {[*_KERNELS]}.")
+    if method not in _SCALE:
+        raise ValueError(f"method={method!r}: must be one of {[*_SCALE]}.")
     x = floats(images)
     scales, moves = np.asarray(as_tensor(scale)), np.asarray(as_tensor(translation))
     if len(output_shape) != x.ndim or scales.shape != (len(spatial_dims),) != moves.shape:
         raise ValueError("The shape, scales and translations must match the axes of the images.")
     for axis, factor, move in zip(spatial_dims, scales, moves, strict=True):
         count = int(output_shape[axis])
-        weights = _weights(int(x.shape[axis]), count, float(factor), float(move), method, antialias)
-        x = _multiply_axis(x, weights, axis % x.ndim)
+        weights = interpolation_weights(
+            int(x.shape[axis]), count, float(factor), float(move), method, antialias
+        )
+        x = multiply_axis(x, weights, axis % x.ndim)
     return x
 
 
@@ -455,9 +395,10 @@ def affine_transform(
     fill_value: NumberLike = 0,
     data_format: str | None = None,
 ) -> Any:
-    """Apply an affine transformation, of the numbers (a0, a1, a2, b0, b1, b2, 0, 0).
+    """Apply a projective transformation, of the numbers (a0, a1, a2, b0, b1, b2, c0, c1).
 
-    The pixel (x, y) of the result is the image's at (a0 x + a1 y + a2, b0 x + b1 y + b2).
+    The pixel (x, y) of the result is the image's at ((a0 x + a1 y + a2) / k,
+    (b0 x + b1 y + b2) / k), where k is c0 x + c1 y + 1.
 
     >>> move = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     >>> tf.keras.ops.image.affine_transform([[[1.0], [2.0]]], move).numpy().ravel()
@@ -472,16 +413,29 @@ def affine_transform(
             f"Invalid transform rank: expected rank 1 (single transform) or rank 2 (batch of "
             f"transforms). Received input with shape: transform.shape={numbers.shape}"
         )
-    numbers = tf.reshape(numbers, [-1, 8])
-    a0, a1, a2, b0, b1, b2, *_ = (tf.reshape(numbers[:, k], [-1, 1, 1]) for k in range(8))
+    return _project(batch, x, numbers, interpolation, fill_mode, fill_value)
+
+
+def _project(
+    batch: _Images,
+    x: Tensor,
+    transform: Tensor,
+    interpolation: str,
+    fill_mode: str,
+    fill_value: NumberLike,
+) -> Any:
+    """Apply projective transformations of eight numbers to a batch of floats."""
+    numbers = tf.reshape(transform, [-1, 8])
+    a0, a1, a2, b0, b1, b2, c0, c1 = (tf.reshape(numbers[:, k], [-1, 1, 1]) for k in range(8))
     count, height, width, _channels = (int(n) for n in x.shape)
-    rows, columns, number = _grid(count, height, width, x.dtype)
+    rows, columns, image = _grid(count, height, width, x.dtype)
+    denominator = c0 * columns + c1 * rows + 1
     shape = [count, height, width]
-    new_rows = tf.broadcast_to(b0 * columns + b1 * rows + b2, shape)
-    new_columns = tf.broadcast_to(a0 * columns + a1 * rows + a2, shape)
-    result = _sample(
-        x, [new_rows, new_columns], _ORDERS[interpolation], fill_mode, fill_value, number
-    )
+    places = [
+        tf.broadcast_to((b0 * columns + b1 * rows + b2) / denominator, shape),
+        tf.broadcast_to((a0 * columns + a1 * rows + a2) / denominator, shape),
+    ]
+    result = _sample(x, places, _ORDERS[interpolation], fill_mode, fill_value, image)
     return batch.restore(result, keep_dtype=True)
 
 
@@ -536,36 +490,18 @@ def perspective_transform(
             f"start_points.shape={start.shape}, end_points.shape={end.shape}"
         )
     numbers = _homography(tf.reshape(start, [-1, 4, 2]), tf.reshape(end, [-1, 4, 2]))
-    a0, a1, a2, b0, b1, b2, c0, c1 = (tf.reshape(numbers[:, k], [-1, 1, 1]) for k in range(8))
-    count, height, width, _channels = (int(n) for n in x.shape)
-    rows, columns, number = _grid(count, height, width, x.dtype)
-    denominator = c0 * columns + c1 * rows + 1
-    shape = [count, height, width]
-    new_rows = tf.broadcast_to((b0 * columns + b1 * rows + b2) / denominator, shape)
-    new_columns = tf.broadcast_to((a0 * columns + a1 * rows + a2) / denominator, shape)
-    result = _sample(
-        x, [new_rows, new_columns], _ORDERS[interpolation], "constant", fill_value, number
-    )
-    return batch.restore(result, keep_dtype=True)
-
-
-def _gaussian(size: int, sigma: float) -> Any:
-    places = np.arange(size) - (size - 1) / 2
-    weights = np.exp(-0.5 * (places / sigma) ** 2)
-    return weights / weights.sum()
-
-
-def _filter(x: Tensor, kernel: Any, padding: str) -> Tensor:
-    """Convolve each channel with the same kernel (height, width)."""
-    channels = int(x.shape[-1])
-    weights = np.repeat(np.asarray(kernel)[:, :, None, None], channels, 2)
-    return tf.nn.depthwise_conv2d(x, tf.constant(weights, x.dtype), [1, 1, 1, 1], padding)
+    return _project(batch, x, numbers, interpolation, "constant", fill_value)
 
 
 def _blur(x: Tensor, kernel_size: Any, sigma: Any) -> Tensor:
-    rows = _gaussian(int(kernel_size[1]), float(sigma[1]))
-    columns = _gaussian(int(kernel_size[0]), float(sigma[0]))
-    return _filter(x, np.outer(rows, columns), "SAME")
+    """Blur by a Gaussian window; gradients reach ``sigma``."""
+    widths = tf.cast(as_tensor(sigma), x.dtype)
+    sides = []
+    for k in (1, 0):
+        places = np.arange(int(kernel_size[k])) - (int(kernel_size[k]) - 1) / 2
+        weights = tf.exp(-0.5 * tf.square(tf.constant(places, x.dtype) / widths[k]))
+        sides.append(weights / tf.reduce_sum(weights))
+    return filter_channels(x, sides[0][:, None] * sides[1][None, :], "SAME")
 
 
 @op(raises=_IMAGES)
@@ -581,8 +517,8 @@ def gaussian_blur(
     array([1.], dtype=float32)
     """
     batch = _Images(images, data_format)
-    size, widths = np.asarray(as_tensor(kernel_size)), np.asarray(as_tensor(sigma))
-    return batch.restore(_blur(batch.floats(), size, widths), keep_dtype=True)
+    size = np.asarray(as_tensor(kernel_size))
+    return batch.restore(_blur(batch.floats(), size, sigma), keep_dtype=True)
 
 
 @op(raises=_IMAGES)
@@ -627,8 +563,7 @@ def sobel_edges(images: TensorLike, data_format: str | None = None) -> Any:
     """
     batch = _Images(images, data_format)
     x = batch.floats()
-    kernel = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
-    parts = [batch.restore(_filter(x, k, "SAME")) for k in (kernel.T, kernel)]
+    parts = [batch.restore(filter_channels(x, k, "SAME")) for k in (SOBEL.T, SOBEL)]
     return tf.cast(tf.stack(parts, -1), batch.dtype)
 
 
@@ -652,19 +587,8 @@ def ssim(
     first, second = promoted(image1, image2, floating=True)
     batch, other = _Images(first, data_format), _Images(second, data_format)
     x, y = batch.floats(), other.floats()
-    weights = _gaussian(filter_size, filter_sigma)
-    kernel = np.outer(weights, weights)
-    c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
-
-    def mean(z: Tensor) -> Tensor:
-        return _filter(z, kernel, "VALID")
-
-    mean_x, mean_y = mean(x), mean(y)
-    variances = mean(tf.square(x)) + mean(tf.square(y)) - tf.square(mean_x) - tf.square(mean_y)
-    covariance = mean(x * y) - mean_x * mean_y
-    top = (2 * mean_x * mean_y + c1) * (2 * covariance + c2)
-    bottom = (tf.square(mean_x) + tf.square(mean_y) + c1) * (variances + c2)
-    result = tf.reduce_mean(top / bottom, [1, 2, 3])
+    similarity, _ = structural_similarity(x, y, max_val, filter_size, filter_sigma, k1, k2)
+    result = tf.reduce_mean(similarity, [1, 2, 3])
     result = tf.cast(result, batch.dtype)
     return tf.squeeze(result, 0) if batch.is_single else result
 
@@ -732,28 +656,54 @@ def extract_patches_3d(
     return _patches(_Images(volumes, data_format, 3), sizes, strides, dilation_rate, padding)
 
 
-def _check_borders(names: tuple[str, str, str], values: tuple[int | None, ...]) -> None:
-    given = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+_SIDES = (("top", "bottom", "height"), ("left", "right", "width"))
+
+
+def _solve_borders(
+    words: tuple[str, str, str],
+    values: tuple[int | None, int | None, int | None],
+    size: int,
+    sign: int,
+) -> tuple[int, int, int]:
+    """Return the two borders and the target size; exactly one of them is None.
+
+    Args:
+      words: The names of the borders and of the target, for errors.
+      values: Their values.
+      size: The size of the image.
+      sign: 1 for padding, which adds the borders to the size, or -1 for cropping.
+    """
+    texts = ", ".join(f"{name}={value}" for name, value in zip(words, values, strict=True))
     if values.count(None) != 1:
-        raise ValueError(f"Must specify exactly two of {', '.join(names)}. Received: {given}")
-    for name, value in zip(names, values, strict=True):
+        raise ValueError(f"Must specify exactly two of {', '.join(words)}. Received: {texts}")
+    for name, value in zip(words, values, strict=True):
         if value is not None and value < 0:
             raise ValueError(f"{name} must be >= 0. Received: {name}={value}")
+    before, after, target = values
+    if target is None:
+        target = size + sign * ((before or 0) + (after or 0))
+    elif before is None:
+        before = sign * (target - size) - (after or 0)
+    else:
+        after = sign * (target - size) - before
+    for name, value in zip(words, (before, after, target), strict=True):
+        is_target = name == words[2]
+        if value is None or value < is_target:
+            limit = "> 0" if is_target else ">= 0"
+            raise ValueError(f"{name} must be {limit}. Received: {name}={value}")
+    return int(before or 0), int(after or 0), int(target)
 
 
-def _padding(
-    names: tuple[str, str, str], before: int | None, after: int | None, target: Any, size: int
-) -> tuple[int, int]:
-    """Return the two paddings, one of which may follow from the target size."""
-    _check_borders(names, (before, after, target))
-    if before is None:
-        before = target - (after or 0) - size
-    if after is None:
-        after = target - before - size
-    for name, value in zip(names, (before, after), strict=False):
-        if value < 0:
-            raise ValueError(f"{name} must be >= 0. Received: {name}={value}")
-    return before, after
+def _borders(word: str, x: Tensor, values: Sequence[Any], sign: int) -> list[tuple[int, int, int]]:
+    """Return the borders and the target of the rows and of the columns."""
+    top, left, bottom, right, height, width = values
+    triples = ((top, bottom, height), (left, right, width))
+    return [
+        _solve_borders(
+            (f"{before}_{word}", f"{after}_{word}", f"target_{target}"), triple, int(size), sign
+        )
+        for (before, after, target), triple, size in zip(_SIDES, triples, x.shape[1:3], strict=True)
+    ]
 
 
 @op(raises=_IMAGES)
@@ -774,12 +724,9 @@ def pad_images(
     TensorShape([4, 3, 1])
     """
     batch = _Images(images, data_format)
-    height, width = int(batch.x.shape[1]), int(batch.x.shape[2])
-    names = ("top_padding", "bottom_padding", "target_height")
-    rows = _padding(names, top_padding, bottom_padding, target_height, height)
-    names = ("left_padding", "right_padding", "target_width")
-    columns = _padding(names, left_padding, right_padding, target_width, width)
-    return batch.restore(tf.pad(batch.x, [[0, 0], rows, columns, [0, 0]]))
+    values = (top_padding, left_padding, bottom_padding, right_padding, target_height, target_width)
+    rows, columns = _borders("padding", batch.x, values, 1)
+    return batch.restore(tf.pad(batch.x, [[0, 0], rows[:2], columns[:2], [0, 0]]))
 
 
 @op(raises=_IMAGES)
@@ -800,24 +747,9 @@ def crop_images(
     TensorShape([2, 3, 1])
     """
     batch = _Images(images, data_format)
-    names = ("top_cropping", "bottom_cropping", "target_height")
-    rows = _cropping(names, top_cropping, bottom_cropping, target_height, int(batch.x.shape[1]))
-    names = ("left_cropping", "right_cropping", "target_width")
-    columns = _cropping(names, left_cropping, right_cropping, target_width, int(batch.x.shape[2]))
-    return batch.restore(batch.x[:, slice(*rows), slice(*columns)])
-
-
-def _cropping(
-    names: tuple[str, str, str], before: int | None, after: int | None, target: Any, size: int
-) -> tuple[int, int]:
-    """Return the first index, and the index after the last one."""
-    _check_borders(names, (before, after, target))
-    if before is None:
-        before = size - target - (after or 0)
-    length = size - (after or 0) - before if target is None else target
-    for name, value in ((names[0], before), (names[1], size - before - length)):
-        if value < 0:
-            raise ValueError(f"{name} must be >= 0. Received: {name}={value}")
-    if length <= 0:
-        raise ValueError(f"{names[2]} must be > 0. Received: {names[2]}={length}")
-    return before, before + length
+    values = (
+        *(top_cropping, left_cropping, bottom_cropping, right_cropping),
+        *(target_height, target_width),
+    )
+    (top, _, height), (left, _, width) = _borders("cropping", batch.x, values, -1)
+    return batch.restore(batch.x[:, top : top + height, left : left + width])

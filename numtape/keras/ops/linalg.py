@@ -14,7 +14,7 @@ from ...core.log.as_tensor import as_tensor
 from ...core.values.tensor import Tensor
 from ..symbolic import KerasTensor
 from .core import jvp as jvp
-from .define import dtype_name, floats, op, promoted, result_type, shape_of
+from .define import dtype_name, floats, op, promoted, result_type, shape_of, to_dtype
 
 if TYPE_CHECKING:
     from ...core.values.annotations import TensorLike
@@ -245,7 +245,7 @@ def _vector_norm(x: Tensor, ord: Any, axis: int, keepdims: bool) -> Tensor:
         return tf.reduce_sum(tf.cast(x != 0, size.dtype), axis, keepdims)
     if ord == 1:
         return tf.reduce_sum(size, axis, keepdims)
-    power = tf.cast(ord, size.dtype)
+    power = to_dtype(ord, size.dtype)
     return tf.pow(tf.reduce_sum(tf.pow(size, power), axis, keepdims), 1 / power)
 
 
@@ -357,7 +357,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Any:
 def _pinv(matrix: Tensor, rcond: float | None) -> Tensor:
     if rcond is None:
         rcond = 10 * max(matrix.shape[-2:]) * _machine_epsilon(matrix)
-    return tf.linalg.pinv(matrix, rcond=tf.cast(rcond, matrix.dtype))
+    return tf.linalg.pinv(matrix, rcond=to_dtype(rcond, matrix.dtype))
 
 
 def _machine_epsilon(x: Tensor) -> float:

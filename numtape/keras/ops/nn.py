@@ -17,7 +17,7 @@ from ...core.values.tensor import Tensor
 from .. import activations, config
 from ..layers.base import int_tuple, parse_data_format
 from ..layers.convolution import FORMATS
-from .define import dtype_or_floatx, floats, numbers, op, promoted, to_axis, unary
+from .define import dtype_or_floatx, floats, numbers, op, promoted, to_axis, to_dtype, unary
 
 if TYPE_CHECKING:
     from ...core.values.annotations import AxisLike, DTypeLike, NumberLike, TensorLike
@@ -235,7 +235,7 @@ def squareplus(x: TensorLike, b: NumberLike = 4) -> Any:
     array([0.618034, 1.      , 1.618034], dtype=float32)
     """
     tensor = floats(x)
-    return (tensor + tf.sqrt(tf.square(tensor) + tf.cast(b, tensor.dtype))) / 2
+    return (tensor + tf.sqrt(tf.square(tensor) + to_dtype(b, tensor.dtype))) / 2
 
 
 @op(raises="TypeError: If ``x`` cannot be converted to a tensor.")
@@ -1020,12 +1020,12 @@ def normalize(
     tensor = floats(x)
     if tensor.ndim == 0:
         tensor = tf.reshape(tensor, [1])
-    floor = tf.cast(config.epsilon() if epsilon is None else epsilon, tensor.dtype)
+    floor = to_dtype(config.epsilon() if epsilon is None else epsilon, tensor.dtype)
     if order == 2:
         squares = tf.reduce_sum(tf.square(tensor), axis, True)
         return tensor * tf.math.rsqrt(tf.maximum(squares, tf.square(floor)))
-    total = tf.reduce_sum(tf.pow(tf.abs(tensor), tf.cast(order, tensor.dtype)), axis, True)
-    return tensor / tf.maximum(tf.pow(total, tf.cast(1 / order, tensor.dtype)), floor)
+    total = tf.reduce_sum(tf.pow(tf.abs(tensor), to_dtype(order, tensor.dtype)), axis, True)
+    return tensor / tf.maximum(tf.pow(total, to_dtype(1 / order, tensor.dtype)), floor)
 
 
 @op(raises=_SHAPES)
@@ -1096,7 +1096,7 @@ def psnr(x1: TensorLike, x2: TensorLike, max_val: NumberLike) -> Any:
     if x.shape != y.shape:
         raise ValueError(f"Input shapes {x.shape} and {y.shape} must match for PSNR calculation.")
     error = tf.reduce_mean(tf.square(x - y))
-    peak = tf.cast(max_val, y.dtype)
+    peak = to_dtype(max_val, y.dtype)
     return (20 * tf.math.log(peak) - 10 * tf.math.log(error)) / math.log(10)
 
 
@@ -1133,18 +1133,18 @@ def dot_product_attention(
         k, v = (tf.repeat(x, heads // key_heads, 2) for x in (k, v))
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     q, k, v = (tf.transpose(x, [0, 2, 1, 3]) for x in (q, k, v))
-    scores = tf.matmul(q, k, transpose_b=True) * tf.cast(factor, q.dtype)
+    scores = tf.matmul(q, k, transpose_b=True) * to_dtype(factor, q.dtype)
     if bias is not None:
         scores = scores + tf.cast(bias, scores.dtype)
     if attn_logits_soft_cap is not None:
-        cap = tf.cast(attn_logits_soft_cap, scores.dtype)
+        cap = to_dtype(attn_logits_soft_cap, scores.dtype)
         scores = scores / (1 + tf.abs(scores) / cap)
     allowed: Any = None if mask is None else tf.cast(mask, tf.bool)
     if is_causal:
         causal = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
         allowed = causal if allowed is None else tf.logical_and(allowed, causal)
     if allowed is not None:
-        scores = tf.where(allowed, scores, tf.cast(0.7 * scores.dtype.min, scores.dtype))
+        scores = tf.where(allowed, scores, to_dtype(0.7 * scores.dtype.min, scores.dtype))
     result = tf.matmul(tf.nn.softmax(scores, -1), v)
     return tf.transpose(result, [0, 2, 1, 3])
 

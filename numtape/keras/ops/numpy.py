@@ -20,6 +20,7 @@ from ...core.values.tensor import Tensor
 from ..registry import keras_dtype
 from ..symbolic import KerasTensor, is_symbolic
 from .define import (
+    alias,
     binary,
     bitwise_binary,
     broadcast_shapes,
@@ -34,6 +35,7 @@ from .define import (
     result_type,
     shape_of,
     to_axis,
+    to_dtype,
     unary,
     wide,
 )
@@ -352,11 +354,11 @@ def _to_bool(x: Any) -> Tensor:
 
 def _cbrt(x: Tensor) -> Tensor:
     """Return the real root; the gradient at 0 is infinite, as the derivative."""
-    return tf.sign(x) * tf.pow(tf.abs(x), tf.cast(1 / 3, x.dtype))
+    return tf.sign(x) * tf.pow(tf.abs(x), to_dtype(1 / 3, x.dtype))
 
 
 def _scaled(function: Callable[[Any], Any], factor: float) -> Callable[[Tensor], Tensor]:
-    return lambda x: function(x) * tf.cast(factor, x.dtype)
+    return lambda x: function(x) * to_dtype(factor, x.dtype)
 
 
 absolute = unary(
@@ -367,14 +369,7 @@ absolute = unary(
     "array([1., 2.], dtype=float32)",
     as_tensor,
 )
-abs = unary(
-    "abs",
-    _absolute,
-    "Return absolute values.",
-    "[-1.0, 2.0]",
-    "array([1., 2.], dtype=float32)",
-    as_tensor,
-)
+abs = alias("abs", absolute)
 fabs = unary(
     "fabs", tf.abs, "Return absolute values as floats.", "[-1, 2]", "array([1., 2.], dtype=float32)"
 )
@@ -434,9 +429,7 @@ ceil = unary("ceil", tf.math.ceil, "Round up.", "[1.2, -1.2]", "array([ 2., -1.]
 conjugate = unary(
     "conjugate", _conjugate, "Return complex conjugates.", "[1 + 2j]", "array([1.-2.j])", numbers
 )
-conj = unary(
-    "conj", _conjugate, "Return complex conjugates.", "[1 + 2j]", "array([1.-2.j])", numbers
-)
+conj = alias("conj", conjugate)
 copy = unary(
     "copy", _same, "Return a copy.", "[1.0, 2.0]", "array([1., 2.], dtype=float32)", as_tensor
 )
@@ -654,14 +647,7 @@ bitwise_invert = unary(
     "array([-1, -6], dtype=int32)",
     as_tensor,
 )
-bitwise_not = unary(
-    "bitwise_not",
-    lambda x: tf.logical_not(x) if x.dtype.is_bool else tf.bitwise.invert(x),
-    "Invert the bits of integers, or negate bools.",
-    "[0, 5]",
-    "array([-1, -6], dtype=int32)",
-    as_tensor,
-)
+bitwise_not = alias("bitwise_not", bitwise_invert)
 
 # --- Elementwise functions of two tensors --------------------------------------------------------
 
@@ -676,21 +662,16 @@ def _multiply(x: Tensor, y: Tensor) -> Tensor:
 
 def _on_numbers(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the function with bools converted to int32."""
-    return lambda x, y: function(numbers(x), numbers(y))
+
+    def compute(x: Tensor, y: Tensor) -> Tensor:
+        result: Tensor = function(numbers(x), numbers(y))
+        return result
+
+    return compute
 
 
 def _of_bools(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda x, y: function(_to_bool(x), _to_bool(y))
-
-
-def _compared(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return a comparison, which compares bools as integers."""
-
-    def compare(x: Tensor, y: Tensor) -> Tensor:
-        result: Tensor = function(numbers(x), numbers(y))
-        return result
-
-    return compare
 
 
 def _host(function: Callable[..., Any], dtype: Any, *tensors: Tensor) -> Any:
@@ -730,7 +711,7 @@ def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
-    log_2 = tf.cast(math.log(2), x.dtype)
+    log_2 = to_dtype(math.log(2), x.dtype)
     return _logaddexp(x * log_2, y * log_2) / log_2
 
 
@@ -757,7 +738,14 @@ def _minimum(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _ldexp(x: Tensor, y: Tensor) -> Tensor:
-    return x * tf.pow(tf.cast(2, x.dtype), y)
+    """Multiply by up to three powers, so that only the result overflows; the largest last."""
+    largest = math.floor(math.log2(float(x.dtype.max)))
+    powers, rest = [], y
+    for _ in range(3):
+        power = tf.clip_by_value(rest, to_dtype(1 - largest, x.dtype), to_dtype(largest, x.dtype))
+        powers.append(tf.pow(tf.cast(2, x.dtype), power))
+        rest = rest - power
+    return x * powers[2] * powers[1] * powers[0]
 
 
 def _fmod(x: Tensor, y: Tensor) -> Tensor:
@@ -782,9 +770,7 @@ multiply = binary(
 divide = binary(
     "divide", tf.divide, "Divide.", "[1, 2], 4", "array([0.25, 0.5 ], dtype=float32)", True
 )
-true_divide = binary(
-    "true_divide", tf.divide, "Divide.", "[1, 2], 4", "array([0.25, 0.5 ], dtype=float32)", True
-)
+true_divide = alias("true_divide", divide)
 divide_no_nan = binary(
     "divide_no_nan",
     tf.math.divide_no_nan,
@@ -925,28 +911,28 @@ not_equal = binary(
 )
 greater = binary(
     "greater",
-    _compared(tf.greater),
+    _on_numbers(tf.greater),
     "Return x1 > x2.",
     "[1.0, 2.0, 3.0], 2",
     "array([False, False, True])",
 )
 greater_equal = binary(
     "greater_equal",
-    _compared(tf.greater_equal),
+    _on_numbers(tf.greater_equal),
     "Return x1 >= x2.",
     "[1.0, 2.0, 3.0], 2",
     "array([False, True, True])",
 )
 less = binary(
     "less",
-    _compared(tf.less),
+    _on_numbers(tf.less),
     "Return x1 < x2.",
     "[1.0, 2.0, 3.0], 2",
     "array([ True, False, False])",
 )
 less_equal = binary(
     "less_equal",
-    _compared(tf.less_equal),
+    _on_numbers(tf.less_equal),
     "Return x1 <= x2.",
     "[1.0, 2.0, 3.0], 2",
     "array([ True, True, False])",
@@ -1002,15 +988,11 @@ bitwise_xor = bitwise_binary(
 bitwise_left_shift = bitwise_binary(
     "bitwise_left_shift", _left, "Return x << y.", "[6, 5], 1", "array([12, 10], dtype=int32)"
 )
-left_shift = bitwise_binary(
-    "left_shift", _left, "Return x << y.", "[6, 5], 1", "array([12, 10], dtype=int32)"
-)
+left_shift = alias("left_shift", bitwise_left_shift)
 bitwise_right_shift = bitwise_binary(
     "bitwise_right_shift", _right, "Return x >> y.", "[6, 5], 1", "array([3, 2], dtype=int32)"
 )
-right_shift = bitwise_binary(
-    "right_shift", _right, "Return x >> y.", "[6, 5], 1", "array([3, 2], dtype=int32)"
-)
+right_shift = alias("right_shift", bitwise_right_shift)
 
 # --- Reductions ----------------------------------------------------------------------------------
 
@@ -1021,7 +1003,7 @@ def _number_of(x: Tensor, axis: Any) -> int:
 
 
 def _where_nan(x: Tensor, value: float) -> Tensor:
-    return tf.where(tf.math.is_nan(x), tf.cast(value, x.dtype), x) if x.dtype.is_floating else x
+    return tf.where(tf.math.is_nan(x), to_dtype(value, x.dtype), x) if x.dtype.is_floating else x
 
 
 def _extreme(
@@ -1192,7 +1174,7 @@ def _with_initial(
     tensor = as_tensor(x)
     if initial is None:
         return reduce(tensor, axis, keepdims)
-    start = tf.cast(initial, tensor.dtype)
+    start = to_dtype(initial, tensor.dtype)
     if not _number_of(tensor, axis):
         zeros_ = tf.reduce_sum(tensor, axis, keepdims)
         return tf.broadcast_to(start, zeros_.shape)
@@ -1590,7 +1572,7 @@ def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = Non
     >>> tf.keras.ops.full((2,), 3.0).numpy()
     array([3., 3.], dtype=float32)
     """
-    return tf.broadcast_to(tf.cast(fill_value, dtype_or_floatx(dtype)), shape)
+    return tf.broadcast_to(to_dtype(fill_value, dtype_or_floatx(dtype)), shape)
 
 
 def _like(x: TensorLike, dtype: DTypeLike | None) -> tuple[Any, Any]:
@@ -1639,7 +1621,7 @@ def full_like(x: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = N
     array([3., 3.], dtype=float32)
     """
     tensor, kind = _like(x, dtype)
-    return tf.broadcast_to(tf.cast(fill_value, kind), tensor.shape)
+    return tf.broadcast_to(to_dtype(fill_value, kind), tensor.shape)
 
 
 @op(raises=_SHAPE)
@@ -1734,7 +1716,7 @@ def logspace(
     array([  1.,  10., 100.], dtype=float32)
     """
     exponents, _ = _spaced(start, stop, num, endpoint, axis)
-    values = tf.pow(tf.cast(base, exponents.dtype), exponents)
+    values = tf.pow(to_dtype(base, exponents.dtype), exponents)
     return values if dtype is None else tf.cast(values, keras_dtype(dtype))
 
 
@@ -1989,9 +1971,8 @@ def flip(x: TensorLike, axis: AxisLike = None) -> Any:
     array([3, 2, 1], dtype=int32)
     """
     tensor = as_tensor(x)
-    if axis is None:
-        axis = [*range(tensor.ndim)]
-    return tf.reverse(tensor, np.atleast_1d(np.asarray(axis)))
+    axes = range(tensor.ndim) if axis is None else np.atleast_1d(np.asarray(axis))
+    return tf.reverse(tensor, [*map(int, axes)]) if len(axes) else tf.identity(tensor)
 
 
 @op(raises="ValueError: If ``x`` has less than two axes.")
@@ -2070,7 +2051,7 @@ def pad(
     tensor = as_tensor(x)
     widths = np.broadcast_to(np.asarray(pad_width, int), (tensor.ndim, 2))
     if mode == "constant":
-        value = tf.cast(0 if constant_values is None else constant_values, tensor.dtype)
+        value = to_dtype(0 if constant_values is None else constant_values, tensor.dtype)
         if tensor.dtype.is_bool:
             tensor, value = tf.cast(tensor, tf.int8), tf.cast(value, tf.int8)
             return tf.cast(tf.pad(tensor, widths, constant_values=value), tf.bool)
@@ -2633,7 +2614,7 @@ def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bo
 
 def _is_close(x1: Any, x2: Any, rtol: float, atol: float, equal_nan: bool) -> Tensor:
     x, y = promoted(x1, x2, floating=True)
-    bound = tf.cast(atol, x.dtype) + tf.cast(rtol, x.dtype) * tf.abs(y)
+    bound = to_dtype(atol, x.dtype) + to_dtype(rtol, x.dtype) * tf.abs(y)
     is_close = tf.logical_and(tf.abs(x - y) <= bound, tf.math.is_finite(y))
     is_close = tf.logical_or(is_close, x == y)
     if equal_nan:
@@ -2702,7 +2683,7 @@ def round(x: TensorLike, decimals: int = 0) -> Any:
         return tf.cast(round(tf.cast(tensor, tf.float64), decimals), tensor.dtype)
     if decimals == 0:
         return tf.round(tensor)
-    factor = tf.cast(10.0 ** builtins.abs(decimals), tensor.dtype)
+    factor = to_dtype(10.0 ** builtins.abs(decimals), tensor.dtype)
     if decimals > 0:
         return tf.round(tensor * factor) / factor
     return tf.round(tensor / factor) * factor
@@ -2725,9 +2706,9 @@ def nan_to_num(
         return tf.identity(tensor)
     high = tensor.dtype.max if posinf is None else posinf
     low = tensor.dtype.min if neginf is None else neginf
-    tensor = tf.where(tf.math.is_nan(tensor), tf.cast(nan, tensor.dtype), tensor)
-    tensor = tf.where(tensor == math.inf, tf.cast(high, tensor.dtype), tensor)
-    return tf.where(tensor == -math.inf, tf.cast(low, tensor.dtype), tensor)
+    tensor = tf.where(tf.math.is_nan(tensor), to_dtype(nan, tensor.dtype), tensor)
+    tensor = tf.where(tensor == math.inf, to_dtype(high, tensor.dtype), tensor)
+    return tf.where(tensor == -math.inf, to_dtype(low, tensor.dtype), tensor)
 
 
 @op(raises="ValueError: If the last axis cannot be divided so.")
@@ -2765,9 +2746,8 @@ def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Any:
     tensor = as_tensor(a)
     axis = to_axis(axis, tensor.ndim)
     for _ in range(n):
-        size = int(tensor.shape[axis])
-        later = tf.gather(tensor, np.arange(1, builtins.max(size, 1)), axis=axis)
-        sooner = tf.gather(tensor, np.arange(0, builtins.max(size - 1, 0)), axis=axis)
+        before = (slice(None),) * axis
+        later, sooner = tensor[(*before, slice(1, None))], tensor[(*before, slice(None, -1))]
         tensor = tf.not_equal(later, sooner) if tensor.dtype.is_bool else later - sooner
     return tensor
 
@@ -2784,7 +2764,7 @@ def trapezoid(
     values = floats(y)
     values = moveaxis(values, axis, -1)
     if x is None:
-        widths: Any = tf.cast(dx, values.dtype)
+        widths: Any = to_dtype(dx, values.dtype)
     else:
         places = floats(x)
         places = places if places.ndim == 1 else moveaxis(places, axis, -1)

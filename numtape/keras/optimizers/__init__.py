@@ -9,10 +9,12 @@ from ...compat.names import getter as _getter
 from ...core.values.dtypes import repr_of as _repr_of
 from ..registry import ClassRegistry as _ClassRegistry, nearest as _nearest
 from . import schedules
-from .adam import Adam, Adamax, AdamW, Nadam
+from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .adaptive import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
+from .muon import Muon
 from .optimizer import Optimizer
 from .sgd import SGD, Lion
+from .wrapping import LossScaleOptimizer, MultiOptimizer, OptimizerMap
 
 if TYPE_CHECKING:
     from ..annotations import Config
@@ -26,10 +28,16 @@ __all__ = [
     "AdamW",
     "Adamax",
     "Ftrl",
+    "Lamb",
     "Lion",
+    "LossScaleOptimizer",
+    "MultiOptimizer",
+    "Muon",
     "Nadam",
     "Optimizer",
+    "OptimizerMap",
     "RMSprop",
+    "ScheduleFreeAdamW",
     "deserialize",
     "get",
     "schedules",
@@ -53,9 +61,14 @@ _CLASSES: list[type] = [
     AdamW,
     Adamax,
     Ftrl,
+    Lamb,
     Lion,
+    LossScaleOptimizer,
+    MultiOptimizer,
+    Muon,
     Nadam,
     RMSprop,
+    ScheduleFreeAdamW,
 ]
 _REGISTRY = _ClassRegistry(
     "optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _CLASSES}

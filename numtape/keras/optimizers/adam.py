@@ -1,4 +1,4 @@
-"""`Adam`, `AdamW`, `Adamax` and `Nadam`: moving averages of gradients and of their squares."""
+"""Moving averages of gradients and of their squares: `Adam` and its variants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.log.variable import Variable
-from ...core.ops.elementwise import abs_, cast, maximum, pow_float, sqrt, square
+from ...core.ops.comparison import greater, logical_and
+from ...core.ops.elementwise import (
+    abs_,
+    cast,
+    maximum,
+    minimum,
+    pow_float,
+    select,
+    sqrt,
+    square,
+)
+from ...core.ops.reduction import reduce_sum
 from ...core.values.tensor import Tensor
 from .optimizer import Changes, Groups, Operand, Optimizer, optimizer_class, real
 
@@ -337,4 +348,174 @@ class Nadam(Optimizer):
             "beta_1": self.beta_1,
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
+        }
+
+
+@optimizer_class
+class Lamb(Optimizer):
+    """`Adam` whose step of each variable is scaled to the norm of the variable.
+
+    With the step u of Adam with bias correction, ``v -= learning_rate * norm(v) / norm(u) * u``;
+    the ratio is 1 if a norm is 0: You and others, "Large Batch Optimization for Deep Learning"
+    (2019).
+
+    >>> v, optimizer = tf.Variable([3.0, 4.0]), tf.keras.optimizers.Lamb(0.5)
+    >>> _ = optimizer.apply_gradients([(tf.constant([1000.0, 0.0]), v)])
+    >>> v.numpy()
+    array([0.5, 4. ], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        real(beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
+            name,
+        )
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def _nt_groups(self) -> Groups:
+        return [[("momentum", 0.0), ("velocity", 0.0)]]
+
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        step = self._nt_count() + 1
+        return rate, 1.0 - powers(self.beta_1, step, rate), 1.0 - powers(self.beta_2, step, rate)
+
+    def _nt_update(
+        self,
+        variable: Operand,
+        gradient: Tensor,
+        shared: tuple[Tensor, Tensor, Tensor],
+        slots: Sequence[Operand],
+    ) -> tuple[Tensor, list[Tensor]]:
+        rate, correction_1, correction_2 = shared
+        m = slots[0] + (gradient - slots[0]) * (1 - self.beta_1)
+        s = slots[1] + (square(gradient) - slots[1]) * (1 - self.beta_2)
+        step = (m / correction_1) / (sqrt(s / correction_2) + self.epsilon)
+        length, step_length = (sqrt(reduce_sum(square(x))) for x in (variable, step))
+        has_ratio = logical_and(greater(length, 0.0), greater(step_length, 0.0))
+        ratio = select(has_ratio, length / select(has_ratio, step_length, 1.0), 1.0)
+        return variable - ratio * rate * step, [m, s]
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments, as a dict."""
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }
+
+
+@optimizer_class
+class ScheduleFreeAdamW(Optimizer):
+    """Adam without a schedule: the variable lies between steps z and their average x.
+
+    z starts at the variable, and step t is ``z -= learning_rate * gradient / (sqrt(s / (1 -
+    beta_2**t)) + epsilon)`` with the moving average s of squared gradients. x is the mean of the
+    z, and the variable is ``(1 - beta_1) * z + beta_1 * x``: Defazio and others, "The Road Less
+    Scheduled" (2024).
+
+    >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.ScheduleFreeAdamW(0.5, beta_1=0.5)
+    >>> for _ in range(2):
+    ...     _ = optimizer.apply_gradients([(tf.constant(1000.0), v)])
+    >>> v.numpy()
+    np.float32(0.125)
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.0025,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        warmup_steps: int = 0,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        real(beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, warmup_steps=warmup_steps)
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            clipnorm,
+            clipvalue,
+            global_clipnorm,
+            use_ema,
+            ema_momentum,
+            ema_overwrite_frequency,
+            loss_scale_factor,
+            gradient_accumulation_steps,
+            name,
+        )
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.warmup_steps = warmup_steps
+
+    def _nt_groups(self) -> Groups:
+        return [[("momentum", None), ("velocity", 0.0)]]
+
+    def _nt_shared(self, rate: Operand, changes: Changes) -> Any:
+        step = cast(self._nt_count() + 1, rate.dtype)
+        if self.warmup_steps > 0:
+            rate = rate * minimum(step / float(self.warmup_steps), 1.0)
+        return rate, 1.0 / step, 1.0 - powers(self.beta_2, step, rate)
+
+    def _nt_update(
+        self,
+        variable: Operand,
+        gradient: Tensor,
+        shared: tuple[Tensor, Tensor, Tensor],
+        slots: Sequence[Operand],
+    ) -> tuple[Tensor, list[Tensor]]:
+        rate, share, correction = shared
+        z, velocity = slots
+        s = velocity + (square(gradient) - velocity) * (1 - self.beta_2)
+        new_z = z - rate * gradient / (sqrt(s / correction) + self.epsilon)
+        average = (variable - (1 - self.beta_1) * z) / self.beta_1
+        average = (1.0 - share) * average + share * new_z
+        return (1 - self.beta_1) * new_z + self.beta_1 * average, [new_z, s]
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments, as a dict."""
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "warmup_steps": self.warmup_steps,
         }

@@ -80,6 +80,26 @@ ARGUMENTS = {
     "epsilon_1": "A small constant added to squared gradients.",
     "epsilon_2": "The minimum of the variable's root mean square, which scales the step.",
     "clip_threshold": "The maximum root mean square of an update.",
+    "warmup_steps": "The number of steps in which the learning rate grows from 0 to its value.",
+    "adam_beta_1": "``beta_1`` of the variables that take Adam's step.",
+    "adam_beta_2": "``beta_2`` of the variables that take Adam's step.",
+    "adam_weight_decay": "The weight decay of the variables that take Adam's step; None for no "
+    "decay.",
+    "adam_lr_ratio": "The factor of the learning rate in Adam's step.",
+    "exclude_layers": "Regular expressions: variables whose paths match one take Adam's step.",
+    "exclude_embeddings": "Whether variables with ``embedding`` in their path take Adam's step.",
+    "muon_a": "The factor of x in the iteration.",
+    "muon_b": "The factor of x @ x.T @ x.",
+    "muon_c": "The factor of x @ x.T @ x @ x.T @ x.",
+    "ns_steps": "The number of iterations.",
+    "rms_rate": "Steps are multiplied by this and by the root of the longer side; None to omit "
+    "both factors.",
+    "inner_optimizer": "The optimizer that takes the steps.",
+    "initial_scale": "The first loss scale.",
+    "dynamic_growth_steps": "The number of finite steps in sequence that double the loss scale.",
+    "optimizer_map": "An `OptimizerMap`, or a function from a variable to its optimizer.",
+    "default_optimizer": "The optimizer of variables without an entry.",
+    "kwargs": "Arguments of older configs of Keras, which must have their defaults.",
     "relative_step": "Whether to limit a constant learning rate to 1 / sqrt(step).",
 }
 _described = describe(ARGUMENTS, "", "ValueError: If an argument is out of range.")
@@ -118,7 +138,8 @@ _count: Counter[str] = Counter()
 
 # Names and initial values of slots. For each group in turn, every trained variable gets one slot
 # of each name.
-Groups = Sequence[Sequence[tuple[str, float]]]
+# None starts a slot at the variable's value.
+Groups = Sequence[Sequence[tuple[str, float | None]]]
 
 
 def trained_variables(variables: Iterable[Any]) -> list[Variable]:
@@ -304,7 +325,7 @@ class Optimizer:
         self._nt_learning_rate = learning_rate
         if not callable(learning_rate):
             self._nt_own(learning_rate, "learning_rate", float32)
-            self._nt_learning_rate = self.variables[-1]
+            self._nt_learning_rate = [*self._nt_named][-1]
         self.weight_decay = weight_decay
         self.clipnorm = clipnorm
         self.clipvalue = clipvalue
@@ -587,7 +608,10 @@ class Optimizer:
         for group in self._nt_groups():
             for variable, variable_slots in zip(variables, slots, strict=True):
                 for name, initial_value in group:
-                    initial_array = fill(variable.shape, as_tensor(initial_value, variable._spec))
+                    initial_array: TensorLike = variable.read_value()
+                    if initial_value is not None:
+                        scalar = as_tensor(initial_value, variable._spec)
+                        initial_array = fill(variable.shape, scalar)
                     variable_slots.append(
                         self._nt_own(initial_array, name, variable.dtype, variable)
                     )
@@ -757,8 +781,13 @@ class Optimizer:
         """Whether `_nt_update` computes the step, not a subclass's `update_step`."""
         return type(self).update_step is Optimizer.update_step
 
-    def _nt_apply(self, pairs: list[tuple[Any, Variable]]) -> None:
-        """Apply a step; the gradients and variables are validated already."""
+    def _nt_apply(self, pairs: list[tuple[Any, Variable]], condition: Tensor | None = None) -> None:
+        """Apply a step; the gradients and variables are validated already.
+
+        Args:
+          pairs: Gradients with their variables.
+          condition: A bool: where it is False nothing changes; None for True.
+        """
         changes = Changes()
         variables = [variable for _, variable in pairs]
         has_default_step = self._nt_steps_by_itself()
@@ -776,10 +805,12 @@ class Optimizer:
                 rates[dtype] = rate if rate._spec.dtype is dtype else cast(rate, dtype)
         steps = Changes()
         only_accumulates = not has_default_step and is_update_due is not None and not is_update_due
-        if self.weight_decay is not None and not only_accumulates:
-            for variable in filter(self._nt_decays, variables):
-                x = steps[variable]
-                steps[variable] = x - x * self.weight_decay * rates[variable.dtype]
+        if not only_accumulates:
+            for variable in variables:
+                decay = self._nt_weight_decay(variable)
+                if decay is not None and self._nt_decays(variable):
+                    x = steps[variable]
+                    steps[variable] = x - x * decay * rates[variable.dtype]
         if has_default_step:
             shared_values = {
                 dtype: self._nt_shared(dtype_rate, steps) for dtype, dtype_rate in rates.items()
@@ -788,9 +819,8 @@ class Optimizer:
             if is_update_due is not None:
                 steps.only_if(is_update_due)
         elif not only_accumulates:
-            if self.weight_decay is not None:
-                steps.assign()
-                steps = Changes()
+            steps.assign()
+            steps = Changes()
             for gradient, variable in zip(gradients, variables, strict=True):
                 self.update_step(gradient, variable, rates[variable.dtype])
         for accumulator in self._nt_accumulators:
@@ -806,6 +836,8 @@ class Optimizer:
         count = self._nt_iterations
         changes.new[id(count)] = count, count + 1
         changes.new.update(steps.new)
+        if condition is not None:
+            changes.only_if(condition)
         changes.assign()
 
     def _nt_accumulated(
@@ -925,6 +957,10 @@ class Optimizer:
           value: A tensor of its shape and dtype.
         """
         variable.assign_sub(value)
+
+    def _nt_weight_decay(self, variable: Variable) -> float | None:
+        """The weight decay of a variable that is not excluded from it."""
+        return self.weight_decay
 
     def _nt_decays(self, variable: Variable) -> bool:
         """Whether weight decay applies to this variable."""

@@ -6,22 +6,41 @@ Start with `serialize_keras_object` and `deserialize_keras_object`.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.values.dtypes import DType
+from ...core.log.as_tensor import as_tensor
+from ...core.values.dtypes import DType, repr_of
+from ...core.values.spec import TensorShape
 from ...core.values.tensor import Tensor
-from .. import constraints, initializers, layers, losses, metrics, models, optimizers, regularizers
-from ..layers.base import FUNCTIONAL
+from .. import (
+    activations,
+    constraints,
+    dtype_policies,
+    initializers,
+    layers,
+    losses,
+    metrics,
+    models,
+    optimizers,
+    regularizers,
+)
+from ..layer import Layer
+from ..layers.base import FUNCTIONAL, add_layer_entries
 from ..registry import (
     config_errors,
+    create_once,
     custom_object_scope,
     get_custom_objects,
     get_registered_name,
     get_registered_object,
+    note_written,
     supported_arguments,
 )
+from ..symbolic import KerasTensor
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -44,8 +63,21 @@ _MODULES: dict[str, Any] = {
 }
 
 
+_POLICIES = ("keras", "keras.dtype_policies")
+
+
+# Keras's modules of classes that are imported when a file has them.
+_LAZY_MODULES = {
+    "keras.utils": "numtape.keras.utils.feature_space",
+    "keras.src.layers.preprocessing.feature_space": "numtape.keras.utils.feature_space",
+}
+
+
 def _module_of(cls: type) -> str | None:
     """Return the name of the module that exports a class, or None."""
+    if cls.__module__ in _LAZY_MODULES.values():
+        inner, outer = reversed(_LAZY_MODULES)
+        return outer if cls.__name__ == "FeatureSpace" else inner
     for name, module in _MODULES.items():
         if cls.__name__ in module.__all__ and getattr(module, cls.__name__) is cls:
             return FUNCTIONAL if cls is models.Functional else name
@@ -53,11 +85,11 @@ def _module_of(cls: type) -> str | None:
 
 
 def serialize_keras_object(obj: Any) -> Any:
-    """Convert an object to a JSON-serializable config of its class and arguments.
+    """Convert an object to a JSON-serializable config of its class and arguments, as Keras does.
 
     Args:
       obj: An object with a ``get_config`` method (a layer, model, loss, ...), a function, a
-        number, a string, an array, or lists and dicts of them.
+        number, a string, an array, or lists and dicts of them. Tuples become lists.
 
     Returns:
       A dict, a list, a number or a string.
@@ -76,29 +108,40 @@ def serialize_keras_object(obj: Any) -> Any:
         return obj.name
     if isinstance(obj, np.generic):
         return obj.item()
-    if isinstance(obj, tuple):
-        return {"class_name": "__tuple__", "items": [serialize_keras_object(x) for x in obj]}
-    if isinstance(obj, list):
+    if isinstance(obj, TensorShape):
+        return None if obj.rank is None else obj.as_list()
+    if isinstance(obj, list | tuple):
         return [serialize_keras_object(x) for x in obj]
     if isinstance(obj, dict):
         return {key: serialize_keras_object(x) for key, x in obj.items()}
-    if isinstance(obj, np.ndarray | Tensor):
+    if isinstance(obj, bytes):
+        return _special("bytes", value=obj.decode())
+    if isinstance(obj, slice):
+        parts = {name: getattr(obj, name) for name in ("start", "stop", "step")}
+        return _special("slice", **{k: serialize_keras_object(x) for k, x in parts.items()})
+    if obj is Ellipsis:
+        return _special("ellipsis")
+    if isinstance(obj, Tensor | np.ndarray):
         array = np.asarray(obj)
-        return {
-            "class_name": "__numpy__",
-            "config": {"value": array.tolist(), "dtype": str(array.dtype)},
-        }
+        kind = "tensor" if isinstance(obj, Tensor) else "numpy"
+        return _special(kind, value=array.tolist(), dtype=str(array.dtype))
+    if isinstance(obj, KerasTensor):
+        node = obj._node
+        history = None if node is None else [node.operation.name, 0, 0]
+        shape = list(obj.shape)
+        return _special("keras_tensor", shape=shape, dtype=obj.dtype, keras_history=history)
     if inspect.isroutine(obj) or inspect.isclass(obj):
         if obj.__name__ == "<lambda>":
             raise NotImplementedError(
                 f"{obj!r} has no name, so it cannot be saved: define a function, decorated "
                 f"with keras.saving.register_keras_serializable()."
             )
+        name = get_registered_name(obj)
         return {
             "module": "builtins",
             "class_name": "function",
-            "config": obj.__name__,
-            "registered_name": get_registered_name(obj),
+            "config": name,
+            "registered_name": name,
         }
     if not hasattr(obj, "get_config"):
         raise NotImplementedError(
@@ -107,33 +150,28 @@ def serialize_keras_object(obj: Any) -> Any:
     cls = type(obj)
     module = _module_of(cls)
     config = obj.get_config()
+    if not isinstance(config, dict):
+        raise TypeError(
+            f"The `get_config()` method of {obj} should return a dict. It returned: {config}"
+        )
     result = {
         "module": module or cls.__module__,
         "class_name": cls.__name__,
-        "config": serialize_keras_object(_as_lists(config) if module else config),
+        "config": serialize_keras_object(config),
         "registered_name": None if module else get_registered_name(cls),
     }
-    if isinstance(obj, models.Model) and obj._nt_built_for is not None:
-        result["build_config"] = serialize_keras_object(_as_tuples(obj._nt_built_for))
-    return result
+    if isinstance(obj, Layer):
+        add_layer_entries(obj, result)
+    elif hasattr(obj, "get_build_config"):
+        result["build_config"] = obj.get_build_config()
+    if isinstance(obj, models.Model) and obj.compiled:
+        result["compile_config"] = serialize_keras_object(obj.get_compile_config())
+    return note_written(obj, result)
 
 
-def _as_lists(config: Any) -> Any:
-    """Replace tuples by lists, as Keras does in configs."""
-    if isinstance(config, dict):
-        return {key: _as_lists(x) for key, x in config.items()}
-    return [_as_lists(x) for x in config] if isinstance(config, list | tuple) else config
-
-
-def _as_tuples(shapes: Any) -> Any:
-    """Convert shapes, also nested ones, to plain tuples."""
-    if isinstance(shapes, dict):
-        return {key: _as_tuples(x) for key, x in shapes.items()}
-    if isinstance(shapes, tuple) and all(n is None or isinstance(n, int) for n in shapes):
-        return tuple(None if n is None else int(n) for n in shapes)
-    if isinstance(shapes, list | tuple):
-        return type(shapes)(map(_as_tuples, shapes))
-    return shapes
+def _special(kind: str, **config: object) -> dict[str, Any]:
+    """Return the config of a value that JSON lacks."""
+    return {"class_name": f"__{kind}__", "config": config}
 
 
 def deserialize_keras_object(
@@ -165,33 +203,81 @@ def deserialize_keras_object(
 
 
 def _make(config: Any) -> Any:
-    if isinstance(config, list):
+    if isinstance(config, list | tuple):
         return [_make(x) for x in config]
     if not isinstance(config, dict):
         return config
     kind = config.get("class_name")
-    if kind is None:
-        return {key: _make(x) for key, x in config.items()}
     if kind == "__tuple__":
         return tuple(_make(x) for x in config["items"])
-    if kind == "__numpy__":
-        return np.array(config["config"]["value"], config["config"]["dtype"])
-    if kind == "function":
-        return _name_of(config, config["config"], losses, metrics)
-    module = _MODULES.get(str(config.get("module")))
-    value = _name_of(config, kind, *([] if module is None else [module]))
-    if not inspect.isclass(value) or not hasattr(value, "from_config"):
-        raise TypeError(f"{kind!r} is not a class with a `from_config`.")
-    try:
-        result = value.from_config(supported_arguments(value, _plain(config.get("config") or {})))
-    except TypeError as error:
+    if kind is None or "config" not in config:
+        return {key: _make(x) for key, x in config.items()}
+    if kind in _SPECIAL:
+        return _SPECIAL[kind](config["config"])
+    if kind == "__lambda__":
         raise ValueError(
-            f"{value.__name__} could not be created from its config: {error}. Its `get_config` "
-            f"must return the arguments of its `__init__`, or its `from_config` must accept them."
+            "Requested the deserialization of a Python lambda. numtape never executes code from a "
+            "file: define a function, decorated with keras.saving.register_keras_serializable()."
+        )
+    if kind in dtype_policies.__all__ and config.get("module") in _POLICIES:
+        return dtype_policies.deserialize(config)
+    if kind == "function":
+        if not isinstance(config["config"], str):
+            raise TypeError(f"The config of a function must be its name, got {config['config']!r}.")
+        return _name_of(config, config["config"], losses, metrics, activations)
+    return create_once(config, lambda: _make_object(config, kind))
+
+
+def _make_object(config: dict[str, Any], kind: str) -> Any:
+    """Create an object of a class from its config, with its state as it was built and compiled."""
+    name = str(config.get("module"))
+    if name in _LAZY_MODULES and kind in ("Cross", "Feature", "FeatureSpace"):
+        value = getattr(import_module(_LAZY_MODULES[name]), kind)
+    else:
+        module = _MODULES.get(name)
+        modules = (
+            _MODULES.values() if "module" not in config else [] if module is None else [module]
+        )
+        value = _name_of(config, kind, *modules)
+    if not inspect.isclass(value):
+        return value
+    if not hasattr(value, "from_config"):
+        raise TypeError(
+            f"Unable to reconstruct an instance of {kind!r} because the class is missing a "
+            f"`from_config()` method."
+        )
+    inner = config["config"] if config["config"] is not None else {}
+    if not isinstance(inner, dict):
+        raise TypeError(f"The config of {kind} must be a dict, got {repr_of(inner)}.")
+    try:
+        result = value.from_config(supported_arguments(value, _plain(inner)))
+    except TypeError as error:
+        raise TypeError(
+            f"{value.__name__} could not be deserialized from its config: {error}. Its "
+            f"`get_config` must return the arguments of its `__init__`, or its `from_config` must "
+            f"accept them."
         ) from error
-    if isinstance(result, models.Model) and config.get("build_config") and not result.built:
-        result.build(**_make(config["build_config"]))
+    build_config = config.get("build_config")
+    if build_config and hasattr(result, "build_from_config") and not result.built:
+        result.build_from_config(build_config)
+        result.built = True
+    if config.get("compile_config") and isinstance(result, models.Model):
+        result.compile_from_config(config["compile_config"])
     return result
+
+
+def _make_symbol(config: dict[str, Any]) -> Any:
+    return KerasTensor(tuple(config["shape"]), dtype=config["dtype"])
+
+
+_SPECIAL: dict[str, Callable[[Any], Any]] = {
+    "__tensor__": lambda config: as_tensor(np.array(config["value"], config["dtype"])),
+    "__numpy__": lambda config: np.array(config["value"], config["dtype"]),
+    "__bytes__": lambda config: config["value"].encode(),
+    "__ellipsis__": lambda config: Ellipsis,
+    "__slice__": lambda config: slice(*(_make(config[k]) for k in ("start", "stop", "step"))),
+    "__keras_tensor__": _make_symbol,
+}
 
 
 def _name_of(config: dict[str, Any], name: str, *modules: ModuleType) -> Any:
@@ -203,6 +289,8 @@ def _name_of(config: dict[str, Any], name: str, *modules: ModuleType) -> Any:
     for module in modules:
         if name in module.__all__:
             return getattr(module, name)
+    if name == "InputLayer" and layers in modules:
+        return layers.InputLayer
     raise TypeError(
         f"Could not locate class or function '{name}'. Make sure custom classes and functions are "
         f"decorated with `@keras.saving.register_keras_serializable()`, and imported, or given in "
@@ -218,7 +306,7 @@ def _plain(config: Any) -> Any:
         return config
     if config.get("class_name") == "__tuple__":
         return tuple(_plain(x) for x in config["items"])
-    if config.get("class_name") == "__numpy__":
+    if config.get("class_name") in ("__numpy__", "__tensor__", "__bytes__"):
         return _make(config)
     return {key: _plain(x) for key, x in config.items()}
 
@@ -235,4 +323,4 @@ def compile_from(model: Model, config: dict[str, Any]) -> None:
     """Compile a model with the result of `compile_config`."""
     if config:
         with config_errors():
-            model.compile(**_make(config))
+            model.compile(**{name: _make(x) for name, x in config.items()})

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 
 from ...compat.names import getter as _getter
-from ..backend import clear_session
+from ..backend import clear_session, standardize_dtype
+from ..config import (
+    disable_interactive_logging,
+    enable_interactive_logging,
+    is_interactive_logging_enabled,
+)
 from ..registry import (
     custom_object_scope,
     get_custom_objects,
@@ -13,6 +19,7 @@ from ..registry import (
     get_registered_object,
     register_keras_serializable,
 )
+from ..symbolic import get_source_inputs, is_keras_tensor
 from .arrays import (
     normalize,
     pack_x_y_sample_weight,
@@ -21,25 +28,44 @@ from .arrays import (
     to_categorical,
     unpack_x_y_sample_weight,
 )
-from .sequences import PyDataset, timeseries_dataset_from_array
+from .configuration import Config
+from .progress_bar import Progbar
+from .sequences import PyDataset, split_dataset, timeseries_dataset_from_array
 
 Sequence = PyDataset
 CustomObjectScope = custom_object_scope
 
 __all__ = [
+    "Config",
     "CustomObjectScope",
+    "FeatureSpace",
+    "Progbar",
     "PyDataset",
     "Sequence",
+    "audio_dataset_from_directory",
     "clear_session",
     "custom_object_scope",
+    "deserialize_keras_object",
+    "disable_interactive_logging",
+    "enable_interactive_logging",
     "get_custom_objects",
+    "get_file",
     "get_registered_name",
     "get_registered_object",
+    "get_source_inputs",
+    "is_interactive_logging_enabled",
+    "is_keras_tensor",
+    "model_to_dot",
     "normalize",
     "pack_x_y_sample_weight",
     "pad_sequences",
+    "plot_model",
     "register_keras_serializable",
+    "serialize_keras_object",
     "set_random_seed",
+    "split_dataset",
+    "standardize_dtype",
+    "text_dataset_from_directory",
     "timeseries_dataset_from_array",
     "to_categorical",
     "unpack_x_y_sample_weight",
@@ -50,5 +76,31 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+# Functions of modules that are imported when they are first used.
+_LAZY = {
+    "FeatureSpace": "numtape.keras.utils.feature_space",
+    "audio_dataset_from_directory": "numtape.keras.utils.directories",
+    "deserialize_keras_object": "numtape.keras.saving",
+    "get_file": "numtape.keras.utils.local_files",
+    "model_to_dot": "numtape.keras.utils.model_plot",
+    "plot_model": "numtape.keras.utils.model_plot",
+    "serialize_keras_object": "numtape.keras.saving",
+    "text_dataset_from_directory": "numtape.keras.utils.directories",
+}
+
+if _typing.TYPE_CHECKING:
+    from ..saving import deserialize_keras_object, serialize_keras_object
+    from .directories import audio_dataset_from_directory, text_dataset_from_directory
+    from .feature_space import FeatureSpace
+    from .local_files import get_file
+    from .model_plot import model_to_dot, plot_model
+
+
+def _load_lazily(name: str) -> _typing.Any:
+    if name in _LAZY:
+        return getattr(_import_module(_LAZY[name]), name)
+    return _getter(__name__)(name)
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    __getattr__ = _load_lazily

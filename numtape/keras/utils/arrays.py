@@ -17,7 +17,7 @@ from ...core.ops.reduction import reduce_max, reduce_sum
 from ...core.values.arguments import to_int
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
-from ..loss_functions import EPSILON
+from ..config import epsilon
 
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, TensorLike
@@ -94,12 +94,12 @@ def normalize(x: TensorLike, axis: int = -1, order: float = 2) -> Any:
         size = np.linalg.norm(x, order, axis, keepdims=True)
         return x / np.where(size == 0, 1, size)
     if order == 2:
-        return l2_normalize(x, axis, EPSILON**2)
+        return l2_normalize(x, axis, epsilon() ** 2)
     if order == np.inf:
         length = reduce_max(abs_(x), axis, True)
     else:
         length = reduce_sum(abs_(x) ** order, axis, True) ** (1.0 / order)
-    return x / maximum(length, EPSILON)
+    return x / maximum(length, epsilon())
 
 
 def pad_sequences(

@@ -11,6 +11,7 @@ from ...core.log.as_tensor import as_tensor
 from ...core.ops.indexing import gather
 from ...core.values.arguments import to_int
 from ...data import Dataset
+from ...nest import map_structure
 
 if TYPE_CHECKING:
     from ...core.values.annotations import TensorLike
@@ -160,3 +161,113 @@ def timeseries_dataset_from_array(
 
     positions = Dataset.from_tensor_slices(starts)
     return (positions if batch_size is None else positions.batch(batch_size)).map(window)
+
+
+def split_dataset(
+    dataset: Any,
+    left_size: float | int | None = None,
+    right_size: float | int | None = None,
+    shuffle: bool = False,
+    seed: int | None = None,
+    preferred_backend: str | None = None,
+) -> tuple[Dataset, Dataset]:
+    """Divide a dataset into two, for example for training and test.
+
+    Args:
+      dataset: A `tf.data.Dataset`, an array, a list or tuple of arrays, or an iterable with a
+        length, such as a dataset of PyTorch.
+      left_size: The size of the first part: a fraction, or a number of elements; None for what
+        the second part leaves.
+      right_size: The size of the second part; None for what the first part leaves.
+      shuffle: Whether to shuffle the elements first.
+      seed: The seed of the shuffle.
+      preferred_backend: Accepted for compatibility with Keras, and ignored.
+
+    Returns:
+      Two datasets.
+
+    Raises:
+      ValueError: If the sizes do not fit, or the dataset is empty or infinite.
+      TypeError: If the dataset or a size has another type.
+
+    Example:
+      >>> left, right = tf.keras.utils.split_dataset(np.arange(5), left_size=0.6)
+      >>> [x.numpy().item() for x in left], [x.numpy().item() for x in right]
+      ([0, 1, 2], [3, 4])
+    """
+    if isinstance(dataset, list | tuple) and dataset and all(hasattr(x, "shape") for x in dataset):
+        if len({len(x) for x in dataset}) > 1:
+            raise ValueError("Received a list of NumPy arrays with different lengths.")
+        elements: list[Any] = list(zip(*dataset, strict=True))
+    elif isinstance(dataset, Dataset):
+        if dataset.cardinality() == -1:
+            raise ValueError("The dataset must be finite: limit it with `take`.")
+        elements = list(dataset)
+    elif hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__"):
+        elements = [dataset[k] for k in range(len(dataset))]
+    else:
+        raise TypeError(
+            f"`dataset` must be a tf.data.Dataset, an array or a list/tuple of arrays. Received: "
+            f"dataset={dataset} of type {type(dataset)}"
+        )
+    left, right = _split_sizes(left_size, right_size, len(elements))
+    if shuffle:
+        order = np.random.default_rng(seed).permutation(len(elements))
+        elements = [elements[k] for k in order]
+    parts = elements[:left], elements[len(elements) - right :]
+    return _dataset_of(parts[0]), _dataset_of(parts[1])
+
+
+def _dataset_of(elements: list[Any]) -> Dataset:
+    columns = map_structure(lambda *values: np.stack([np.asarray(v) for v in values]), *elements)
+    return Dataset.from_tensor_slices(columns)
+
+
+def _split_sizes(
+    left: float | int | None, right: float | int | None, total: int
+) -> tuple[int, int]:
+    """Return the numbers of elements of the two parts."""
+    if left is None and right is None:
+        raise ValueError(
+            "At least one of the `left_size` or `right_size` must be specified. Received: "
+            "left_size=None and right_size=None"
+        )
+    for name, size in (("left_size", left), ("right_size", right)):
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int | float)):
+            raise TypeError(
+                f"Invalid `left_size` and `right_size` Types. Expected: integer or float or None. "
+                f"Received: {name}={size} of type {type(size)}"
+            )
+        limit = 1 if isinstance(size, float) else total
+        if (size is not None and not 0 <= size <= limit) or size == 0:
+            raise ValueError(
+                f"`{name}` should be either a positive integer smaller than {total}, or a float "
+                f"within the range `[0, 1]`. Received: {name}={size}"
+            )
+    if isinstance(left, float) and isinstance(right, float) and left + right > 1:
+        raise ValueError(
+            "The sum of `left_size` and `right_size` is greater than 1. It must be less than or "
+            "equal to 1."
+        )
+
+    def count(size: float | int | None) -> int | None:
+        return round(size * total) if isinstance(size, float) else size
+
+    left_count, right_count = count(left), count(right)
+    if left_count is None:
+        left_count = total - (right_count or 0)
+    if right_count is None:
+        right_count = total - left_count
+    if left_count + right_count > total:
+        raise ValueError(
+            f"The sum of `left_size` and `right_size` should be smaller than the samples {total}. "
+            f"Received: left_size={left} and right_size={right}"
+        )
+    for name, size in (("left", left_count), ("right", right_count)):
+        if size == 0:
+            raise ValueError(
+                f"With `dataset` of length={total}, `left_size`={left} and `right_size`={right}, "
+                f"the resulting {name} dataset will be empty. Adjust any of the aforementioned "
+                f"parameters"
+            )
+    return left_count, right_count
