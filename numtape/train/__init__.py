@@ -6,20 +6,6 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
-<<<<<<< HEAD
-=======
-from ..io.messages import (
-    BytesList,
-    Example,
-    Feature,
-    FeatureList,
-    FeatureLists,
-    Features,
-    FloatList,
-    Int64List,
-    SequenceExample,
-)
->>>>>>> w-sparse
 from .averages import ExponentialMovingAverage
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
@@ -32,10 +18,6 @@ __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
-<<<<<<< HEAD
-=======
-    "ExponentialMovingAverage",
->>>>>>> w-sparse
     "Example",
     "ExponentialMovingAverage",
     "Feature",
