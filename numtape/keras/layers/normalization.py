@@ -50,8 +50,8 @@ def check_axis(axis: object) -> int | list[int]:
     if isinstance(axis, list | tuple) and all(isinstance(a, int) for a in axis):
         return list(axis)
     raise TypeError(
-        "Invalid value for `axis` argument: expected an int or a list/tuple of ints. Received: "
-        f"axis={repr_of(axis)}"
+        f"Invalid value for `axis` argument. Expected an int or a list/tuple of ints for the "
+        f"argument 'axis', but received instead: {repr_of(axis)}"
     )
 
 
@@ -70,6 +70,7 @@ class Normalizer(ConfiguredLayer):
             axis=axis, epsilon=float(epsilon), center=center, scale=scale, **weight_arguments
         )
         self.supports_masking = True
+        self.autocast = self.autocast and not self._nt_casts  # 16 bits may not hold the inputs
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
 
@@ -224,6 +225,11 @@ class GroupNormalization(Normalizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if not isinstance(groups, int) or (groups != -1 and groups <= 0):
+            raise ValueError(
+                f"Invalid value for argument `groups`. Expected a positive integer or -1. "
+                f"Received: groups={repr_of(groups)}"
+            )
         self._nt_set_arguments(groups=groups)
         self._nt_set_affine_arguments(
             axis,
@@ -243,6 +249,11 @@ class GroupNormalization(Normalizer):
         shape: tuple[Any, ...] = tuple(input_shape)
         (axis,) = normalize_axes(self.axis, shape)
         size = shape[axis]
+        if size is None:
+            raise ValueError(
+                f"Axis {self.axis} of input tensor should have a defined dimension but the layer "
+                f"received an input with shape {shape}."
+            )
         if self.groups == -1:
             self.groups = size
         if size < self.groups:
