@@ -445,6 +445,9 @@ class Layer(Module):
           >>> config["name"], config["dtype"]["config"]
           ('mine', {'name': 'float32'})
         """
+        graph_config = self._nt_graph_config()
+        if graph_config is not None:
+            return graph_config
         base: dict[str, Any] = {"name": self._nt_name, "trainable": self._nt_trainable}
         base["dtype"] = dtype_policies.serialize(self._nt_policy or self.dtype_policy)
         if self.activity_regularizer is not None:
@@ -464,6 +467,10 @@ class Layer(Module):
             **{k: x for k, x in base.items() if takes_any_keyword or k in accepted},
             **init_arguments,
         }
+
+    def _nt_graph_config(self) -> dict[str, Any] | None:
+        """The configuration of a functional model; None for other layers."""
+        return None
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

@@ -478,7 +478,7 @@ class Model(Trainer):
           >>> tf.keras.Model.from_config(config).output_shape
           (None, 3)
         """
-        if "input_layers" not in config:
+        if "input_layers" not in config and cls is not Model._nt_functional:
             return super().from_config(config)
         if cls is Model:
             return Model._nt_functional.from_config(config, custom_objects)
@@ -488,18 +488,10 @@ class Model(Trainer):
             inputs, outputs, name=config.get("name"), trainable=config.get("trainable", True)
         )
 
-    def get_config(self) -> dict[str, Any]:
-        """Return the constructor arguments, or the layers and their connections.
-
-        Returns:
-          A dict of arguments.
-
-        Raises:
-          NotImplementedError: If an argument cannot be converted to JSON, or a layer has no
-            ``get_config``.
-        """
+    def _nt_graph_config(self) -> dict[str, Any] | None:
+        """The layers and their connections, if the constructor takes inputs and outputs."""
         if self._nt_graph is None or type(self).__init__ is not Model.__init__:
-            return super().get_config()
+            return None
         return {"name": self.name, "trainable": self.trainable, **to_config(self._nt_graph)}
 
 
