@@ -493,11 +493,11 @@ def _parse_features(
     """Parse the features of examples; of a single one without the first axis."""
     result: dict[str, Any] = {}
     for name, feature in features.items():
-        kind: Any = feature
-        if not isinstance(kind, _FEATURES):
+        if not isinstance(feature, _FEATURES):
             raise ValueError(f"Unsupported {type(feature).__name__} {feature} for feature {name}.")
+        kind: Any = feature
         column = _Column(name, kind, _check_dtype(name, kind.dtype), "<unknown>")
-        if isinstance(kind, RaggedFeature):
+        if isinstance(feature, RaggedFeature):
             result[name] = _parse_ragged(examples, column, is_single)
             continue
         value = _PARSERS[type(feature)](examples, column)

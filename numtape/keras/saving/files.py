@@ -473,20 +473,22 @@ def load_model(
         ) from None
     if path.endswith(_LEGACY):
         with custom_object_scope(custom_objects or {}):
-            return legacy_h5.load_model(content, path, compile)
+            model: Model = legacy_h5.load_model(content, path, compile)
+            return model
     return _load_zipped(content, path, custom_objects, compile)
 
 
 def _load_zipped(
     content: bytes, where: str, custom_objects: dict[str, Any] | None, compile: bool
-) -> Any:
+) -> Model:
     with _archive(content, where) as archive, tempfile.TemporaryDirectory() as name:
         names = archive.namelist()
         if _CONFIG not in names:
             raise DataLossError(f"{where} is a zip file, but not a model: it has no {_CONFIG}.")
         config = _parsed(archive.read(_CONFIG), where)
         if _OLD_WEIGHTS in names:
-            return _load_old(config, archive.read(_OLD_WEIGHTS), where, custom_objects, compile)
+            old: Model = _load_old(config, archive.read(_OLD_WEIGHTS), where, custom_objects, compile)
+            return old
         store = h5.unpack(archive.read(_weights_name(names, where)), where)
         folder = _Path(name)
         has_assets = extract_assets(archive, folder)
@@ -495,7 +497,7 @@ def _load_zipped(
     return model
 
 
-def _load_folder(path: _Path, custom_objects: dict[str, Any] | None, compile: bool) -> Any:
+def _load_folder(path: _Path, custom_objects: dict[str, Any] | None, compile: bool) -> Model:
     if not (path / _CONFIG).exists():
         if (path / "saved_model.pb").exists():
             raise UnimplementedError(
