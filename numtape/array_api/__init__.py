@@ -343,7 +343,7 @@ def __array_namespace_info__() -> _NamespaceInfo:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__array_api_version__", "__array_namespace_info__"})
+    return sorted(__all__)
 
 
 if not _typing.TYPE_CHECKING:
