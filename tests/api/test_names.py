@@ -139,7 +139,6 @@ HINTS = {
     "tf.keras.backend.exp": "did you mean tf.exp",
     "tf.math.mean": "use tf.reduce_mean",
     "tf.linalg.inverse": "use tf.linalg.inv",
-    "tf.random.experimental.index_shuffle": "stateless_shuffle",
     "tf.data.experimental.AUTOTUNE": "tf.data.AUTOTUNE",
     "tf.strings.join": "no string tensors",
     "tf.keras.layers.TFSMLayer": "write this one as a",
