@@ -14,6 +14,7 @@ from ..core.ops.generator import (
 from ..core.ops.stateless_random import (
     Algorithm,
     fold_in as stateless_fold_in,
+    index_shuffle,
     split as stateless_split,
     stateless_shuffle,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Generator",
     "create_rng_state",
     "get_global_generator",
+    "index_shuffle",
     "set_global_generator",
     "stateless_fold_in",
     "stateless_shuffle",

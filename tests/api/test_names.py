@@ -139,7 +139,6 @@ HINTS = {
     "tf.keras.backend.exp": "did you mean tf.exp",
     "tf.math.mean": "use tf.reduce_mean",
     "tf.linalg.inverse": "use tf.linalg.inv",
-    "tf.random.experimental.index_shuffle": "stateless_shuffle",
     "tf.data.experimental.get_model_proto": "measures the time",
     "tf.edit_distance": "Python's strings",
     "tf.keras.applications.ResNet50": "load_model",

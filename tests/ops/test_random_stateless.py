@@ -387,3 +387,41 @@ def test_skipping_carries_into_the_upper_word(tf):
             source = philox.Philox(generator.state.numpy())
             assert source.counter == (counter + 256 * delta) % 2**128
             assert source.key == state[2] % 2**64
+
+
+# --- Permutations of indices, seeds, and points of even spread ------------------------------------
+
+
+@pytest.mark.parametrize(("largest", "dtype"), [(0, "int32"), (9, "uint64"), (130, "int64")])
+def test_index_shuffle_is_a_permutation(tf, largest, dtype):
+    indices = np.arange(largest + 1).astype(dtype)
+    shuffle = tf.random.experimental.index_shuffle
+    for seed in ([1, 2], np.array([3, -4])):
+        places = shuffle(indices, seed, largest)
+        assert places.dtype.name == dtype
+        assert sorted(places.numpy().tolist()) == indices.tolist()
+        assert shuffle(indices[-1], seed, largest).numpy() == places.numpy()[-1]
+    if largest > 9:
+        assert (
+            (shuffle(indices, [1, 2], largest) != shuffle(indices, [1, 3], largest)).numpy().any()
+        )
+    for index, limit, text in ((-1, 3, "index must"), (0, -1, "max_index"), (5, 4, ">= index")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            shuffle(index, [1, 2], limit)
+
+
+def test_unsigned_seeds(tf):
+    draw = tf.random.stateless_uniform
+    expected = draw([3], seed=np.array([5, 6], np.int64)).numpy()
+    np.testing.assert_array_equal(draw([3], seed=np.array([5, 6], np.uint64)).numpy(), expected)
+
+
+def test_sobol_sample(tf):
+    points = tf.math.sobol_sample(5, 7, dtype=tf.float64).numpy()
+    np.testing.assert_array_equal(points[0], [0.5] * 5)
+    np.testing.assert_array_equal(points[3], [0.375, 0.375, 0.625, 0.875, 0.375])
+    np.testing.assert_array_equal(tf.math.sobol_sample(5, 3, 4).numpy(), points[4:])
+    assert tf.math.sobol_sample(2, 0).shape == (0, 2)
+    for arguments in ((0, 1), (2, -1), (2, 1, -1)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.math.sobol_sample(*arguments)

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, ELEMENTWISE, STOP, Op, defop
-from ..log.record import Recorder, record
+from ..log.record import Recorder, record, require
+from ..values.dtypes import as_dtype
 from ..values.tensor import Tensor
 from . import rules
 from .comparison import equal_
@@ -34,7 +35,7 @@ from .elementwise import (
 from .reduction import reduce_sum
 
 if TYPE_CHECKING:
-    from ..values.annotations import TensorLike
+    from ..values.annotations import DTypeLike, IntLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -901,3 +902,44 @@ logaddexp = _define_rule("LogAddExp", 2, lambda g, z, x, y: (g * exp(x - z), g *
 fmax = _define_rule(
     "FMax", 2, lambda g, z, x, y: (select(equal_(x, z), g, 0.0), select(equal_(x, z), 0.0, g))
 )
+
+
+def sobol_sample(
+    dim: int,
+    num_results: IntLike,
+    skip: IntLike = 0,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+) -> Tensor:
+    """Return points of the Sobol sequence, which fill a cube evenly.
+
+    SciPy computes them, with the direction numbers of Joe and Kuo (2008).
+
+    Args:
+      dim: The number of coordinates of a point, at most 21201.
+      num_results: The number of points.
+      skip: The number of points to leave out at the start.
+      dtype: float32 or float64.
+      name: Not used.
+
+    Returns:
+      A tensor of shape (``num_results``, ``dim``).
+
+    Raises:
+      InvalidArgumentError: If a number is out of range.
+
+    Example:
+      >>> tf.math.sobol_sample(2, 3).numpy()
+      array([[0.5 , 0.5 ],
+             [0.75, 0.25],
+             [0.25, 0.75]], dtype=float32)
+    """
+    from scipy.stats.qmc import Sobol
+
+    op, count, start, axes = "SobolSample", int(num_results), int(skip), int(dim)
+    require(1 <= axes <= Sobol.MAXDIM, op, f"dim must be from 1 to {Sobol.MAXDIM}, got {axes}")
+    require(count >= 0 and start >= 0, op, "num_results and skip must be >= 0")
+    sequence = Sobol(axes, scramble=False)
+    sequence.fast_forward(start + 1)  # the point at the origin does not count
+    points = np.zeros([0, axes]) if not count else sequence.random(count)
+    return as_tensor(points.astype(as_dtype(dtype).as_numpy_dtype))

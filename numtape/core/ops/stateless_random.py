@@ -335,9 +335,11 @@ def parse_seed(seed: TensorLike, op: str) -> Tensor:
     """Convert a seed to a tensor of two integers."""
     result = as_tensor(seed)
     if result.dtype not in (dtypes.int32, dtypes.int64):
-        raise InvalidArgumentError(
-            f"A seed is of int32 or int64, not {result.dtype.name} [Op:{op}]"
-        )
+        if result.dtype not in (dtypes.uint32, dtypes.uint64):
+            raise InvalidArgumentError(
+                f"A seed is of int32 or int64, not {result.dtype.name} [Op:{op}]"
+            )
+        result = elementwise.cast(result, dtypes.int64)
     require(
         tuple(result.shape) == (2,), op, f"seed must have shape [2], not {result.shape.as_list()}"
     )
@@ -875,3 +877,62 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_selec
     if number.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"data must be int32 or int64, got {number.dtype.name}")
     return stack_pair(draw(state, "integers", (), number.dtype), number)
+
+
+# A permutation of indices.
+
+
+def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
+    """Return the place of an index in a random permutation of 0 to ``max_index``.
+
+    The permutation is not stored: a Feistel network computes each place. It differs from
+    TensorFlow's for the same seed.
+
+    Args:
+      index: Integers from 0 to ``max_index``.
+      seed: Two integers, or a pair for each index.
+      max_index: The largest index; it broadcasts to ``index``.
+
+    Returns:
+      Integers of the dtype of ``index``, from 0 to ``max_index``.
+
+    Raises:
+      InvalidArgumentError: If an index is negative or above ``max_index``, or the seed is no pair.
+
+    Example:
+      >>> places = tf.random.experimental.index_shuffle(tf.range(10), seed=[1, 2], max_index=9)
+      >>> sorted(places.numpy().tolist())
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    op = "RandomIndexShuffle"
+    indices, keys = as_tensor(index), as_tensor(seed)
+    require(indices.dtype.is_integer, op, f"index must be integers, got {indices.dtype.name}")
+    require(keys.dtype.is_integer, op, f"seed must be integers, got {keys.dtype.name}")
+    require(keys.ndim > 0 and keys.shape[-1] == 2, op, f"seed must be pairs, got {keys.shape}")
+    values, largest = np.asarray(indices._array()), np.asarray(as_tensor(max_index)._array())
+    require(bool((largest >= 0).all()), op, "max_index must be >= 0")
+    require(bool((values >= 0).all()), op, "index must be >= 0")
+    require(bool((largest >= values).all()), op, "max_index must be >= index")
+    pairs = np.asarray(keys._array()).astype(np.uint64)
+    places = np.array(values, np.uint64)
+    limit = np.broadcast_to(largest.astype(np.uint64), places.shape)
+    bits = max(1, (int(limit.max(initial=0)).bit_length() + 1) // 2)
+    is_outside = np.ones(places.shape, np.bool_)
+    while is_outside.any():  # a place beyond the largest index is permuted again
+        moved = _permute(places, pairs, bits)
+        places = np.where(is_outside, moved, places)
+        is_outside = places > limit
+    return as_tensor(places.astype(indices.dtype.as_numpy_dtype))
+
+
+def _permute(places: Array, pairs: Array, bits: int) -> Array:
+    """Apply a Feistel network of eight rounds to numbers of ``2 * bits`` bits."""
+    mask = np.uint64(2**bits - 1)
+    left, right = places >> np.uint64(bits), places & mask
+    with np.errstate(over="ignore"):
+        for k in range(8):
+            mixed = right + pairs[..., k % 2] + np.uint64((k + 1) * 0x9E3779B97F4A7C15 % 2**64)
+            for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+                mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+            left, right = right, left ^ ((mixed ^ (mixed >> np.uint64(31))) & mask)
+    return (left << np.uint64(bits)) | right

@@ -492,7 +492,7 @@ def _load_zipped(
         store = h5.unpack(archive.read(_weights_name(names, where)), where)
         folder = _Path(name)
         has_assets = extract_assets(archive, folder)
-        model = _model_from(config, custom_objects, compile)
+        model: Model = _model_from(config, custom_objects, compile)
         _load(model, store, folder=folder if has_assets else None)
     return model
 
@@ -508,7 +508,7 @@ def _load_folder(path: _Path, custom_objects: dict[str, Any] | None, compile: bo
             f"File format not supported: filepath={path} is a folder without {_CONFIG}."
         )
     store = h5.unpack(read(str(path / _WEIGHTS)), str(path / _WEIGHTS))
-    model = _model_from(_parsed(read(str(path / _CONFIG)), str(path)), custom_objects, compile)
+    model: Model = _model_from(_parsed(read(str(path / _CONFIG)), str(path)), custom_objects, compile)
     folder = path / ASSETS
     _load(model, store, folder=folder if folder.exists() else None)
     return model
