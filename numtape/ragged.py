@@ -6,6 +6,7 @@ import typing as _typing
 
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
+from .composites.crosses import cross_ragged as cross
 from .composites.ragged_creation import (
     boolean_mask,
     constant,
@@ -20,6 +21,7 @@ from .composites.ragged_creation import (
 __all__ = [
     "boolean_mask",
     "constant",
+    "cross",
     "map_flat_values",
     "range",
     "row_splits_to_segment_ids",

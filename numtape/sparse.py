@@ -6,6 +6,7 @@ import typing as _typing
 
 from .compat.names import getter as _getter
 from .compat.traceback_filter import guard_module as _guard_module
+from .composites.crosses import cross
 from .composites.sparse_arrangement import (
     concat,
     expand_dims,
@@ -45,6 +46,7 @@ __all__ = [
     "add",
     "bincount",
     "concat",
+    "cross",
     "expand_dims",
     "eye",
     "fill_empty_rows",

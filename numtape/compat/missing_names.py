@@ -48,8 +48,8 @@ INSTEAD = {
     "profiler*": "`step.paths()` shows what a function replays; Python's profilers see the rest",
     "quantization*": _QUANTIZED,
     "queue*": "use `tf.data.Dataset`, or Python's `queue`",
-    "ragged.cross*": _CROSS,
-    "sparse.cross*": _CROSS,
+    "ragged.cross_hashed": _CROSS,
+    "sparse.cross_hashed": _CROSS,
     "ragged*": _RAGGED,
     "raw_ops*": "use the public function of the op",
     "saved_model*": "numtape does not export graphs: save a Keras model with `model.save`, "

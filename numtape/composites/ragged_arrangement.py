@@ -167,7 +167,11 @@ def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
 
 @handles(RaggedTensor, slicing.reverse)
 def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    if axis is None or isinstance(axis, int) or np.asarray(axis).dtype.kind not in "iu":
+    if (
+        axis is None
+        or isinstance(axis, int)
+        or (np.size(axis) and np.asarray(axis).dtype.kind not in "iu")
+    ):
         raise TypeError("`axis` must be a list of int or a constant tensor when reversing")
     rank = len(tensor.shape)
     axes = {resolve_axis(int(k), rank) for k in np.ravel(read_array(axis))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,11 @@ def constant(
         if depth > 1 or not isinstance(pylist, np.ndarray):
             pylist = _to_lists(pylist)
         flat_values = creation.constant(pylist, target)
-        return flat_values if inner_shape is None else movement.reshape(flat_values, inner_shape)
+        if inner_shape is None:
+            return flat_values
+        if math.prod(inner_shape) != math.prod(flat_values.shape):
+            raise TypeError(f"pylist={pylist!r} does not have the shape {inner_shape}")
+        return movement.reshape(flat_values, inner_shape)
     if scalar_depth is not None and scalar_depth <= ragged_rank:
         raise ValueError(
             f"Invalid pylist={pylist!r}: pylist has scalar values depth {scalar_depth}, but "

@@ -68,7 +68,7 @@ def sort(index: Array, values: Any, shape: Sequence[int]) -> SparseTensor:
 def _axis(axis: Any, rank: int) -> int:
     number = int(read_array(axis))
     if not -rank <= number < rank:
-        raise InvalidArgumentError(f"axis must be in [{-rank}, {rank}), got {number}")
+        raise InvalidArgumentError(f"axis should be in range [{-rank}, {rank}), got {number}")
     return number % rank
 
 
@@ -219,7 +219,8 @@ def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> S
         )
     if any(size < old for size, old in zip(sizes, x._sizes, strict=True)):
         raise ValueError(
-            f"The shape {tuple(sizes)} is smaller than the shape of the tensor, {x._sizes}"
+            f"new_shape {tuple(sizes)} should have dimension sizes that are not smaller than "
+            f"those of the tensor, {x._sizes}"
         )
     return SparseTensor._make(x._indices, x._values, tuple(sizes))
 
@@ -533,6 +534,12 @@ class FilledRows(NamedTuple):
 def fill_rows(x: SparseTensor, default_value: Any) -> tuple[SparseTensor, Array]:
     """Return a sparse tensor with a value in each row, and whether rows were empty."""
     index, count = index_of(x), x._sizes[0]
+    outside = (index[:, 0] < 0) | (index[:, 0] >= count)
+    if outside.any():
+        k = int(np.argmax(outside))
+        raise InvalidArgumentError(
+            f"indices({k}, 0) is invalid: {int(index[k, 0])} >= {count} [Op:SparseFillEmptyRows]"
+        )
     lengths = np.bincount(index[:, 0], minlength=count)
     empty = np.flatnonzero(lengths == 0)
     added = np.zeros((len(empty), index.shape[1]), np.int64)

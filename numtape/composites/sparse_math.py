@@ -255,6 +255,8 @@ def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 
 def _union(a: SparseTensor, b: SparseTensor, op: str) -> tuple[Array, Tensor, Tensor, int]:
     """Return the union of indices, and the place of each element of both in it."""
+    if len(a._sizes) != len(b._sizes):
+        raise InvalidArgumentError(f"Operands do not have the same ranks [Op:{op}]")
     if a._sizes != b._sizes:
         raise InvalidArgumentError(
             f"Operands' shapes do not match: got {list(a._sizes)} and {list(b._sizes)} [Op:{op}]"
@@ -553,6 +555,17 @@ def bincount(
         if binary_output:
             raise InvalidArgumentError("Binary output with weights is not supported [Op:Bincount]")
         w = as_values(weights)
+        for kind, name in ((SparseTensor, "SparseTensor"), (RaggedTensor, "RaggedTensor")):
+            if isinstance(x, kind) and not isinstance(w, kind):
+                raise ValueError(f"Argument `weights` must be a {name} if `values` is one.")
+        if not isinstance(x, SparseTensor | RaggedTensor) and isinstance(
+            w, SparseTensor | RaggedTensor
+        ):
+            raise ValueError("Argument `weights` must be a tf.Tensor if `values` is one.")
+        if isinstance(w, RaggedTensor) and not np.array_equal(
+            read_array(w.row_splits), read_array(x.row_splits)
+        ):
+            raise InvalidArgumentError("weights and values must have the same row splits")
         if isinstance(w, SparseTensor):
             weight_values = w._values
         elif isinstance(w, RaggedTensor):
@@ -564,10 +577,11 @@ def bincount(
                 "Argument `weights` must have the form of the values [Op:Bincount]"
             )
     rows = np.arange(len(numbers))
-    if maxlength is not None:
-        rows = np.flatnonzero(numbers < int(read_array(maxlength)))
-        numbers, row = numbers[rows], row[rows]
     size = int(numbers.max()) + 1 if len(numbers) else 0
+    if maxlength is not None:
+        size = min(size, int(read_array(maxlength)))
+        rows = np.flatnonzero(numbers < size)
+        numbers, row = numbers[rows], row[rows]
     if minlength is not None:
         size = max(size, int(read_array(minlength)))
     shape = (int(count), size) if by_row else (size,)

@@ -290,7 +290,7 @@ def _to_int64(value: Any, name: str, rank: int) -> Tensor:
     if isinstance(value, Tensor) or hasattr(value, "dtype"):
         kind = as_values(value).dtype
         if kind is not dtypes.int64:
-            if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            if isinstance(value, np.ndarray) and (value.dtype.kind in "iu" or not value.size):
                 return to_index_tensor(value, dtypes.int64)
             raise ValueError(
                 f"Tensor conversion requested dtype int64 for Tensor with dtype {kind.name}: {name}"

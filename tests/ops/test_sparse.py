@@ -257,3 +257,12 @@ def test_dense_layer(tf):
     np.testing.assert_allclose(
         tf.convert_to_tensor(tape.gradient(total, layer.kernel)), np.repeat(A.sum(0)[:, None], 2, 1)
     )
+
+
+def test_crosses(tf):
+    texts = tf.sparse.from_dense(tf.constant([["a", "b"], ["c", ""]]))
+    x = tf.sparse.cross([tf.constant([[1], [2]], tf.int64), texts])
+    assert x.values.numpy().tolist() == [b"a_X_1", b"b_X_1", b"c_X_2"]
+    assert x.dense_shape.numpy().tolist() == [2, 2]
+    y = tf.ragged.cross([tf.ragged.constant([["a"], []]), tf.constant([["x", "y"], ["z", "w"]])])
+    assert y.to_list() == [[b"a_X_x", b"a_X_y"], []]
