@@ -142,7 +142,9 @@ def operand(variable: Variable) -> Variable:
 
     Recording a variable is faster than an alias.
     """
-    return original(variable) if local.autocast is None else variable
+    if local.autocast is not None:
+        return variable
+    return variable._original if type(variable) is LayerVariable else original(variable)
 
 
 def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
