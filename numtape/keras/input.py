@@ -56,7 +56,8 @@ class InputLayer(Layer):
         for argument, value in (("sparse", sparse), ("ragged", ragged)):
             if value:
                 raise ValueError(
-                    f"{argument}={value}: inputs of numtape's models are dense tensors."
+                    f"`{argument}=True` is not supported: inputs of numtape's models are dense "
+                    f"tensors."
                 )
         super().__init__(name=name, dtype=dtype or floatx())
         self.batch_shape: tuple[int | None, ...]
@@ -68,7 +69,7 @@ class InputLayer(Layer):
             self.batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
         else:
             raise ValueError("You must pass a `shape` argument.")
-        self.optional = bool(optional)
+        self.optional, self.sparse, self.ragged = bool(optional), False, False
         self.built = True
         Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 

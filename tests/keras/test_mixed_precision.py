@@ -177,3 +177,16 @@ def test_names_of_the_backend():
     assert backend.result_type("bool", "int8") == "int8"
     with pytest.raises(ValueError, match="nosuch"):
         backend.standardize_dtype("nosuch")
+
+
+def test_normalization_keeps_inputs_beyond_16_bits():
+    x = np.full((2, 4, 8), 70000.0, np.float32)
+    for layer in (layers.GroupNormalization(2, dtype="mixed_float16"),):
+        assert not np.isnan(np.asarray(layer(x))).any()
+
+
+def test_weights_of_ignored_classes_do_not_count():
+    metric = keras.metrics.SparseCategoricalCrossentropy(ignore_class=0)
+    p = np.array([[0.8, 0.1, 0.1], [0.05, 0.95, 0.0], [0.1, 0.8, 0.1]])
+    value = metric([0, 1, 2], p, sample_weight=[0.5, 1.5, 2.0])
+    np.testing.assert_allclose(value, -(1.5 * np.log(0.95) + 2 * np.log(0.1)) / 3.5, rtol=1e-5)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.log.as_tensor import as_tensor
+from ...core.ops.comparison import not_equal
 from ...core.ops.elementwise import cast, negative, sqrt, square
 from ...core.values.tensor import Tensor
 from .. import loss_functions
@@ -282,3 +283,21 @@ class SparseCategoricalCrossentropy(FunctionMetric):
             ignore_class=ignore_class,
             axis=axis,
         )
+
+    def update_state(
+        self, y_true: Any, y_pred: Any, sample_weight: TensorLike | None = None
+    ) -> None:
+        """Add the losses of a batch; weights of ignored examples count as 0.
+
+        Args:
+          y_true: Integer labels.
+          y_pred: Predictions.
+          sample_weight: A weight for each example.
+        """
+        ignored = self._nt_fn_kwargs["ignore_class"]
+        if ignored is not None and sample_weight is not None:
+            labels = cast(as_tensor(y_true), self._nt_dtype)
+            weight = cast(as_tensor(sample_weight), self._nt_dtype)
+            if labels.ndim == weight.ndim:
+                sample_weight = weight * cast(not_equal(labels, float(ignored)), self._nt_dtype)
+        super().update_state(y_true, y_pred, sample_weight)

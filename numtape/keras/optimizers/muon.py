@@ -117,6 +117,8 @@ class Muon(Optimizer):
             if self._nt_takes_adam(variable):
                 slots.append(self._nt_like(variable, "velocity"))
 
+    _nt_has_other_decay = True
+
     def _nt_weight_decay(self, variable: Variable) -> float | None:
         return self.adam_weight_decay if self._nt_takes_adam(variable) else self.weight_decay
 

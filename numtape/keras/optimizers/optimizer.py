@@ -822,7 +822,8 @@ class Optimizer:
                 rates[dtype] = rate if rate._spec.dtype is dtype else cast(rate, dtype)
         steps = Changes()
         only_accumulates = not has_default_step and is_update_due is not None and not is_update_due
-        if not only_accumulates:
+        has_decay = self.weight_decay is not None or self._nt_has_other_decay
+        if has_decay and not only_accumulates:
             for variable in variables:
                 decay = self._nt_weight_decay(variable)
                 if decay is not None and self._nt_decays(variable):
@@ -974,6 +975,8 @@ class Optimizer:
           value: A tensor of its shape and dtype.
         """
         variable.assign_sub(value)
+
+    _nt_has_other_decay = False  # whether `_nt_weight_decay` may differ from `weight_decay`
 
     def _nt_weight_decay(self, variable: Variable) -> float | None:
         """The weight decay of a variable that is not excluded from it."""
