@@ -207,7 +207,9 @@ class SwapEMAWeights(Callback):
         if not self.swap_on_epoch or self._nt_is_swapped:
             return
         self._nt_swap(True)
-        if epoch + 1 == (self.params or {}).get("epochs"):  # `fit` will set the weights to the averages
+        if epoch + 1 == (self.params or {}).get(
+            "epochs"
+        ):  # `fit` will set the weights to the averages
             for optimizer in self._nt_optimizers():
                 values = [original(v).read_value() for v in optimizer._nt_trained]
                 assign_all([*map(original, optimizer._nt_averages)], values)
