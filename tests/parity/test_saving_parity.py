@@ -179,7 +179,7 @@ def nested(keras):
 
 
 def of_a_class(keras):
-    @keras.saving.register_keras_serializable("parity")
+    @keras.utils.register_keras_serializable("parity")
     class Blocks(keras.Model):
         def __init__(self, units=2, **kwargs):
             super().__init__(**kwargs)

@@ -10,6 +10,10 @@ __all__ = ["load_data"]
 _HASH = "f553886a1f8d56431e820c5b82552d9d95cfcb96d1e678153f8839538947dff5"
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(
     path: Path_ = "boston_housing.npz", test_split: float = 0.2, seed: int = 113
 ) -> Split:

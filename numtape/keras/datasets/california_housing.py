@@ -10,6 +10,10 @@ __all__ = ["load_data"]
 _HASH = "1a2e3a52e0398de6463aebe6f4a8da34fb21fbb6b934cf88c3425e766f2a1a6f"
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(
     version: str = "large",
     path: Path_ = "california_housing.npz",

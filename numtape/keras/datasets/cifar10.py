@@ -15,6 +15,10 @@ _HASH = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"
 _ORIGIN = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(path: Path_ | None = None) -> Split:
     """Load the images and their classes.
 

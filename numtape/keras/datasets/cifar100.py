@@ -13,6 +13,10 @@ _HASH = "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7"
 _ORIGIN = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(label_mode: str = "fine", path: Path_ | None = None) -> Split:
     """Load the images and their classes.
 

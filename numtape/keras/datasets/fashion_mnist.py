@@ -19,6 +19,10 @@ _FILES = (
 )
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(path: Path_ | None = None) -> Split:
     """Load the images and their classes.
 

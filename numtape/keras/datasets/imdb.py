@@ -20,6 +20,10 @@ __all__ = ["get_word_index", "load_data"]
 _HASH = "69664113be75683a8fe16e3ed0ab59fda8886cb3cd7ada244f7d9544e4676b9f"
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(
     path: Path_ = "imdb.npz",
     num_words: int | None = None,

@@ -10,6 +10,10 @@ __all__ = ["load_data"]
 _HASH = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1"
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(path: Path_ = "mnist.npz") -> Split:
     """Load the images and their digits.
 

@@ -26,6 +26,10 @@ _TOPICS = (
 )
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def load_data(
     path: Path_ = "reuters.npz",
     num_words: int | None = None,

@@ -27,6 +27,17 @@ from ..seed_generator import SeedGenerator
 from .h5 import Store
 
 ASSETS = "assets"
+# Keras's name of a class and of its attributes in files, where these differ from numtape's.
+_CLASS_NAMES = {"GroupQueryAttention": "GroupedQueryAttention"}
+_ATTRIBUTE_NAMES = {
+    "GroupQueryAttention": {
+        **{
+            f"{part}_dense": f"_{part}_dense"
+            for part in ("query", "key", "gate", "value", "output")
+        },
+        "dropout_layer": "_dropout_layer",
+    }
+}
 _PROTOCOL = ("save_own_variables", "load_own_variables", "save_assets", "load_assets")
 _MOST_PATHS = 8  # at which an object that does not match is tried
 _LIMIT = 1 << 32  # bytes of the assets of a file
@@ -83,7 +94,7 @@ def _children(obj: Any) -> Iterator[tuple[str, Any]]:
         except Exception:  # a property that has no value yet
             continue
         if isinstance(value, list | tuple | dict) or is_saveable(value):
-            yield name, value
+            yield _ATTRIBUTE_NAMES.get(type(obj).__name__, {}).get(name, name), value
 
 
 class _Visit:
@@ -125,7 +136,8 @@ class _Visit:
             is_container = isinstance(item, list | tuple | dict)
             if id(item) in self._open or not (is_container or is_saveable(item)):
                 continue
-            name = "container" if is_container else snake_case(type(item).__name__)
+            kind = type(item).__name__
+            name = "container" if is_container else snake_case(_CLASS_NAMES.get(kind, kind))
             counts[name] = counts.get(name, -1) + 1
             full = _join(path, f"{name}_{counts[name]}" if counts[name] else name)
             if not is_container:
