@@ -487,7 +487,9 @@ def _load_zipped(
             raise DataLossError(f"{where} is a zip file, but not a model: it has no {_CONFIG}.")
         config = _parsed(archive.read(_CONFIG), where)
         if _OLD_WEIGHTS in names:
-            old: Model = _load_old(config, archive.read(_OLD_WEIGHTS), where, custom_objects, compile)
+            old: Model = _load_old(
+                config, archive.read(_OLD_WEIGHTS), where, custom_objects, compile
+            )
             return old
         store = h5.unpack(archive.read(_weights_name(names, where)), where)
         folder = _Path(name)
@@ -508,7 +510,9 @@ def _load_folder(path: _Path, custom_objects: dict[str, Any] | None, compile: bo
             f"File format not supported: filepath={path} is a folder without {_CONFIG}."
         )
     store = h5.unpack(read(str(path / _WEIGHTS)), str(path / _WEIGHTS))
-    model: Model = _model_from(_parsed(read(str(path / _CONFIG)), str(path)), custom_objects, compile)
+    model: Model = _model_from(
+        _parsed(read(str(path / _CONFIG)), str(path)), custom_objects, compile
+    )
     folder = path / ASSETS
     _load(model, store, folder=folder if folder.exists() else None)
     return model
