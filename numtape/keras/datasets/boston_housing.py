@@ -34,7 +34,3 @@ def load_data(
     with np.load(find(path, f"{ORIGIN}boston_housing.npz", _HASH), allow_pickle=False) as file:
         x, y = file["x"], file["y"]
     return divide(x, y, test_split, seed)
-
-
-def __dir__() -> list[str]:
-    return __all__

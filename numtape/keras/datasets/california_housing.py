@@ -44,7 +44,3 @@ def load_data(
     if version == "small":
         x, y = x[:600], y[:600]
     return divide(x, y, test_split, seed)
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -55,7 +55,3 @@ def load_batch(path: Path_, key: str) -> tuple[Array, Array]:
     if image_data_format() == "channels_last":
         images = images.transpose(0, 2, 3, 1)
     return images, np.asarray(content[key], np.uint8).reshape(-1, 1)
-
-
-def __dir__() -> list[str]:
-    return __all__

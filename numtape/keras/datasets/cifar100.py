@@ -43,7 +43,3 @@ def load_data(label_mode: str = "fine", path: Path_ | None = None) -> Split:
         )
     key = f"{label_mode}_labels"
     return load_batch(os.path.join(path, "train"), key), load_batch(os.path.join(path, "test"), key)
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -53,7 +53,3 @@ def _read(path: str) -> Array:
     offset = 16 if "idx3" in os.path.basename(path) else 8
     with gzip.open(path, "rb") as file:
         return np.frombuffer(file.read(), np.uint8, offset=offset)
-
-
-def __dir__() -> list[str]:
-    return __all__

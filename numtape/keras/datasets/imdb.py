@@ -89,7 +89,3 @@ def get_word_index(path: Path_ = "imdb_word_index.json") -> dict[str, int]:
     origin = f"{ORIGIN}imdb_word_index.json"
     result: dict[str, int] = load_json(find(path, origin, "bfafd718b763782e994055a2d397834f"))
     return result
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -29,7 +29,3 @@ def load_data(path: Path_ = "mnist.npz") -> Split:
     """
     with np.load(find(path, f"{ORIGIN}mnist.npz", _HASH), allow_pickle=False) as file:
         return (file["x_train"], file["y_train"]), (file["x_test"], file["y_test"])
-
-
-def __dir__() -> list[str]:
-    return __all__

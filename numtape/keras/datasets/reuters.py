@@ -98,7 +98,3 @@ def get_label_names() -> tuple[str, ...]:
       ('cocoa', 'grain', 'veg-oil')
     """
     return tuple(_TOPICS.split())
-
-
-def __dir__() -> list[str]:
-    return __all__
