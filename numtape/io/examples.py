@@ -493,11 +493,10 @@ def _parse_features(
     """Parse the features of examples; of a single one without the first axis."""
     result: dict[str, Any] = {}
     for name, feature in features.items():
-        kind: Any = feature
-        if not isinstance(kind, _FEATURES):
+        if type(feature) not in _FEATURES:
             raise ValueError(f"Unsupported {type(feature).__name__} {feature} for feature {name}.")
-        column = _Column(name, kind, _check_dtype(name, kind.dtype), "<unknown>")
-        if isinstance(kind, RaggedFeature):
+        column = _Column(name, feature, _check_dtype(name, feature.dtype), "<unknown>")
+        if isinstance(feature, RaggedFeature):
             result[name] = _parse_ragged(examples, column, is_single)
             continue
         value = _PARSERS[type(feature)](examples, column)

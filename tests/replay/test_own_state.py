@@ -340,6 +340,7 @@ STATE = {
         ),
     },
     "io/messages.py": {
+        "cls.__signature__": NEW,
         "part._parent": NEW,
         "self._content": REFUSED,
         "self._is_set": REFUSED,
