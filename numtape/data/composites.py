@@ -25,6 +25,12 @@ def spec_of(x: Any) -> Any:
     return spec_of_composite(x)
 
 
+def sparse_of(indices: Any, values: Any, dense_shape: Any) -> SparseTensor:
+    """Return the sparse tensor of a ``SparseTensorValue``."""
+    indices, dense_shape = (np.asarray(x, np.int64) for x in (indices, dense_shape))
+    return SparseTensor(as_tensor(indices), values, as_tensor(dense_shape))
+
+
 def row(x: Any, k: int) -> Any:
     """Return a slice of a sparse or ragged tensor along its first axis."""
     if isinstance(x, SparseTensor):

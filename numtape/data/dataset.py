@@ -327,7 +327,10 @@ class Dataset(Pipeline):
                 )
             types: Any = output_types
             if isinstance(types, list):
-                raise TypeError(f"Use a tuple of dtypes instead of the list {types}.")
+                raise TypeError(
+                    f"Cannot convert the argument `type_value`: {types} to a TensorFlow DType: use "
+                    f"a tuple."
+                )
             if output_shapes is None:
                 spec = map_leaves(lambda dtype: TensorSpec(None, dtype), types)
             elif elements.is_leaf(types):
@@ -1541,7 +1544,9 @@ class Dataset(Pipeline):
                 self._start(), key_of, lambda key, group: reduce(key, group)._start(), size_of
             )
 
-        return self._make("_GroupByWindowDataset", start, UNKNOWN_CARDINALITY, spec, (self,), True)
+        is_infinite = self._count == INFINITE_CARDINALITY
+        count = INFINITE_CARDINALITY if is_infinite else UNKNOWN_CARDINALITY
+        return self._make("_GroupByWindowDataset", start, count, spec, (self,), True)
 
     def bucket_by_sequence_length(
         self,

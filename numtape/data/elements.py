@@ -108,7 +108,18 @@ def as_element(value: Any) -> Any:
     """
     if value is None:
         raise TypeError("None cannot be an element of a dataset: pass a tensor or a nest of them.")
-    return value if _has_only_tensors(value) else map_leaves(_as_leaf, value)
+    return value if _has_only_tensors(value) else map_leaves(_as_leaf, _join_sparse(value))
+
+
+def _join_sparse(value: Any) -> Any:
+    """Replace the namedtuples ``SparseTensorValue`` in a nest by sparse tensors."""
+    if isinstance(value, tuple):
+        if type(value).__name__ == "SparseTensorValue":
+            return _composites().sparse_of(*value)
+        return tuple(map(_join_sparse, value)) if type(value) is tuple else value
+    if type(value) is dict:
+        return {key: _join_sparse(part) for key, part in value.items()}
+    return value
 
 
 def _has_only_tensors(value: Any) -> bool:
@@ -371,6 +382,8 @@ def zeros_like(spec: Any) -> Any:
     def zeros(leaf: Any) -> Any:
         if isinstance(leaf, NoneTensorSpec):
             return None
+        if hasattr(leaf, "element_spec"):  # an empty window
+            return Flow._make_window([], leaf.element_spec)
         if not isinstance(leaf, TensorSpec) or is_composite_spec(leaf):
             raise UnimplementedError(
                 "The spec of this dataset is not known: it has no element, and its elements would "

@@ -493,10 +493,9 @@ def _parse_features(
     """Parse the features of examples; of a single one without the first axis."""
     result: dict[str, Any] = {}
     for name, feature in features.items():
-        if not isinstance(feature, _FEATURES):
+        if type(feature) not in _FEATURES:
             raise ValueError(f"Unsupported {type(feature).__name__} {feature} for feature {name}.")
-        kind: Any = feature
-        column = _Column(name, kind, _check_dtype(name, kind.dtype), "<unknown>")
+        column = _Column(name, feature, _check_dtype(name, feature.dtype), "<unknown>")
         if isinstance(feature, RaggedFeature):
             result[name] = _parse_ragged(examples, column, is_single)
             continue
