@@ -26,8 +26,19 @@ _here = _Path(__file__).resolve().parent
 if not (_here / "kernels").is_dir():
     __path__.append(str(_here.parent))
 
-from . import bitwise, config, dtypes, errors, linalg, math, nn, random
+from . import (
+    bitwise,
+    config,
+    dtypes,
+    errors,
+    linalg,
+    math,
+    nn,
+    numpy_protocols as numpy_protocols,
+    random,
+)
 from .compat.missing_names import tell as _tell
+from .compat.names import ModuleHints as _ModuleHints
 from .compat.traceback_filter import guard as _guard, guard_module as _guard_module
 from .config.devices import device
 from .core.log.variable import Variable, VariableAggregation, VariableSynchronization
@@ -243,6 +254,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "array_api",
     "as_dtype",
     "as_string",
     "asin",
@@ -471,6 +483,7 @@ __all__ = [
 
 if _typing.TYPE_CHECKING:
     from . import (
+        array_api,
         autodiff,
         data,
         datasets,
@@ -573,6 +586,7 @@ _LAZY = {
     **{
         name: name
         for name in (
+            "array_api",
             "autodiff",
             "data",
             "datasets",
@@ -635,3 +649,4 @@ for _kind in (Tensor, Variable, TensorShape, TensorSpec, DType, _Function, _Conc
     _tell(_kind, _kind.__name__)
 _load_handlers.append(lambda: _import_module("numtape.composites"))
 _warn_of_unknown_variables()
+_sys.meta_path.append(_ModuleHints)

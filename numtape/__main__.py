@@ -1,4 +1,7 @@
-"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``launch``, ``cache``."""
+"""``python -m numtape demo``, ``info``, ``parity``, ``profile``, ``launch``, ``cache``.
+
+Without a command the help is printed; ``--version`` prints the version.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,10 @@ def info() -> None:
 
     from . import __version__
     from .core import settings
-    from .core.compile import cache
     from .core.compile.processor import processor
     from .core.cpython.report import report
     from .errors import DeviceError
 
-    folder = settings.cache_dir() or "no home folder"
-    files, size = cache.size()
     try:
         device = settings.device()
     except (ValueError, DeviceError) as error:
@@ -32,12 +32,6 @@ def info() -> None:
         threads = str(settings.threads())
     except ValueError as error:
         threads = f"none: {error}"
-    try:
-        limit = settings.cache_limit()
-        limit_text = "no limit" if limit is None else f"of {limit / 2**20:.0f} MiB"
-        status = "" if cache.writable() else _UNUSABLE
-    except ValueError as error:
-        limit_text, status = f"cannot be used: {error}", ""
     try:
         cpu = processor().name + (" of NUMTAPE_CPU" if settings.cpu() else "")
     except (ValueError, RuntimeError, ImportError) as error:
@@ -60,10 +54,26 @@ def info() -> None:
         ("replays", _replays()),
         ("CPython", reason or f"{len(probes)} probes of its internals:"),
         *((f"  {name}", text) for name, text in probes.items()),
-        ("cache", f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {limit_text}){status}"),
+        ("cache", _cache()),
     ]
     for name, value in rows:
         print(f"{name:<11} {value}")
+
+
+def _cache() -> str:
+    """Describe the folder of compiled kernels: its path, files, size and limit."""
+    from .core import settings
+    from .core.compile import cache
+
+    folder = settings.cache_dir() or "no home folder"
+    files, size = cache.size()
+    try:
+        limit = settings.cache_limit()
+        limit_text = "no limit" if limit is None else f"of {limit / 2**20:.0f} MiB"
+        status = "" if cache.writable() else _UNUSABLE
+    except ValueError as error:
+        limit_text, status = f"cannot be used: {error}", ""
+    return f"{folder} ({files} kernels, {size / 1024:.0f} KiB, {limit_text}){status}"
 
 
 def _recorders() -> str:
@@ -182,12 +192,15 @@ def _warm(dtypes: list[str], processes: int | None) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. Returns the exit status."""
+    from . import __version__
+
     parser = argparse.ArgumentParser(prog="python -m numtape", description="numtape's commands")
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--version", action="version", version=f"numtape {__version__}")
+    commands = parser.add_subparsers(dest="command")
     commands.add_parser("demo", help="the guide's gradients, then a small classifier")
     commands.add_parser("info", help="versions, device, cache")
-    cache_parser = commands.add_parser("cache", help="the folder of compiled kernels")
-    actions = cache_parser.add_subparsers(dest="action", required=True)
+    cache_parser = commands.add_parser("cache", help="the folder of compiled kernels, and its size")
+    actions = cache_parser.add_subparsers(dest="action")
     actions.add_parser("clear", help="remove all compiled kernels")
     warm_parser = actions.add_parser("warm", help="compile the kernels that most programs need")
     warm_parser.add_argument(
@@ -215,6 +228,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     launch_parser.add_argument("program", nargs=argparse.REMAINDER, help="a script, its arguments")
     options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     if options.command == "launch":
         return _launch(launch_parser, options)
     if options.command == "demo":
@@ -240,6 +256,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _warm(options.dtype or ["float32"], options.processes)
     from .core.compile import cache
 
+    if options.action is None:
+        print(f"{'cache':<11} {_cache()}")
+        print("python -m numtape cache clear removes the kernels, cache warm compiles common ones")
+        return 0
     print(f"removed {cache.clear()} files")
     return 0
 

@@ -36,7 +36,13 @@ INSTEAD = {
     "experimental.numpy*": _NUMPY,
     "feature_column*": "prepare columns with NumPy or pandas",
     "graph_util*": _GRAPH,
-    "io*": _FILES,
+    "io.decode_jxl": "convert the file to PNG or WebP",
+    "io.decode_json_example": "use the module `json`, and `tf.train.Example`",
+    "io.decode_proto": _EXAMPLES,
+    "io.encode_proto": _EXAMPLES,
+    "io.match_filenames_once": "use `tf.io.matching_files`",
+    "io.write_graph": _GRAPH,
+    "io.*": "use `tf.io.read_file` and `tf.io.write_file`, or Python's functions",
     "lite*": "numtape does not export models",
     "mlir*": _GRAPH,
     "profiler*": "`step.paths()` shows what a function replays; Python's profilers see the rest",
@@ -46,7 +52,8 @@ INSTEAD = {
     "sparse.cross_hashed": _CROSS,
     "ragged*": _RAGGED,
     "raw_ops*": "use the public function of the op",
-    "saved_model*": "numtape does not export graphs: pickle the module",
+    "saved_model*": "numtape does not export graphs: save a Keras model with `model.save`, "
+    "variables with `tf.train.Checkpoint`, and pickle other modules",
     "security*": "there is nothing to use instead",
     "sets*": "use Python's sets, outside of tensors",
     "sparse*": _SPARSE,
@@ -103,13 +110,6 @@ INSTEAD = {
     "config.experimental_functions*": "use `tf.config.run_functions_eagerly`",
     "config.experimental_run*": "use `tf.config.run_functions_eagerly`",
     "config.*": "set threads and device with NUMTAPE_NUM_THREADS and NUMTAPE_DEVICE",
-    "data.experimental.*table_from_dataset": "iterate the dataset, and use `tf.lookup`",
-    "data.experimental.*variant": "a `tf.data.Dataset` is an object of Python",
-    "data.experimental.DatasetInitializer": "iterate the dataset, and use `tf.lookup`",
-    "data.experimental.distributed_save": "use `Dataset.save`, and `tf.distribute.shard`",
-    "data.experimental.get_model_proto": "numtape measures the time of elements while it iterates",
-    "data.experimental.make_saveable*": "pass the iterator to `tf.train.Checkpoint`",
-    "data.experimental.service*": "use `tf.distribute.shard`",
     "data.*": "iterate a `tf.data.Dataset`",
     "debugging.?et_log_device_placement": "look at `tensor.device`",
     "debugging.experimental*": "`tf.debugging.enable_check_numerics` names the first NaN",
@@ -119,39 +119,42 @@ INSTEAD = {
     "dtypes.*": "numtape's dtypes are bool, integers, floats and complex numbers",
     "errors.*": "`tf.errors.OpError` has `error_code`",
     "experimental.*": "numtape keeps to names that are not experimental",
-    "image.*": "numtape has no image processing beyond this: use Pillow or scikit-image",
+    "image.decode_jxl": "convert the file to PNG or WebP",
+    "image.generate_bounding_box_proposals": "decode boxes with `tf.keras.utils.bounding_boxes`, "
+    "and use `tf.image.non_max_suppression`",
+    "image.*": "use the other names of `tf.image`, Pillow or scikit-image",
     "initializers.*": "use `tf.keras.initializers`",
     "keras.optimizers.legacy*": _LEGACY,
     "keras.optimizers.*": _OPTIMIZER,
     "keras.losses.*": "write a function of `y_true` and `y_pred`",
     "keras.Input": "call the layers one after another in a function or a `tf.Module`",
     "keras.KerasTensor": "call the layers with tensors: numtape has values, no symbols",
-    "keras.Variable": "use `tf.Variable`",
-    "keras.applications*": "numtape has no trained models to download",
+    "keras.applications*": "numtape has no trained models to download: in Keras, save the "
+    "model as a `.keras` file, and read it with `tf.keras.models.load_model`",
     "keras.callbacks.*Checkpoint": "use `tf.keras.callbacks.ModelCheckpoint`",
     "keras.callbacks.ProgbarLogger": "`fit`, `evaluate` and `predict` show progress by themselves",
     "keras.callbacks.RemoteMonitor": "send the logs in a `tf.keras.callbacks.LambdaCallback`",
     "keras.callbacks.*": "write it as a `tf.keras.callbacks.Callback`",
     "keras.config.*": "numtape has no such global setting: arguments of layers and models say it",
-    "keras.datasets*": "`tf.datasets.load_digits` has some digits; read other data with NumPy",
+    "keras.datasets.*": "read other data with NumPy, or `tf.datasets.load_digits`",
     "keras.distribution*": _TPU,
-    "keras.export*": "numtape does not export models",
+    "keras.export*": "numtape does not export models, to ONNX or others: save a `.keras` file, and "
+    "export that in Keras",
+    "keras.layers.RandomHeight": "use `tf.keras.layers.RandomZoom` with a `width_factor` of 0",
+    "keras.layers.RandomWidth": "use `tf.keras.layers.RandomZoom` with a `height_factor` of 0",
     "keras.layers.*": "numtape has the layers of textbooks; write this one as a `tf.keras.Layer`",
     "keras.legacy*": "numtape has Keras 3's names only",
     "keras.models*": "a `tf.Module` or `tf.keras.Layer` holds layers; `copy.deepcopy` clones it",
     "keras.optimizers.schedules.*": "set `optimizer.learning_rate` to a function of the step",
     "keras.preprocessing.text*": "use `tf.keras.layers.TextVectorization`",
-    "keras.preprocessing*": "`tf.keras.utils` has pad_sequences and timeseries_dataset_from_array",
+    "keras.preprocessing*": "use the functions of `tf.keras.utils` and `tf.keras.layers`",
     "keras.quantizers*": _QUANTIZED,
     "keras.saving.*": "use `tf.keras.models.load_model` and `tf.train.Checkpoint`",
     "keras.tree*": "use `tf.nest`",
     "keras.utils.*_dataset_from_directory": "read files with a package for them, and give "
     "a generator to `tf.data.Dataset`",
-    "keras.utils.*_img": "use Pillow",
-    "keras.utils.img_to_array": "use `np.asarray(image, np.float32)`",
     "keras.utils.*": "use NumPy or Python's library: numtape has what training needs",
     "keras.visualization*": "use matplotlib",
-    "keras.wrappers*": "write the wrapper of scikit-learn's yourself: `fit` and `predict`",
     "keras.*": _KERAS,
     "linalg.experimental*": "use `scipy.sparse.linalg`",
     "linalg.*": "use SciPy's function, and `tf.custom_gradient` if a gradient is needed",
@@ -180,6 +183,25 @@ PARTLY: dict[str, str] = {}
 # Names of NumPy, PyTorch and TensorFlow 1, and what they are called.
 HABITS = {
     "BoolTensor": "tf.constant(x, tf.bool)",
+    "PRNGKey": "tf.random.Generator.from_seed(seed), or tf.random.stateless_normal(shape, seed)",
+    "autograd": "tf.GradientTape",
+    "block_until_ready": "x.numpy(), which computes the value",
+    "checkpoint": "tf.recompute_grad",
+    "custom_jvp": "tf.custom_gradient",
+    "custom_vjp": "tf.custom_gradient",
+    "device_get": "x.numpy()",
+    "device_put": "tf.convert_to_tensor",
+    "enable_grad": "tf.GradientTape",
+    "fori_loop": "a loop of Python, or tf.while_loop",
+    "inference_mode": "nothing: without a tape no gradient is recorded",
+    "numpy": "numtape itself (tf.sin, tf.reduce_sum), tf.keras.ops with NumPy's names, or "
+    "numtape.array_api",
+    "pmap": "numtape.distribute",
+    "remat": "tf.recompute_grad",
+    "tree": "tf.nest",
+    "tree_map": "tf.nest.map_structure",
+    "tree_util": "tf.nest",
+    "vjp": "tf.GradientTape.gradient with output_gradients",
     "FloatTensor": "tf.constant(x, tf.float32)",
     "LongTensor": "tf.constant(x, tf.int64)",
     "absolute": "tf.abs",
@@ -213,6 +235,8 @@ HABITS = {
     "clamp": "tf.clip_by_value",
     "clip": "tf.clip_by_value",
     "compile": "tf.function",
+    "compat.v1": "TensorFlow 2's names: `import numtape as tf`",
+    "compat.v2": "TensorFlow 2's names: `import numtape as tf`",
     "concatenate": "tf.concat",
     "conj": "tf.math.conj",
     "conv2d": "tf.nn.conv2d",
@@ -263,6 +287,11 @@ HABITS = {
     "log_softmax": "tf.nn.log_softmax",
     "logsumexp": "tf.reduce_logsumexp",
     "lstsq": "tf.linalg.lstsq",
+    "jnp": "numtape itself: tf.sin, tf.reduce_sum, or numtape.array_api",
+    "jvp": "tf.autodiff.ForwardAccumulator",
+    "lax": "tf.while_loop, tf.cond, tf.scan, or plain Python: the tape follows loops and branches",
+    "linearize": "tf.autodiff.ForwardAccumulator",
+    "make_jaxpr": "function.paths() of a tf.function, or tape.summary()",
     "manual_seed": "tf.random.set_seed",
     "masked_select": "tf.boolean_mask",
     "matrix_inverse": "tf.linalg.inv",
@@ -349,12 +378,19 @@ HABITS |= {
 HABITS |= {
     f"random.{name}": replacement
     for name, replacement in {
+        "PRNGKey": "tf.random.Generator.from_seed(seed), or a seed of two ints of "
+        "tf.random.stateless_normal(shape, seed)",
+        "bernoulli": "tf.random.uniform(shape) < p",
         "choice": "tf.random.categorical",
+        "fold_in": "tf.random.experimental.stateless_fold_in",
+        "key": "tf.random.Generator.from_seed(seed), or a seed of two ints of "
+        "tf.random.stateless_normal(shape, seed)",
         "permutation": "tf.random.shuffle",
         "rand": "tf.random.uniform",
         "randint": "tf.random.uniform(..., dtype=tf.int32)",
         "randn": "tf.random.normal",
         "seed": "tf.random.set_seed",
+        "split": "tf.random.experimental.stateless_split, or Generator.split",
     }.items()
 }
 
@@ -434,10 +470,10 @@ BEFORE = {
     "serialize_*": _BUFFERS,
     "deserialize_*": _BUFFERS,
     "parse_*": _BUFFERS,
-    "decode_*": _FILES,
-    "encode_*": _FILES,
-    "*_file": _FILES,
-    "*_files": _FILES,
+    "decode_*": "use the same name of `tf.io`",
+    "encode_*": "use the same name of `tf.io`",
+    "*_file": "use the same name of `tf.io`",
+    "*_files": "use the same name of `tf.io`",
     "load_file_system_library": _FILES,
     "string_*": _STRINGS,
     "regex_replace": _STRINGS,
@@ -490,8 +526,9 @@ BEFORE = {
     "div_no_nan": "use `tf.math.divide_no_nan`",
     "extract_image_patches": "use `tf.image.extract_patches`",
     "floor_div": "use `tf.math.floordiv`",
+    "image.resize_image_with_*": "use `tf.image.resize_with_crop_or_pad` or `resize_with_pad`",
     "image.resize_*": "use `tf.image.resize`",
-    "image.transpose_image": "use `tf.transpose`",
+    "image.transpose_image": "use `tf.image.transpose`",
     "matrix_band_part": "use `tf.linalg.band_part`",
     "matrix_determinant": "use `tf.linalg.det`",
     "matrix_diag": "use `tf.linalg.diag`",
@@ -515,7 +552,7 @@ BEFORE = {
     "nn.*_sampler": "draw classes with `tf.random.uniform` or `categorical`",
     "nn.ctc_*": "take `tf.argmax` of each frame in Python",
     "random.multinomial": "use `tf.random.categorical`",
-    "random_crop": "use `tf.random.uniform` for the place, and a slice",
+    "random_crop": "use `tf.image.random_crop`",
     "random_gamma": "use `tf.random.gamma`",
     "random_poisson": "use `tf.random.poisson`",
     "random_shuffle": "use `tf.random.shuffle`",
@@ -625,9 +662,7 @@ _GRAPH_ATTRIBUTE = (
     "numtape is eager and has no graphs: `tf.function` records and replays what Python does"
 )
 _STATELESS = "numtape's objects have state: call it, and read its variables"
-_FILE_METHODS = "use `save_weights`, `load_weights`, `save` and `tf.train.Checkpoint`"
-_CONFIG = "use `get_config` and `from_config`, and `build`"
-_ONE_DTYPE = "a layer has one dtype: use `layer.dtype`"
+_ONE_DTYPE = "use `layer.compute_dtype` and `layer.variable_dtype`"
 _LOOPS = "`fit`, `evaluate` and `predict` replay a step: override `train_step` and its like"
 _DENSE = "use `operator.to_dense()` and the functions of `tf.linalg`"
 _PROTO = "numtape has no protocol buffers: use NumPy's or safetensors' files"
@@ -639,11 +674,9 @@ _TRACED = {
 }
 _LAYER = {
     "add_metric metrics_variables": "use a `tf.keras.metrics` object, and call it in `train_step`",
-    "build_from_config get_build_config": _CONFIG,
     "call_signature_parameters supports_jit": "use `inspect.signature(layer.call)`",
-    "dtype_policy input_dtype variable_serialization_spec": _ONE_DTYPE,
+    "input_dtype variable_serialization_spec": _ONE_DTYPE,
     "enable_lora lora_alpha lora_enabled lora_rank": "write the two factors as a layer of your own",
-    "load_own_variables save_own_variables": _FILE_METHODS,
     "quantization_config quantization_mode quantize quantized_build quantized_call": _QUANTIZED,
     "rematerialized_call": "use `tf.recompute_grad(layer)`",
     "stateless_call": _STATELESS,
@@ -677,7 +710,8 @@ METHODS: dict[str, dict[str, str]] = {
     "keras.Model": {
         "compiled_loss compiled_metrics": "use `model.compute_loss` and `model.metrics`",
         "distribute_reduction_method distribute_strategy": "use `numtape.distribute`",
-        "export": "numtape does not export graphs: use `model.save`",
+        "export": "numtape does not export graphs, to ONNX or others: use `model.save`, and "
+        "export the `.keras` file in Keras",
         "get_quantization_layer_structure": _QUANTIZED,
         "get_state_tree set_state_tree": "use `get_weights` and `set_weights`",
         "make_predict_function make_test_function make_train_function predict_function "

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NoReturn
 
+from ..core.cpython.frames import current_instruction
 from .missing_names import BACKEND, BEFORE, HABITS, INSTEAD, PARTLY
 from .traceback_filter import guard
 
@@ -47,16 +48,50 @@ def missing(module: str, name: str) -> NoReturn:
       name: The name.
 
     Raises:
-      AttributeError: Always, with a replacement if one is known.
+      AttributeError: With a replacement if one is known.
+      ImportError: Instead, in ``from numtape import name``, if a replacement is known: Python
+        drops the message of an AttributeError there.
     """
-    message = f"module 'numtape{'.' * bool(module)}{module}' has no attribute {name!r}"
-    full = f"{module}.{name}" if module else name
+    path = f"numtape{'.' * bool(module)}{module}"
+    message = f"module {path!r} has no attribute {name!r}"
     if name.startswith("_"):
         raise AttributeError(message)
-    raise AttributeError(": ".join(filter(None, (message, _advice(module, name, full)))))
+    advice = _advice(module, name, f"{module}.{name}" if module else name)
+    if advice is not None and _is_import_from():
+        raise ImportError(f"cannot import name {name!r} from {path!r}: {advice}", name=name)
+    raise AttributeError(": ".join(filter(None, (message, advice))))
 
 
-guard([missing])
+def _is_import_from() -> bool:
+    """Return whether the program's own frame executes ``from ... import ...``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape"):
+        frame = frame.f_back
+    return current_instruction(frame) == "IMPORT_FROM"
+
+
+class ModuleHints:
+    """A finder, the last one of `sys.meta_path`: names a replacement for ``import numtape.x``."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Find nothing.
+
+        Raises:
+          ModuleNotFoundError: If an import statement names a module that numtape lacks, and a
+            replacement is known.
+        """
+        module, _, last = name.removeprefix("numtape.").rpartition(".")
+        if not name.startswith("numtape.") or last.startswith("_"):
+            return
+        if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":  # a query, not an import
+            return
+        advice = _advice(module, last, f"{module}.{last}" if module else last)
+        if advice is not None:
+            raise ModuleNotFoundError(f"No module named {name!r}: {advice}", name=name)
+
+
+guard([missing, ModuleHints.find_spec])
 
 
 def _advice(module: str, name: str, full: str) -> str | None:

@@ -33,6 +33,7 @@ from .ops import (
     indexed_rows,
     indexing,
     matrix_products,
+    movement,
     scatter,
     sparse_products as sparse_products,
 )
@@ -127,6 +128,7 @@ OPERATORS: dict[str, Any] = {
     "__matmul__": _product,
     "__rmatmul__": make_reflected(_product),
     "__neg__": ew.negative,
+    "__pos__": movement.identity,
     "__abs__": ew.abs_,
     "__lt__": comparison.less,
     "__le__": comparison.less_equal,
@@ -140,6 +142,10 @@ OPERATORS: dict[str, Any] = {
     "__ror__": _swap(_or),
     "__xor__": _xor,
     "__rxor__": _swap(_xor),
+    "__lshift__": comparison.left_shift,
+    "__rlshift__": _swap(comparison.left_shift),
+    "__rshift__": comparison.right_shift,
+    "__rrshift__": _swap(comparison.right_shift),
     "__invert__": _invert,
     "__getitem__": getitem,
 }
@@ -162,13 +168,32 @@ _ops.update(
     gather_nd=scatter.gather_nd,
 )
 
+
+def _transposed(x: Tensor) -> Tensor:
+    """The transpose of a matrix, as in the array API."""
+    if x.ndim != 2:
+        raise AttributeError(f"x.T is of matrices, not of {x.ndim} axes: x.mT, or tf.transpose.")
+    return movement.transpose(x)
+
+
+def _matrix_transposed(x: Tensor) -> Tensor:
+    """The last two axes swapped, as in the array API."""
+    if x.ndim < 2:
+        raise AttributeError(f"x.mT needs two axes or more, not {x.ndim}.")
+    return movement.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
 _SHARED: dict[str, Any] = {
     "__dlpack__": interop.capsule_of,
     "__dlpack_device__": lambda self: interop.device_of_tensors(),
     "__cuda_array_interface__": property(interop.cuda_array_interface),
+    "T": property(_transposed),
+    "mT": property(_matrix_transposed),
 }
 for _name, _function in _SHARED.items():
     setattr(Tensor, _name, _function)
+for _name in ("T", "mT"):
+    setattr(Variable, _name, _SHARED[_name])
 convert.is_on_gpu, convert.copy_of = interop.is_on_gpu, interop.copy_of
 memory.empty, memory.run_shared = buffers.empty, buffers.share_work
 convert.pack, convert.dense_of = stack_nested, indexed_rows.to_dense

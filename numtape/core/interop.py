@@ -41,7 +41,10 @@ _lock = threading.RLock()
 
 _DTYPE_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # of dtypes
 _BFLOAT = 4
+_UINT = 1
 _SUPPORTED_DTYPES = "bool8", *dtypes.NAMES, "float16"
+# Those of arrays on the host.
+_HOST_DTYPES = (*_SUPPORTED_DTYPES, "bfloat16", "complex64", "complex128")
 _ALIGNMENT = 32  # of arrays on a GPU: kernels load four elements of up to 8 bytes at once
 _ADVICE = "compute on the GPU with NUMTAPE_DEVICE=cuda, or copy the array to the host first"
 
@@ -169,7 +172,14 @@ def _host_capsule(
         array.flags.writeable = False
     elif not array.flags.writeable and copy is not False:
         array = array.copy()  # such a capsule has no read-only flag, so NumPy refuses to make one
-    return array.__dlpack__(stream=stream, max_version=max_version, copy=copy)
+    if array.dtype.name != "bfloat16":
+        return array.__dlpack__(stream=stream, max_version=max_version, copy=copy)
+    bits = array.view(np.uint16)  # NumPy exports its own dtypes only
+    capsule = bits.__dlpack__(stream=stream, max_version=max_version, copy=copy)
+    fields = _capsule_fields(capsule)
+    assert fields is not None
+    fields.kind = _BFLOAT
+    return capsule
 
 
 def _gpu_capsule(
@@ -428,13 +438,16 @@ def _request_capsule(value: Any, options: dict[str, Any]) -> Any:
 def _open_capsule(capsule: object, fields: _Fields) -> Array:
     """The array in a capsule, which is consumed."""
     name = f"{_DTYPE_KINDS.get(fields.kind, f'DLPack {fields.kind}-')}{fields.bits}"
-    if name not in _SUPPORTED_DTYPES or fields.lanes != 1:
-        raise ValueError(f"Unsupported dtype {name}. numtape has {', '.join(dtypes.NAMES)}.")
+    supported = _HOST_DTYPES if fields.device in (CPU, CUDA_HOST) else _SUPPORTED_DTYPES
+    if name not in supported or fields.lanes != 1:
+        raise ValueError(f"Unsupported dtype {name}. numtape has {', '.join(supported[1:])}.")
     device, fields.device = fields.device, CPU  # so that NumPy accepts it
+    kind, fields.kind = fields.kind, _UINT if fields.kind == _BFLOAT else fields.kind
     try:
-        return np.from_dlpack(_CapsuleHolder(capsule))
+        array: Array = np.from_dlpack(_CapsuleHolder(capsule))
     finally:
-        fields.device = device
+        fields.device, fields.kind = device, kind
+    return array.view(dtypes.bfloat16.numpy_dtype) if kind == _BFLOAT else array
 
 
 def _shadow(value: Any) -> Array:

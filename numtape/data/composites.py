@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,16 @@ from ..composites.ragged_tensor import RaggedTensor
 from ..composites.sparse_tensor import SparseTensor
 from ..composites.type_specs import RaggedTensorSpec, SparseTensorSpec, spec_of_composite
 from ..core.log.as_tensor import as_tensor
+from ..core.log.string_tensor import of_strings
 from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
 
-__all__ = ["batch", "batch_spec", "evaluate", "row", "row_spec", "spec_of_composite"]
+
+def spec_of(x: Any) -> Any:
+    """Return the spec of a sparse or ragged tensor."""
+    return spec_of_composite(x)
 
 
 def row(x: Any, k: int) -> Any:
@@ -33,17 +38,20 @@ def row(x: Any, k: int) -> Any:
 def batch(parts: Any) -> Any:
     """Stack sparse or ragged tensors, or tensors of different sizes as a ragged one.
 
+    The shape of a sparse result has the largest size of each axis.
+
     Raises:
-      InvalidArgumentError: If sparse tensors have different shapes.
+      InvalidArgumentError: If sparse tensors have different ranks.
     """
     if not isinstance(parts[0], SparseTensor):
         return stack_ragged([as_tensor(x) if isinstance(x, np.ndarray) else x for x in parts])
     shapes = {tuple(part.shape) for part in parts}
-    if len(shapes) > 1:
-        raise InvalidArgumentError(f"Cannot batch sparse tensors of different shapes: {shapes}.")
+    if len({len(shape) for shape in shapes}) > 1:
+        raise InvalidArgumentError(f"Cannot batch sparse tensors of different ranks: {shapes}.")
+    largest = map(max, zip(*shapes, strict=True))
     indices = [np.insert(part.indices.numpy(), 0, k, axis=1) for k, part in enumerate(parts)]
     values = join_rows([part.values for part in parts])
-    return SparseTensor._make(np.concatenate(indices), values, (len(parts), *shapes.pop()))
+    return SparseTensor._make(np.concatenate(indices), values, (len(parts), *largest))
 
 
 def to_sparse(parts: list[Any], row_shape: list[int | None]) -> SparseTensor:
@@ -56,8 +64,10 @@ def to_sparse(parts: list[Any], row_shape: list[int | None]) -> SparseTensor:
     Raises:
       InvalidArgumentError: If an array has another rank, or exceeds the shape.
     """
-    sizes = [
-        max(part.shape[axis] for part in parts) if size is None and part_has_axis(parts, axis) else size
+    sizes: list[Any] = [
+        max(part.shape[axis] for part in parts)
+        if size is None and part_has_axis(parts, axis)
+        else size
         for axis, size in enumerate(row_shape)
     ]
     indices, values = [], []
@@ -117,14 +127,12 @@ def stack_as(spec: Any, parts: Any, splits_dtype: Any) -> Any:
     return result
 
 
-def evaluate(x: Any) -> Any:
+def evaluate(x: Any, evaluate_part: Callable[[Any], Any]) -> Any:
     """Compute the components of a composite tensor, so that they belong to no log."""
-    from .elements import evaluate as evaluate_element
-
     if not hasattr(x, "_flatten"):
         return x
     components, metadata = x._flatten()
-    return type(x)._unflatten(metadata, [evaluate_element(part) for part in components])
+    return type(x)._unflatten(metadata, [evaluate_part(part) for part in components])
 
 
 def components_of(x: Any) -> tuple[str, list[Any]]:
@@ -137,13 +145,15 @@ def components_of(x: Any) -> tuple[str, list[Any]]:
 
 def from_components(kind: str, components: list[Any]) -> Any:
     """Return the composite tensor of `components_of`."""
-    from .elements import as_tensors
-
     if kind == "sparse":
         indices, values, shape = components
-        return SparseTensor._make(indices, as_tensors(values), tuple(shape.tolist()))
+        return SparseTensor._make(indices, _as_tensor(values), tuple(shape.tolist()))
     values, *splits = components
-    return RaggedTensor.from_nested_row_splits(as_tensors(values), splits)
+    return RaggedTensor.from_nested_row_splits(_as_tensor(values), splits)
+
+
+def _as_tensor(values: Any) -> Any:
+    return of_strings(values) if values.dtype == object else as_tensor(values)
 
 
 def _as_numpy(x: Any) -> Any:
@@ -153,7 +163,7 @@ def _as_numpy(x: Any) -> Any:
 def as_numpy_value(x: Any) -> Any:
     """Return a composite tensor as an array: of a ragged one, an array of the rows."""
     if isinstance(x, SparseTensor):
-        kind, (indices, values, shape) = components_of(x)
+        _, (indices, values, shape) = components_of(x)
         dense = np.zeros(tuple(shape), values.dtype)
         dense[tuple(indices.T)] = values
         return dense

@@ -37,7 +37,6 @@ from .stages import (
     Cached,
     Chained,
     Chosen,
-    Counted,
     Counter,
     Distinct,
     Grouped,
@@ -243,10 +242,12 @@ class Dataset(Pipeline):
           >>> list(tf.data.Dataset.from_tensor_slices([[1, 2], [3, 4]]).as_numpy_iterator())
           [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
         """
+        if isinstance(tensors, list) and tensors and isinstance(tensors[0], Pipeline):
+            return variant(cls, tensors, DatasetSpec(_common_spec(tensors)))  # type: ignore[no-any-return]
         arrays = as_arrays(tensors)
         spec = map_leaves(elements.without_first_axis, spec_of(arrays))
         parts = elements.leaves(arrays)
-        sizes = [int(x.shape[0]) for x in parts]
+        sizes = [int(x.shape[0]) for x in parts if x is not None]
         for size in sizes[1:]:
             if size != sizes[0]:
                 raise ValueError(f"Dimensions {sizes[0]} and {size} are not compatible")
@@ -261,7 +262,7 @@ class Dataset(Pipeline):
             return cls._make(
                 "_TensorSliceDataset", lambda: Mapped(Items(order), rows), sizes[0], spec
             )
-        dataset = Dataset._make("_TensorSliceDataset", lambda: Items(order), sizes[0], spec)
+        dataset = cls._make("_TensorSliceDataset", lambda: Items(order), sizes[0], spec)
         return dataset._as_slices(arrays)
 
     @classmethod
@@ -280,7 +281,7 @@ class Dataset(Pipeline):
           [array([1, 2], dtype=int32)]
         """
         arrays = as_arrays(tensors)
-        return Dataset._make("_TensorDataset", lambda: Items([arrays]), 1, spec_of(arrays))
+        return cls._make("_TensorDataset", lambda: Items([arrays]), 1, spec_of(arrays))
 
     @classmethod
     def from_generator(
@@ -324,7 +325,9 @@ class Dataset(Pipeline):
                     "To specify the output signature you need to provide either the "
                     "`output_signature` argument or the `output_types` argument."
                 )
-            types: Any = tuple(output_types) if isinstance(output_types, list) else output_types
+            types: Any = output_types
+            if isinstance(types, list):
+                raise TypeError(f"Use a tuple of dtypes instead of the list {types}.")
             if output_shapes is None:
                 spec = map_leaves(lambda dtype: TensorSpec(None, dtype), types)
             elif elements.is_leaf(types):
@@ -339,7 +342,7 @@ class Dataset(Pipeline):
         values = () if args is None else tuple(args)
         return cls._make(
             "_FlatMapDataset",
-            lambda: Counted(lambda: stages.generate(generator, values, spec)),
+            lambda: stages.generate(generator, values, spec),
             UNKNOWN_CARDINALITY,
             spec,
             is_computed=True,
@@ -359,7 +362,8 @@ class Dataset(Pipeline):
 
         Raises:
           TypeError: If an argument is not an integer.
-          ValueError: If the number of arguments is not 1 to 3, or the step is 0.
+          ValueError: If the number of arguments is not 1 to 3.
+          InvalidArgumentError: If the step is 0.
 
         Example:
           >>> [int(x) for x in tf.data.Dataset.range(5, 0, -2)]
@@ -367,7 +371,10 @@ class Dataset(Pipeline):
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid `args`. Must have 1 to 3 values, got {len(args)}.")
-        numbers = range(*(check_int("args", x) for x in args))
+        limits = [check_int("args", x) for x in args]
+        if len(limits) == 3 and not limits[2]:
+            raise InvalidArgumentError("step must be a non-zero integer. [Op:RangeDataset]")
+        numbers = range(*limits)
         dtype = as_dtype(output_type)
         make = dtype.as_numpy_dtype
         return cls._make(
@@ -525,7 +532,7 @@ class Dataset(Pipeline):
             sources = [source for source, w in zip(sources, chances, strict=True) if w] or sources
             chances = [w for w in chances if w] or chances
             if len(sources) == 1:
-                return sources[0]
+                return sources[0]  # type: ignore[no-any-return]
 
         def start() -> Stage:
             parts = [source._start() for source in sources]
@@ -570,7 +577,9 @@ class Dataset(Pipeline):
         """
         sources = _check_sources(datasets)
         if not isinstance(choice_dataset, Pipeline):
-            raise TypeError(f"`choice_dataset` must be a Dataset, got {repr_of(choice_dataset)}.")
+            raise TypeError(
+                f"`choice_dataset` should be a `tf.data.Dataset` but is {repr_of(choice_dataset)}."
+            )
         spec = choice_dataset.element_spec
         if not (isinstance(spec, TensorSpec) and spec.is_compatible_with(TensorSpec((), int64))):
             raise TypeError(
@@ -903,7 +912,9 @@ class Dataset(Pipeline):
 
         known_spec = self._known_spec()
         join: Any = elements.batch
-        if known_spec is not None and any(map(elements.is_composite_spec, elements.leaves(known_spec))):
+        if known_spec is not None and any(
+            map(elements.is_composite_spec, elements.leaves(known_spec))
+        ):
             join = elements.batch_as(known_spec, lambda _, parts: composite_batch(parts))
 
         def start() -> Iterable[Any]:
@@ -1056,10 +1067,12 @@ class Dataset(Pipeline):
         parsed: list[Any] = []  # the sizes and values, once a spec is known
         known_spec = self._known_spec()
         if known_spec is not None:
+            padding.check_spec(known_spec, padded_shapes)
             parsed += padding.parse(known_spec, padded_shapes, padding_values)
 
         def join(group: list[Any]) -> Any:
             if not parsed:
+                padding.check_spec(spec_of(group[0]), padded_shapes)
                 spec = map_leaves(padding.without_sizes, spec_of(group[0]))
                 parsed.extend(padding.parse(spec, padded_shapes, padding_values))
             return padding.pad_batch(group, *parsed)
@@ -1098,9 +1111,13 @@ class Dataset(Pipeline):
           [2, 2, 1]
         """
         sizes = [int(n) for n in np.asarray(elements.as_array(batch_size)).ravel()]
-        if not sizes or min(sizes) < 1:
+        if not sizes or min(sizes) < 0 or not any(sizes):
             raise InvalidArgumentError(f"`batch_size` must be positive, got {sizes}.")
-        constant = sizes[0] if len(set(sizes)) == 1 and drop_remainder else None
+        known_spec = self._known_spec()
+        length = None if known_spec is None else elements.first_size(known_spec)
+        is_divisible = length is not None and length % sizes[0] == 0 if sizes[0] else False
+        is_constant = len(set(sizes)) == 1 and (drop_remainder or is_divisible)
+        constant = sizes[0] if is_constant else None
 
         def spec() -> Any:
             return map_leaves(
@@ -1397,7 +1414,7 @@ class Dataset(Pipeline):
         def open_dataset(element: Any) -> Iterable[Any]:
             dataset = _as_dataset(call(map_func, element), "map_func")
             if num_parallel_calls is None or not dataset._is_computed:
-                return dataset._start()
+                return dataset._start()  # type: ignore[no-any-return]
             size = max(block, PREFETCHED)
             return start_ahead(dataset._start(), lambda stage, n: Ahead(stage, size, n))
 
@@ -1510,7 +1527,8 @@ class Dataset(Pipeline):
 
         def reduce(key: int, group: list[Any]) -> Pipeline:
             window = variant(Dataset, group, self.element_spec)
-            return _as_dataset(reduce_func(as_tensor(np.int64(key)), window), "reduce_func")
+            result = reduce_func(as_tensor(np.int64(key)), window)
+            return _as_dataset(result, "reduce_func")  # type: ignore[no-any-return]
 
         def spec() -> Any:
             for element in self._start():
@@ -1877,6 +1895,6 @@ class Dataset(Pipeline):
         return dataset
 
 
-elements.Flow.make_window = staticmethod(partial(variant, Dataset))
+elements.Flow._make_window = staticmethod(partial(variant, Dataset))
 tell(Dataset, "data.Dataset")
 tell(Iterator, "data.Iterator")

@@ -68,7 +68,7 @@ class Flow:
 
     _parts: list[Any] | None = None  # the elements of a window
     # Makes the dataset of a window of a list of elements and their spec. Set in `data.dataset`.
-    make_window: ClassVar[Callable[[list[Any], Any], Any]]
+    _make_window: ClassVar[Callable[[list[Any], Any], Any]]
 
     def _dataset_spec(self) -> Any:
         """Return the spec of the dataset as an element."""
@@ -142,7 +142,7 @@ def _as_leaf(x: Any) -> Any:
 
 def _strings_or_numbers(x: np.ndarray[Any, Any]) -> Any:
     """Convert an array of objects or text."""
-    if x.dtype.kind in "SUT" or has_text(x.ravel()[:1].tolist()):
+    if x.dtype.kind in "SUT" or not x.size or has_text(x.ravel()[:1].tolist()):
         return _string_array(x)
     return as_tensor(x).numpy()
 
@@ -201,7 +201,7 @@ def evaluate(element: Any) -> Any:
 def _evaluate(x: Any) -> Any:
     if type(x) is Tensor:
         return of_array(x._stored_value(), x._spec)
-    return _composites().evaluate(x) if isinstance(x, Composite) else x
+    return _composites().evaluate(x, _evaluate) if isinstance(x, Composite) else x
 
 
 def convert_leaf(spec: TensorSpec, value: Any) -> Any:
@@ -211,8 +211,8 @@ def convert_leaf(spec: TensorSpec, value: Any) -> Any:
       TypeError: If it has another dtype.
       InvalidArgumentError: If it has another shape.
     """
-    if not isinstance(spec, TensorSpec):
-        return _as_leaf(value)
+    if type(spec) is not TensorSpec:
+        return _convert_other(spec, value)
     if spec.dtype.name == "string":
         array: Any = _string_array(value)
     else:
@@ -235,6 +235,21 @@ def as_result(value: Any) -> Any:
     return as_element(value)
 
 
+def _convert_other(spec: Any, value: Any) -> Any:
+    """Convert a value whose spec is that of a dataset, a sparse or a ragged tensor, or None.
+
+    Raises:
+      TypeError: If it does not match.
+    """
+    if isinstance(value, list) and getattr(spec, "ragged_rank", None):
+        from ..composites.ragged_creation import constant
+
+        value = constant(value, spec.dtype)
+    if not spec.is_compatible_with(value):
+        raise TypeError(f"{value!r} does not match {spec}")
+    return value
+
+
 def call(function: Callable[..., Any], element: Any) -> Any:
     """Call a function with an element; a tuple is unpacked into arguments."""
     tensors = as_tensors(element)
@@ -254,7 +269,7 @@ def _leaf_spec(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind == "O":
         return TensorSpec(x.shape, dtypes.string)
     if isinstance(x, Composite):
-        return _composites().spec_of_composite(x)
+        return _composites().spec_of(x)
     if x is None:
         return NoneTensorSpec()
     return TensorSpec(x.shape, as_dtype(x.dtype))
@@ -281,7 +296,7 @@ def without_first_axis(spec: TensorSpec) -> TensorSpec:
     if not isinstance(spec, TensorSpec) or spec.shape.rank is None:
         return spec
     if is_composite_spec(spec):
-        return _composites().row_spec(spec)
+        return _composites().row_spec(spec)  # type: ignore[no-any-return]
     if not len(spec.shape):
         raise ValueError("Cannot unbatch an input with scalar components.")
     return TensorSpec(tuple(spec.shape)[1:], spec.dtype)
@@ -332,7 +347,8 @@ def as_text(value: Any) -> str | os.PathLike[str]:
     array = to_string_array(value)
     if array.ndim:
         raise TypeError(f"Expected one string, got {value!r}.")
-    return array[()].decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
+    text: bytes = array.tolist()
+    return text.decode("utf-8", "surrogateescape")
 
 
 def as_texts(value: Any) -> list[str]:

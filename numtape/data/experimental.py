@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..compat.names import getter as _getter
+from ..compat.traceback_filter import guard_module as _guard_module
 from ..core.log.as_tensor import as_tensor
 from ..core.values.dtypes import bool_ as _bool, int64
 from ..errors import OutOfRangeError, UnimplementedError
@@ -283,7 +286,8 @@ def rejection_resample(
       A function from a `Dataset` to a `Dataset`.
 
     Example:
-      >>> resample = tf.data.experimental.rejection_resample(lambda x: x % 2, [0.0, 1.0], [0.5, 0.5])
+      >>> resample = tf.data.experimental.rejection_resample(
+      ...     lambda x: x % 2, [0.0, 1.0], [0.5, 0.5])
       >>> [int(x) for _, x in tf.data.Dataset.range(6).apply(resample)]
       [1, 3, 5]
     """
@@ -299,6 +303,9 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
 
     Returns:
       A function from a `Dataset` to a `Dataset`.
+
+    Raises:
+      TypeError: While the result is iterated, if ``scan_func`` returns no pair, or another state.
 
     Example:
       >>> sums = tf.data.experimental.scan(np.int64(0), lambda s, x: (s + x, s + x))
@@ -370,6 +377,9 @@ def unique() -> Transformation:
 
     Returns:
       A function from a `Dataset` to a `Dataset`.
+
+    Raises:
+      TypeError: While the result is iterated, if elements are sparse or datasets.
 
     Example:
       >>> data = tf.data.Dataset.from_tensor_slices([1, 2, 1])
@@ -996,7 +1006,8 @@ def enable_debug_mode() -> None:
     """Do nothing: functions of a dataset always run as Python, where a debugger can stop.
 
     Example:
-      >>> tf.data.experimental.enable_debug_mode()
+      >>> tf.data.experimental.enable_debug_mode() is None
+      True
     """
 
 
@@ -1032,8 +1043,11 @@ class TFRecordWriter:
 
         Example:
           >>> import tempfile
-          >>> writer = tf.data.experimental.TFRecordWriter(tempfile.mkdtemp() + "/data.tfrecord")
-          >>> writer.write(tf.data.Dataset.from_tensor_slices([b"first", b"second"]))
+          >>> path = tempfile.mkdtemp() + "/data.tfrecord"
+          >>> data = tf.data.Dataset.from_tensor_slices([b"first", b"second"])
+          >>> tf.data.experimental.TFRecordWriter(path).write(data)
+          >>> len(list(tf.data.TFRecordDataset(path)))
+          2
         """
         if not isinstance(dataset, Dataset):
             raise TypeError(f"Invalid `dataset`. Expected a `tf.data.Dataset`, got {dataset!r}.")
@@ -1045,3 +1059,13 @@ class TFRecordWriter:
         with _records.TFRecordWriter(self._path, self._compression) as writer:
             for element in dataset.as_numpy_iterator():
                 writer.write(element)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:
+    __getattr__ = _getter("numtape.data.experimental")
+
+_guard_module(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,15 +26,6 @@ from .stages import Counted, Mapped, Stage
 
 if TYPE_CHECKING:
     from ..core.values.annotations import IntLike
-
-__all__ = [
-    "CsvDataset",
-    "FixedLengthRecordDataset",
-    "SqlDataset",
-    "TFRecordDataset",
-    "TextLineDataset",
-    "make_csv_dataset",
-]
 
 _STRING = TensorSpec((), dtypes.string)
 _READ_AHEAD = 1 << 16  # bytes to read at a time
@@ -101,7 +92,13 @@ def _records_of(
         name_spec = filenames.element_spec
         if not isinstance(name_spec, TensorSpec) or name_spec.dtype is not dtypes.string:
             raise TypeError(
-                f"The `filenames` argument must contain `tf.string` elements. Got {name_spec}."
+                f"The `filenames` argument must contain `tf.string` elements. Got a dataset of "
+                f"`{getattr(name_spec, 'dtype', name_spec)!r}` elements."
+            )
+        if name_spec.shape.rank:
+            raise TypeError(
+                f"The `filenames` argument must contain `tf.string` elements of shape [] (i.e. "
+                f"scalars). Got a dataset of element shape {name_spec.shape}."
             )
         names = filenames
     else:
@@ -109,7 +106,8 @@ def _records_of(
             texts = elements.as_texts(filenames)
         except TypeError:
             raise TypeError(
-                f"The `filenames` argument must contain `tf.string` elements. Got {filenames!r}."
+                f"The `filenames` argument must contain `tf.string` elements. Got "
+                f"`{_dtype_of(filenames)}` elements."
             ) from None
         names = Dataset.from_tensor_slices(np.array([x.encode() for x in texts], object))
 
@@ -132,6 +130,14 @@ def _records_of(
     )
     dataset._spec, dataset._has_spec = spec, True
     return dataset
+
+
+def _dtype_of(values: Any) -> object:
+    """Return the dtype of values, for errors."""
+    try:
+        return repr(elements.spec_of(elements.as_element(values)).dtype)
+    except (AttributeError, TypeError, ValueError):
+        return type(values).__name__
 
 
 class _FileDataset(Dataset):
@@ -386,7 +392,7 @@ def _selected_columns(
             numbers = [int(k) for k in columns]
             if any(k < 0 for k in numbers):
                 raise InvalidArgumentError(f"{name} should be non-negative indices")
-            if any(b <= a for a, b in zip(numbers, numbers[1:], strict=False)):
+            if any(b <= a for a, b in pairwise(numbers)):
                 raise InvalidArgumentError(f"{name} should be strictly increasing indices")
     if selected is None:
         return None
@@ -608,7 +614,7 @@ def make_csv_dataset(
       [1.5 2.5] [0 1]
     """
     files = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
-    paths = sorted(elements.as_text(name) for name in files.as_numpy_iterator())
+    paths = sorted(str(elements.as_text(name)) for name in files.as_numpy_iterator())
     delimiter, compression = _one_byte(field_delim), parse_compression(compression_type)
 
     def rows_of(path: Any) -> Iterator[list[bytes]]:

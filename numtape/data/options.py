@@ -6,21 +6,14 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
-__all__ = [
-    "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
-    "DistributeOptions",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
-    "Options",
-    "ServiceOptions",
-    "ThreadingOptions",
-]
-
 
 class AutotuneAlgorithm(enum.Enum):
-    """How TensorFlow tunes parallelism. numtape measures the time of elements instead."""
+    """How TensorFlow tunes parallelism. numtape measures the time of elements instead.
+
+    Example:
+      >>> tf.data.experimental.AutotuneAlgorithm.HILL_CLIMB.value
+      1
+    """
 
     DEFAULT = 0
     HILL_CLIMB = 1
@@ -30,7 +23,12 @@ class AutotuneAlgorithm(enum.Enum):
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How TensorFlow shards a dataset among workers. numtape shards with `distribute.shard`."""
+    """How TensorFlow shards a dataset among workers. numtape shards with `distribute.shard`.
+
+    Example:
+      >>> tf.data.experimental.AutoShardPolicy.DATA.value
+      2
+    """
 
     OFF = -1
     AUTO = 0
@@ -40,7 +38,12 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What TensorFlow does with datasets that depend on external state."""
+    """What TensorFlow does with datasets that depend on external state.
+
+    Example:
+      >>> tf.data.experimental.ExternalStatePolicy.IGNORE.value
+      1
+    """
 
     WARN = 0
     IGNORE = 1
@@ -73,6 +76,10 @@ class _OptionGroup:
         kind = self.TYPES.get(name)
         if kind is None:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        if vars(self).get("_is_frozen"):
+            raise ValueError(
+                "The options of a dataset cannot be changed: make new ones, and use `with_options`."
+            )
         if kind is int and isinstance(value, bool):
             value = int(value)
         if value is not None and not isinstance(value, kind):
@@ -82,13 +89,23 @@ class _OptionGroup:
         vars(self)[name] = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other) == vars(self)
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(vars(other)[name] == vars(self)[name] for name in self.TYPES)
 
     def __hash__(self) -> int:
         raise TypeError(f"{type(self).__name__} can change, and are not hashable.")
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *self.TYPES})
+
+    def _freeze(self) -> Self:
+        """Forbid changes, and return the options."""
+        vars(self)["_is_frozen"] = True
+        for name, kind in self.TYPES.items():
+            if issubclass(kind, _OptionGroup):
+                vars(self)[name]._freeze()
+        return self
 
     def _merge(self, other: Self) -> Self:
         """Return these options, overridden by those that are set in others."""

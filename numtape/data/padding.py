@@ -1,4 +1,4 @@
-"""Padded batches: their shapes and padding values, which are parsed with the spec of the elements."""
+"""Padded batches: their shapes and padding values, parsed with the spec of the elements."""
 
 from __future__ import annotations
 
@@ -39,6 +39,27 @@ def parse(spec: Any, shapes: Any, values: Any) -> tuple[list[Sizes], list[Any]]:
     ]
 
 
+def check_spec(spec: Any, shapes: Any) -> None:
+    """Check that elements can be padded.
+
+    Raises:
+      TypeError: If a component is sparse, ragged, None, or a dataset.
+      ValueError: If its rank is not known, and ``shapes`` is None.
+    """
+    for part in leaves(spec):
+        if type(part) is not TensorSpec:
+            raise TypeError(
+                f"`padded_batch` is only supported for datasets that produce tensor elements but "
+                f"type spec of elements in the input dataset is not a subclass of TensorSpec: "
+                f"`{part}`."
+            )
+        if shapes is None and part.shape.rank is None:
+            raise ValueError(
+                f"You must provide `padded_shapes` argument because component {part} has unknown "
+                f"rank."
+            )
+
+
 def _parse_shapes(shapes: Any, count: int) -> list[Sizes]:
     shape_leaves = optree.tree_leaves(shapes, is_leaf=_is_shape, none_is_leaf=True)
     if len(shape_leaves) != count:
@@ -57,12 +78,21 @@ def parse_shape(shape: Any) -> Sizes:
     if shape is None or (isinstance(shape, TensorShape) and shape.rank is None):
         return None
     if isinstance(shape, Tensor | np.ndarray):
-        if np.asarray(as_array(shape)).dtype.kind not in "iu":
-            raise TypeError(f"Padded shape {shape} must be a `tf.int64` vector tensor.")
+        array = np.asarray(as_array(shape))
+        if array.dtype.kind not in "iu":
+            raise TypeError(
+                f"Padded shape {shape} must be a `tf.int64` vector tensor, but its element type "
+                f"was {array.dtype}."
+            )
         shape = np.asarray(as_array(shape)).tolist()
         if not isinstance(shape, list):
             raise ValueError(f"Padded shape {shape} must be a vector of sizes.")
     sizes: list[int | None] = []
+    if any(isinstance(size, list | tuple) for size in shape):
+        raise ValueError(
+            f"Padded shape {shape} must be a `tf.int64` vector tensor, but its shape was "
+            f"{np.shape(shape)}."
+        )
     for size in shape:
         if size is not None and int(size) < -1:
             raise ValueError(f"Dimension {size} must be >= 0")

@@ -60,13 +60,13 @@ class Iterator:
     def __iter__(self) -> Iterator:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Tensor | Any:
         token = local.log.token
         if token is not None and token is not self._token:
             return element_of(self._source)
         return as_tensors(next(self._source))
 
-    def get_next(self) -> Any:
+    def get_next(self) -> Tensor | Any:
         """Return the next element.
 
         Returns:
@@ -378,7 +378,7 @@ class Pipeline(elements.Flow):
         spec = elements.spec_of(state)
         is_checked = False
         for element in self._start():
-            state = as_tensors(elements.as_result(reduce_func(state, as_tensors(element))))
+            state = as_tensors(as_element(reduce_func(state, as_tensors(element))))
             if not is_checked:
                 _check_state(spec, elements.spec_of(state))
                 is_checked = True
@@ -411,7 +411,7 @@ class Pipeline(elements.Flow):
         """Return the options of the dataset: those of its inputs, and its own.
 
         Returns:
-          `Options`.
+          `Options`, which cannot be changed.
 
         Example:
           >>> tf.data.Dataset.range(3).options().deterministic is None
@@ -420,7 +420,9 @@ class Pipeline(elements.Flow):
         options = Options()
         for one in self._inputs:
             options = options.merge(one.options())
-        return options if self._own_options is None else options.merge(self._own_options)
+        if self._own_options is not None:
+            options = options.merge(self._own_options)
+        return options._freeze()
 
     def with_options(self, options: Options, name: str | None = None) -> Self:
         """Return the dataset with options, which override those that it has.

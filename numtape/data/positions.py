@@ -48,8 +48,8 @@ def decode(data: bytes) -> Any:
         if size > _LIMIT:
             raise ValueError(size)
         inflater = zlib.decompressobj()
-        plain = inflater.decompress(data[_LENGTH.size :], size)
-        if len(plain) != size:
+        plain = inflater.decompress(data[_LENGTH.size :], size + 1)
+        if len(plain) != size or not inflater.eof:
             raise ValueError(len(plain))
         (length,) = _LENGTH.unpack_from(plain)
         start = _LENGTH.size + length
@@ -135,7 +135,7 @@ def _decode(value: Any, data: bytes) -> Any:
         return strings
     if kind == "w":
         parts, spec = (_decode(x, data) for x in content)
-        return elements.Flow.make_window(parts, decode_spec(spec))
+        return elements.Flow._make_window(parts, decode_spec(spec))
     if kind == "c":
         from .composites import from_components
 

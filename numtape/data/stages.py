@@ -1,8 +1,8 @@
 """Stages: the iterators behind the transformations, whose positions can be saved.
 
-A pipeline that is iterated is a tree of stages. `Stage.__iter__` continues from the position that the
-stage's attributes describe, so an iteration that an error ended can go on, and `state` and `restore`
-save and restore the position. Start with `Stage`.
+A pipeline that is iterated is a tree of stages. `Stage.__iter__` continues from the position that
+the stage's attributes describe, so an iteration that an error ended can go on, and `state` and
+`restore` save and restore the position. Start with `Stage`.
 """
 
 from __future__ import annotations
@@ -300,6 +300,9 @@ def slice_tensors(items: Iterable[Any], arrays: Any) -> Iterator[Any]:
 
     They are copies: other libraries may write to a tensor's memory (PyTorch does, through DLPack).
     """
+    if any(x.dtype.kind == "O" for x in elements.leaves(arrays)):  # strings
+        yield from map(elements.as_tensors, slices(items, arrays))
+        return
     arrays = map_leaves(np.ascontiguousarray, arrays)
     specs = map_leaves(_spec_of_slices, arrays)
     if type(arrays) is tuple and all(map(elements.is_leaf, arrays)):
@@ -439,7 +442,7 @@ def batches(
 class Rebatched(Stage):
     """Groups of elements with several sizes in turn."""
 
-    SAVED = ("number",)
+    SAVED = ("number", "next", "template")
 
     def __init__(
         self,
@@ -450,12 +453,28 @@ class Rebatched(Stage):
     ) -> None:
         self.sources, self._sizes, self._drops, self._join = [source], sizes, drop_remainder, join
         self.number = 0
+        self.next: Any = None  # an element that was read ahead
+        self.template: Any = None  # the element that empty batches are made of
 
     def __iter__(self) -> Iterator[Any]:
         iterator = iter(self.sources[0])
         while True:
             size = self._sizes[self.number % len(self._sizes)]
-            group = list(islice(iterator, size))
+            if not size:  # an empty batch, with the shape of another element
+                if self.template is None:
+                    for self.next in islice(iterator, 1):
+                        self.template = self.next
+                        break
+                    else:
+                        return
+                self.number += 1
+                yield map_leaves(lambda x: x[:0], self._join([self.template]))
+                continue
+            group = [] if self.next is None else [self.next]
+            self.next = None
+            group += islice(iterator, size - len(group))
+            if group and self.template is None and 0 in self._sizes:
+                self.template = group[0]
             if not group or (len(group) < size and self._drops):
                 return
             self.number += 1
@@ -562,7 +581,7 @@ class Scanned(Stage):
                     "Invalid `scan_func`. `scan_func` should return a pair consisting of new state "
                     f"and the output value but its return type is {type(result).__name__}."
                 )
-            state = elements.as_result(result[0])
+            state = as_element(result[0])
             self._check(state)
             self.carried = state
             yield elements.as_result(result[1])
@@ -574,7 +593,7 @@ class Scanned(Stage):
             matches = elements.leaves(
                 map_leaves(lambda old, new: old.dtype is new.dtype, self._spec, spec)
             )
-        except (TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError):
             matches = [False]
         if not all(matches):
             raise TypeError(
@@ -713,7 +732,10 @@ class Distinct(Stage):
 
 def _key(element: Any) -> tuple[Any, ...]:
     """Return a hashable that identifies the values of an element."""
-    arrays = [np.asarray(as_array(x)) for x in elements.leaves(element)]
+    parts = [as_array(x) for x in elements.leaves(element)]
+    if not all(isinstance(x, np.ndarray | np.generic) for x in parts):
+        raise TypeError("`unique` is only supported for datasets of dense tensors.")
+    arrays = [np.asarray(x) for x in parts]
     return tuple(
         (x.shape, tuple(x.ravel().tolist()) if x.dtype == object else x.tobytes()) for x in arrays
     )
@@ -795,9 +817,8 @@ class Chosen(Stage):
     def __iter__(self) -> Iterator[Any]:
         *iterators, choice = [iter(source) for source in self.sources]
         while not self.is_done:
-            for number in choice:
-                break
-            else:
+            number = next(choice, None)
+            if number is None:
                 break
             k = int(as_array(number))
             if not 0 <= k < len(iterators):
@@ -811,27 +832,28 @@ class Chosen(Stage):
         self.is_done = True
 
 
-def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -> Iterator[Any]:
-    """Yield the elements of a user's generator, converted to the dtypes of ``spec``.
+def generate(generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -> Stage:
+    """Return a stage of the elements of a user's generator, converted to the dtypes of ``spec``.
 
-    Raises:
-      TypeError: If a value has another structure or dtype.
-      InvalidArgumentError: If a value has another shape.
+    Iterating raises an InvalidArgumentError if a value has another structure, dtype or shape.
     """
 
-    def convert(leaf_spec: Any, value: Any) -> Any:
-        return elements.convert_leaf(leaf_spec, value)
-
-    for value in generator(*(elements.as_argument(x) for x in args)):
+    def convert(value: Any) -> Any:
         if isinstance(value, list) and isinstance(spec, tuple):
             value = tuple(value)
         try:
-            yield map_leaves(convert, spec, value)
+            return map_leaves(elements.convert_leaf, spec, value)
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"`generator` yielded an element that did not match the expected structure. The "
                 f"expected structure was {spec}, but the yielded element was {value}."
             ) from error
+
+    def start() -> Iterable[Any]:
+        values: Iterable[Any] = generator(*(elements.as_argument(x) for x in args))
+        return values
+
+    return Mapped(Counted(start), convert)
 
 
 class Grouped(Stage):
@@ -866,8 +888,8 @@ class Grouped(Stage):
         for element in self.sources[0]:
             key = self._key(element)
             if key not in groups:
-                groups[key] = group = []
-                self.groups.append([key, group])
+                groups[key] = []
+                self.groups.append([key, groups[key]])
             if key not in sizes:
                 sizes[key] = self._size(key)
             group = groups[key]
@@ -1109,7 +1131,7 @@ class Memory:
 
     def read(self) -> Iterable[Any]:
         """Return the elements."""
-        return self._items or ()
+        return [] if self._items is None else self._items
 
 
 def as_number(value: Any) -> int:

@@ -11,8 +11,6 @@ from ..errors import InvalidArgumentError
 from . import elements
 from .elements import Flow
 
-__all__ = ["DatasetSpec", "IteratorSpec", "Optional", "OptionalSpec"]
-
 
 class _StructureSpec:
     """Base class of the specs: they are equal if their element specs are."""

@@ -61,4 +61,5 @@ if not _typing.TYPE_CHECKING:
             return Optional
         return _missing(name)
 
+
 _guard_module(__name__)

@@ -12,7 +12,7 @@ import numtape as tf
 
 from ..compat.docstrings import Decorated, describe as describe_function
 from ..core.log.as_tensor import as_tensor
-from ..core.log.log import local
+from ..core.log.string_tensor import run_as_python
 from ..core.values.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -179,5 +179,5 @@ def to_size(size: Any) -> tuple[int, int]:
 
 def to_array(x: TensorLike, function: str, dtype: Any = None) -> np.ndarray[Any, Any]:
     """Return the values of a tensor for NumPy; a traced call then runs as Python."""
-    local.log.refuse(f"it calls {function}")
+    run_as_python(f"`{function}`")
     return np.asarray(as_tensor(x).numpy(), dtype)

@@ -13,6 +13,7 @@ import numpy as np
 
 import numtape as tf
 
+from ..core.log.as_tensor import as_tensor
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from .arguments import describe, to_array
@@ -216,7 +217,7 @@ def non_max_suppression_padded(
     (array([1, 0, 0], dtype=int32), np.int32(2))
     """
     function = "non_max_suppression_padded"
-    rank = len(np.shape(boxes))
+    rank = as_tensor(boxes).ndim
     x, values = _parse(boxes, scores, rank, function)
     count, limit = _parse_thresholds(max_output_size, iou_threshold)
     if rank > 2 and not pad_to_max_output_size:

@@ -13,7 +13,7 @@ import numpy as np
 import numtape as tf
 
 from ..core.log.as_tensor import as_tensor
-from ..core.log.byte_strings import byte_tensor, to_bytes
+from ..core.log.string_tensor import of_strings, to_bytes
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError, UnimplementedError
 from .arguments import describe, to_array
@@ -374,7 +374,7 @@ def extract_jpeg_shape(
 def _write(picture: Any, **options: Any) -> Any:
     file = io.BytesIO()
     picture.save(file, **options)
-    return byte_tensor(file.getvalue())
+    return of_strings(file.getvalue())
 
 
 def _to_picture(image: TensorLike, channels: tuple[int, ...], op: str) -> Any:

@@ -287,7 +287,7 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
     """
     if np.any(np.asarray(as_tensor(gamma)) < 0):
         raise ValueError("Gamma should be a non-negative real number.")
-    return _on_floats(image, lambda x: gain * tf.pow(x, tf.cast(gamma, x.dtype)))
+    return _on_floats(image, lambda x: tf.multiply(tf.pow(x, tf.cast(gamma, x.dtype)), gain))
 
 
 @describe(raises=_COLOURS, delta="The change of the hue, from -1 to 1.")

@@ -79,7 +79,7 @@ def stateless_random_brightness(
     """Add a random number from ``-max_delta`` to ``max_delta``, determined by a seed.
 
     >>> tf.image.stateless_random_brightness(tf.zeros((1, 1, 1)), 0.2, (1, 2)).numpy()
-    array([[[-0.04644677]]], dtype=float32)
+    array([[[0.13762416]]], dtype=float32)
     """
     return _brightness(image, max_delta, _stateless(seed))
 

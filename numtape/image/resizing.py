@@ -18,7 +18,6 @@ from ..core.log.as_tensor import as_tensor
 from ..core.log.record import require
 from ..core.values.dtypes import repr_of
 from ..core.values.tensor import Tensor
-from ..errors import OutOfRangeError
 from .arguments import as_batch, at_least_float32, describe, to_size
 from .geometry import crop_to_bounding_box, pad_to_bounding_box
 
@@ -29,7 +28,12 @@ Array = np.ndarray[Any, Any]
 
 
 class ResizeMethod(enum.StrEnum):
-    """Names of the methods of `resize`."""
+    """Names of the methods of `resize`.
+
+    Example:
+      >>> tf.image.resize(tf.ones((2, 2, 1)), (4, 4), tf.image.ResizeMethod.AREA).shape
+      TensorShape([4, 4, 1])
+    """
 
     AREA = "area"
     BICUBIC = "bicubic"
@@ -45,7 +49,7 @@ class ResizeMethod(enum.StrEnum):
 
 
 def _triangle(x: Array) -> Array:
-    return np.maximum(0, 1 - x)
+    return np.asarray(np.maximum(0, 1 - x))
 
 
 def _cubic(x: Array) -> Array:
@@ -100,7 +104,7 @@ def interpolation_weights(
     totals = weights.sum(1, keepdims=True)
     is_inside = (places >= -0.5) & (places <= size - 0.5)
     usable = (np.abs(totals) > 1000 * np.finfo("float32").eps) & is_inside[:, None]
-    return np.where(usable, weights / np.where(totals == 0, 1, totals), 0)
+    return np.asarray(np.where(usable, weights / np.where(totals == 0, 1, totals), 0))
 
 
 def _area_weights(size: int, new_size: int) -> Array:
@@ -108,7 +112,7 @@ def _area_weights(size: int, new_size: int) -> Array:
     edges = np.arange(new_size + 1) * (size / new_size)
     starts = np.maximum(edges[:-1, None], np.arange(size))
     ends = np.minimum(edges[1:, None], np.arange(size) + 1)
-    return np.maximum(ends - starts, 0) * (new_size / size)
+    return np.asarray(np.maximum(ends - starts, 0) * (new_size / size))
 
 
 # TensorFlow reads its cubic weights from a table with this many entries for each pixel.
@@ -121,7 +125,7 @@ def _tabulated_cubic_weights(size: int, new_size: int) -> Array:
     starts = np.floor(places)
     places = starts + np.rint((places - starts) * _TABLE) / _TABLE
     weights = _cubic(np.abs(places[:, None] - np.arange(size)))
-    return weights / weights.sum(1, keepdims=True)
+    return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 def multiply_axis(x: Tensor, weights: Array, axis: int) -> Tensor:
@@ -139,7 +143,7 @@ def multiply_axis(x: Tensor, weights: Array, axis: int) -> Tensor:
 def nearest_indices(size: int, new_size: int) -> Array:
     """Return the index of the old element that each new one is."""
     places = np.floor((np.arange(new_size, dtype=np.float32) + 0.5) * np.float32(size / new_size))
-    return np.minimum(places.astype(np.int64), size - 1)
+    return np.asarray(np.minimum(places.astype(np.int64), size - 1))
 
 
 def resize_axes(
@@ -266,8 +270,7 @@ def resize_with_crop_or_pad(
 
 @describe(
     "A float32 tensor (boxes, height, width, channels).",
-    "ValueError: If the method is unknown.\n"
-    "InvalidArgumentError: If a shape does not match.\nOutOfRangeError: If there is no such image.",
+    "ValueError: If the method is unknown.\nInvalidArgumentError: If a shape does not match.",
     method='"bilinear" or "nearest".',
     image="A tensor of shape (batch, height, width, channels).",
     boxes="Boxes (boxes, 4) of (top, left, bottom, right), from 0 to 1.",
@@ -298,9 +301,6 @@ def crop_and_resize(
     x = tf.cast(x, tf.float32) if not x.dtype.is_floating else x
     numbers = tf.cast(box_indices, tf.int32)
     require(numbers.shape == places.shape[:1], op, "box_index has incompatible shape")
-    used = np.asarray(numbers)
-    if used.size and not (used.min() >= 0 and used.max() < int(x.shape[0])):
-        raise OutOfRangeError(f"box_index has values outside [0, batch_size) [Op:{op}]")
     height, width = to_size(crop_size)
     require(min(height, width) > 0, op, "crop dimensions must be positive")
     rows = _crop_places(places[:, 0], places[:, 2], int(x.shape[1]), height)

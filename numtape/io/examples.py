@@ -15,20 +15,7 @@ from ..errors import InvalidArgumentError
 from .messages import DecodeError, fields, read_values
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import DTypeLike, TensorLike
     from ..core.values.tensor import Tensor
-
-__all__ = [
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "RaggedFeature",
-    "SparseFeature",
-    "VarLenFeature",
-    "parse_example",
-    "parse_sequence_example",
-    "parse_single_example",
-    "parse_single_sequence_example",
-]
 
 Array = np.ndarray[Any, Any]
 Values = tuple[str, Any]  # the kind of a feature, and its values
@@ -40,7 +27,7 @@ _NAMES = {"string": "string", "float32": "float", "int64": "int64"}
 class FixedLenFeature(NamedTuple):
     """A feature with a fixed number of values, parsed to a dense tensor.
 
-    Attributes:
+    Args:
       shape: The shape of the values of an example.
       dtype: float32, int64 or string.
       default_value: Values of examples without this feature; None: the feature is required.
@@ -58,7 +45,7 @@ class FixedLenFeature(NamedTuple):
 class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of values of a fixed shape, parsed to a padded dense tensor.
 
-    Attributes:
+    Args:
       shape: The shape of a step.
       dtype: float32, int64 or string.
       allow_missing: Whether examples without this feature have 0 steps. Must be True in
@@ -79,7 +66,7 @@ class FixedLenSequenceFeature(NamedTuple):
 class VarLenFeature(NamedTuple):
     """A feature with any number of values, parsed to a sparse tensor.
 
-    Attributes:
+    Args:
       dtype: float32, int64 or string.
 
     Example:
@@ -93,7 +80,7 @@ class VarLenFeature(NamedTuple):
 class SparseFeature(NamedTuple):
     """A sparse tensor whose indices and values are two or more features.
 
-    Attributes:
+    Args:
       index_key: The name of the feature of the indices, or a list of one for each axis.
       value_key: The name of the feature of the values.
       dtype: float32, int64 or string.
@@ -115,7 +102,7 @@ class SparseFeature(NamedTuple):
 class RaggedFeature(NamedTuple):
     """A feature with any number of values, parsed to a ragged tensor.
 
-    Attributes:
+    Args:
       dtype: float32, int64 or string.
       value_key: The name of the feature; default: the name in the dict of features.
       partitions: How the values are split: `RaggedFeature.RowSplits` and so on, the outermost
@@ -263,7 +250,7 @@ class _Column(NamedTuple):
     label: str  # of the example, in errors
 
 
-def _check_dtype(name: str, dtype: DTypeLike) -> DType:
+def _check_dtype(name: str, dtype: Any) -> DType:
     result = as_dtype(dtype)
     if result.name not in _NAMES:
         raise InvalidArgumentError(
@@ -504,11 +491,12 @@ def _parse_features(
     examples: list[_Features], features: Mapping[str, Any], is_single: bool
 ) -> dict[str, Any]:
     """Parse the features of examples; of a single one without the first axis."""
-    result = {}
+    result: dict[str, Any] = {}
     for name, feature in features.items():
         if not isinstance(feature, _FEATURES):
             raise ValueError(f"Unsupported {type(feature).__name__} {feature} for feature {name}.")
-        column = _Column(name, feature, _check_dtype(name, feature.dtype), "<unknown>")
+        kind: Any = feature
+        column = _Column(name, kind, _check_dtype(name, kind.dtype), "<unknown>")
         if isinstance(feature, RaggedFeature):
             result[name] = _parse_ragged(examples, column, is_single)
             continue
@@ -546,7 +534,7 @@ def _check_features(features: Any, label: str) -> None:
 
 
 def parse_example(
-    serialized: TensorLike,
+    serialized: Any,
     features: Mapping[str, Any],
     example_names: object = None,
     name: str | None = None,
@@ -587,7 +575,7 @@ def parse_example(
 
 
 def parse_single_example(
-    serialized: TensorLike,
+    serialized: Any,
     features: Mapping[str, Any],
     example_names: object = None,
     name: str | None = None,
@@ -698,7 +686,7 @@ def _ragged_list(counts: list[Array], flat: Array, column: _Column, is_single: b
 
 
 def parse_sequence_example(
-    serialized: TensorLike,
+    serialized: Any,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
     example_names: object = None,
@@ -739,7 +727,7 @@ def parse_sequence_example(
 
 
 def parse_single_sequence_example(
-    serialized: TensorLike,
+    serialized: Any,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
     example_name: object = None,
@@ -773,7 +761,7 @@ def parse_single_sequence_example(
     strings = to_string_array(serialized)
     if strings.ndim:
         raise ValueError("Input serialized must be a scalar")
-    return _parse_sequences([strings[()]], context_features, sequence_features, True)[:2]
+    return _parse_sequences([strings.tolist()], context_features, sequence_features, True)[:2]
 
 
 def _parse_sequences(

@@ -6,25 +6,15 @@ wire format (https://protobuf.dev/programming-guides/encoding/).
 
 from __future__ import annotations
 
+import inspect
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..core.log.string_tensor import run_as_python
 from ..errors import DataLossError
-
-__all__ = [
-    "BytesList",
-    "Example",
-    "Feature",
-    "FeatureList",
-    "FeatureLists",
-    "Features",
-    "FloatList",
-    "Int64List",
-    "SequenceExample",
-]
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAX_VARINT = 10  # bytes
@@ -62,7 +52,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
     """Yield the fields of a message: number, wire type, and an int or bytes.
 
     Raises:
-      DecodeError: If the bytes are no message.
+      DataLossError: If the bytes are no message.
     """
     position, size = 0, len(data)
     while position < size:
@@ -95,7 +85,7 @@ def read_values(kind: str, data: bytes) -> Any:
       data: The message `BytesList`, `FloatList` or `Int64List`.
 
     Raises:
-      DecodeError: If it is no such message.
+      DataLossError: If it is no such message.
     """
     if kind == "bytes":
         return [value for number, wire, value in fields(data) if number == 1 and wire == _BYTES]
@@ -267,6 +257,15 @@ class Message:
         "int64": _to_int,
     }
 
+    def __init_subclass__(cls) -> None:
+        names = [name for name, _ in cls.FIELDS.values()]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        cls.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, kind, default=None) for name in names]
+        )
+
+    __signature__: ClassVar[inspect.Signature]
+
     def __init__(self, **values: Any) -> None:
         self._content: dict[str, Any] = {}
         self._is_set: set[str] = set()
@@ -301,6 +300,7 @@ class Message:
         self._parent()
 
     def __getattr__(self, name: str) -> Any:
+        run_as_python("protocol buffers")
         for field, kind in type(self).FIELDS.values():
             if field == name:
                 if name not in self._content:
@@ -371,7 +371,7 @@ class Message:
           serialized: The bytes.
 
         Raises:
-          DecodeError: If they are no such message.
+          DataLossError: If they are no such message.
         """
         message = cls()
         message.MergeFromString(serialized)
@@ -387,7 +387,7 @@ class Message:
           The number of bytes.
 
         Raises:
-          DecodeError: If they are no such message.
+          DataLossError: If they are no such message.
         """
         self.Clear()
         return self.MergeFromString(serialized)
@@ -402,7 +402,7 @@ class Message:
           The number of bytes.
 
         Raises:
-          DecodeError: If they are no such message.
+          DataLossError: If they are no such message.
         """
         data = bytes(serialized)
         for number, wire, value in fields(data):
@@ -555,7 +555,7 @@ def _ignore() -> None:
 
 
 def _plain(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else values.tolist()  # type: ignore[no-any-return]
+    return values if isinstance(values, list) else values.tolist()
 
 
 def _tag(number: int, wire: int) -> bytes:

@@ -23,8 +23,6 @@ from ..errors import DataLossError, FailedPreconditionError, InvalidArgumentErro
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
 
-__all__ = ["TFRecordOptions", "TFRecordWriter"]
-
 _POLYNOMIAL = 0x82F63B78  # of Castagnoli, bits reversed
 _MASK_DELTA = 0xA282EAD8
 _CHUNK = 256  # bytes that NumPy advances at once in many chunks; shorter data is done by Python
@@ -154,11 +152,9 @@ def open_compressed(path: str, compression: str) -> Any:
       NotFoundError: If the file does not exist.
     """
     try:
-        file = open(path, "rb")
+        file: Any = gzip.open(path) if compression == "GZIP" else open(path, "rb")
     except FileNotFoundError:
         raise NotFoundError(f"{path}; No such file or directory") from None
-    if compression == "GZIP":
-        return gzip.GzipFile(fileobj=file, mode="rb")
     return _Inflated(file) if compression == "ZLIB" else file
 
 
@@ -294,8 +290,12 @@ class TFRecordWriter:
 
         Example:
           >>> import tempfile
-          >>> with tf.io.TFRecordWriter(tempfile.mkdtemp() + "/data.tfrecord") as writer:
+          >>> path = tempfile.mkdtemp() + "/data.tfrecord"
+          >>> with tf.io.TFRecordWriter(path) as writer:
           ...     writer.write(b"first")
+          ...     writer.write("second")
+          >>> list(tf.data.TFRecordDataset(path).as_numpy_iterator())
+          [b'first', b'second']
         """
         data = record.numpy() if isinstance(record, StringTensor) else record
         if isinstance(data, str):
@@ -317,8 +317,12 @@ class TFRecordWriter:
 
         Example:
           >>> import tempfile
-          >>> with tf.io.TFRecordWriter(tempfile.mkdtemp() + "/data.tfrecord") as writer:
+          >>> path = tempfile.mkdtemp() + "/data.tfrecord"
+          >>> with tf.io.TFRecordWriter(path) as writer:
+          ...     writer.write(b"first")
           ...     writer.flush()
+          ...     print(len(list(tf.data.TFRecordDataset(path))))
+          1
         """
         self._put(b"")
         if self._deflater is not None:
@@ -329,8 +333,11 @@ class TFRecordWriter:
         """Complete and close the file.
 
         Example:
-          >>> import tempfile
-          >>> tf.io.TFRecordWriter(tempfile.mkdtemp() + "/data.tfrecord").close()
+          >>> import os, tempfile
+          >>> path = tempfile.mkdtemp() + "/data.tfrecord"
+          >>> tf.io.TFRecordWriter(path).close()
+          >>> os.path.getsize(path)
+          0
         """
         if self._file is not None:
             file, self._file = self._file, None

@@ -38,6 +38,7 @@ from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
 from .symbolic import KerasTensor
+from .variable import Variable
 
 __all__ = [
     "DTypePolicy",
@@ -47,8 +48,10 @@ __all__ = [
     "KerasTensor",
     "Model",
     "Sequential",
+    "Variable",
     "models",
     "ops",
+    "preprocessing",
     "random",
     "Layer",
     "Loss",
@@ -59,6 +62,7 @@ __all__ = [
     "callbacks",
     "config",
     "constraints",
+    "datasets",
     "dtype_policies",
     "initializers",
     "layers",
@@ -69,11 +73,12 @@ __all__ = [
     "regularizers",
     "saving",
     "utils",
+    "wrappers",
 ]
 
 
 if _typing.TYPE_CHECKING:
-    from . import ops, random
+    from . import datasets, ops, preprocessing, random, wrappers
 
 
 def __dir__() -> list[str]:
@@ -82,7 +87,7 @@ def __dir__() -> list[str]:
 
 def _load_lazily(name: str) -> _typing.Any:
     """Modules that are imported when they are first used."""
-    if name in ("ops", "random"):
+    if name in ("datasets", "ops", "preprocessing", "random", "wrappers"):
         return _import_module(f"{__name__}.{name}")
     return _getter(__name__)(name)
 
@@ -103,7 +108,7 @@ for _module in (
     optimizers.schedules,
     regularizers,
 ):
-    _name_constructors(vars(_module)[_name] for _name in _module.__all__)
+    _name_constructors(vars(_module)[_name] for _name in _module.__all__ if _name in vars(_module))
 _name_methods(
     Model,
     "model",

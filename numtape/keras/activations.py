@@ -29,7 +29,7 @@ from ..core.ops.reduction import reduce_logsumexp
 from ..core.ops.slicing import split
 from ..core.values.dtypes import float32
 from ..core.values.tensor import Tensor
-from .registry import nearest
+from .registry import ClassRegistry, get_registered_object, nearest
 
 if _typing.TYPE_CHECKING:
     from ..core.values.annotations import TensorLike
@@ -720,26 +720,32 @@ def get(identifier: ActivationLike) -> Callable[..., Any]:
     """
     if identifier is None:
         return linear
-    result = _NAMES.get(identifier) if isinstance(identifier, str) else identifier
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
+    result: Any = identifier
+    if isinstance(identifier, str):
+        result = get_registered_object(identifier, module_objects=_NAMES)
     if not callable(result):
         raise ValueError(
             f"Could not interpret activation function identifier: {identifier}."
             f"{nearest(identifier, _NAMES)} Known: {', '.join(_NAMES)}."
         )
-    return result
+    function: Callable[..., Any] = result
+    return function
 
 
-def serialize(activation: Callable[..., Any]) -> str:
-    """Return the name of an activation function.
+def serialize(activation: Callable[..., Any]) -> str | dict[str, Any]:
+    """Return the name of an activation function, or the configuration of one's own.
 
     Args:
-      activation: A function of this module.
+      activation: A function of this module, a function with a name, or an object with
+        ``get_config``, such as a layer.
 
     Returns:
-      Its name.
+      A name, or a dict.
 
     Raises:
-      ValueError: If the function is unknown.
+      ValueError: If the function has no name.
 
     Example:
       >>> tf.keras.activations.serialize(tf.keras.activations.swish)
@@ -751,14 +757,19 @@ def serialize(activation: Callable[..., Any]) -> str:
     name = getattr(activation, "__name__", "")
     if name in _NAMES and activation.__module__.startswith("numtape."):
         return name  # the op itself, such as ``tf.nn.relu``
+    if hasattr(activation, "get_config") or name not in ("", "<lambda>"):
+        config: dict[str, Any] = ClassRegistry.saving.serialize_keras_object(activation)
+        return config
     raise ValueError(
         f"Unknown activation function: {activation!r}. Decorate a function of your own with "
         f"`@keras.saving.register_keras_serializable()`. Known: {', '.join(_NAMES)}."
     )
 
 
-def deserialize(config: str, custom_objects: dict[str, Any] | None = None) -> Callable[..., Any]:
-    """Return the activation function with a given name.
+def deserialize(
+    config: str | dict[str, Any], custom_objects: dict[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Return the activation function with a given name or configuration.
 
     Args:
       config: The result of `serialize`.
@@ -774,4 +785,9 @@ def deserialize(config: str, custom_objects: dict[str, Any] | None = None) -> Ca
       >>> tf.keras.activations.deserialize("tanh") is tf.tanh
       True
     """
+    if isinstance(config, dict):
+        function: Callable[..., Any] = ClassRegistry.saving.deserialize_keras_object(
+            config, custom_objects
+        )
+        return function
     return get((custom_objects or {}).get(config, config))

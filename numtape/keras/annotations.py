@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.values.annotations import NumberLike
+from ..core.values.annotations import NumberLike, TensorLike
 from ..core.values.tensor import Tensor
 
 # The result of `serialize`: the name and configuration of a class.
@@ -39,6 +39,10 @@ MetricsLike: TypeAlias = Sequence[_OutputMetrics] | Mapping[str, _OutputMetrics]
 
 # A number, a schedule (a function of the step) or a function without arguments.
 LearningRate: TypeAlias = NumberLike | Callable[..., NumberLike | Tensor]
+
+
+# Data of `fit` and its like: arrays, structures of them, datasets, sequences, generators.
+DataLike: TypeAlias = TensorLike | Mapping[str, Any] | Iterable[Any] | None
 
 
 class Configurable(Protocol):

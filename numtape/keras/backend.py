@@ -16,6 +16,7 @@ from .config import (
     set_floatx,
     set_image_data_format,
 )
+from .optimizers.optimizer import reset_names as _reset_optimizer_names
 from .registry import keras_dtype as _keras_dtype
 from .symbolic import KerasTensor as _KerasTensor, reset_names as _reset_names
 
@@ -62,6 +63,7 @@ def clear_session(free_memory: bool = True) -> None:
       'precision'
     """
     _reset_names()
+    _reset_optimizer_names()
     _uids.clear()
     if free_memory:
         import gc

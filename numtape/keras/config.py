@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import typing as _typing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..compat import traceback_filter as _filter
 from ..compat.names import getter as _getter
 from ..core.values.dtypes import repr_of as _repr_of
 from ..errors import UnimplementedError
+from . import dtype_policies as _dtype_policies
+from .settings import (
+    epsilon,
+    floatx,
+    image_data_format,
+    set_epsilon,
+    set_floatx,
+    set_image_data_format,
+    settings as _settings,
+)
 
 if TYPE_CHECKING:
     from .dtype_policies import DTypePolicy
@@ -49,17 +59,6 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-_FLOATS = ("bfloat16", "float16", "float32", "float64")
-_FORMATS = ("channels_last", "channels_first")
-_settings: dict[str, Any] = {
-    "epsilon": 1e-7,
-    "floatx": "float32",
-    "image_data_format": "channels_last",
-    "interactive_logging": True,
-    "max_epochs": None,
-    "max_steps_per_epoch": None,
-}
-
 
 def backend() -> str:
     """Return the name of the backend.
@@ -85,122 +84,14 @@ def set_backend(backend: str) -> None:
 
     Example:
       >>> tf.keras.config.set_backend("numtape")
+      >>> tf.keras.config.backend()
+      'numtape'
     """
     if backend != "numtape":
         raise ValueError(
             f"The backend of numtape's Keras is numtape itself, not {_repr_of(backend)}: import "
             f"Keras to use its backends."
         )
-
-
-def epsilon() -> float:
-    """Return a small number that keeps quotients and logarithms finite.
-
-    Returns:
-      A float.
-
-    Example:
-      >>> tf.keras.backend.epsilon()
-      1e-07
-    """
-    value: float = _settings["epsilon"]
-    return value
-
-
-def set_epsilon(value: float) -> None:
-    """Set `epsilon`.
-
-    Args:
-      value: A positive number.
-
-    Raises:
-      ValueError: If the value is not a number.
-
-    Example:
-      >>> tf.keras.config.set_epsilon(1e-5)
-      >>> tf.keras.config.epsilon()
-      1e-05
-      >>> tf.keras.config.set_epsilon(1e-7)
-    """
-    try:
-        _settings["epsilon"] = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"epsilon must be a number. Received: {_repr_of(value)}") from None
-
-
-def floatx() -> str:
-    """Return the default dtype of layers, metrics and losses.
-
-    Returns:
-      A string.
-
-    Example:
-      >>> tf.keras.backend.floatx()
-      'float32'
-    """
-    value: str = _settings["floatx"]
-    return value
-
-
-def set_floatx(value: str) -> None:
-    """Set the default dtype of layers, metrics and losses that are made afterwards.
-
-    Args:
-      value: ``"bfloat16"``, ``"float16"``, ``"float32"`` or ``"float64"``.
-
-    Raises:
-      ValueError: If it is another name.
-
-    Example:
-      >>> tf.keras.config.set_floatx("float64")
-      >>> tf.keras.layers.Dense(2).dtype
-      'float64'
-      >>> tf.keras.config.set_floatx("float32")
-    """
-    name = getattr(value, "name", value)
-    if name not in _FLOATS:
-        raise ValueError(
-            f"Unknown `floatx` value: {_repr_of(value)}. Expected one of {set(_FLOATS)}"
-        )
-    _settings["floatx"] = name
-
-
-def image_data_format() -> str:
-    """Return the default position of the channel axis of images.
-
-    Returns:
-      A string.
-
-    Example:
-      >>> tf.keras.backend.image_data_format()
-      'channels_last'
-    """
-    value: str = _settings["image_data_format"]
-    return value
-
-
-def set_image_data_format(data_format: str) -> None:
-    """Set the default position of the channel axis of images.
-
-    Args:
-      data_format: ``"channels_last"`` or ``"channels_first"``.
-
-    Raises:
-      ValueError: If it is another name.
-
-    Example:
-      >>> tf.keras.config.set_image_data_format("channels_first")
-      >>> tf.keras.layers.Conv2D(2, 3).data_format
-      'channels_first'
-      >>> tf.keras.config.set_image_data_format("channels_last")
-    """
-    name = data_format.lower() if isinstance(data_format, str) else data_format
-    if name not in _FORMATS:
-        raise ValueError(
-            f"The `data_format` argument must be one of {_FORMATS}. Received: "
-            f"data_format={_repr_of(data_format)}"
-        )
-    _settings["image_data_format"] = name
 
 
 def dtype_policy() -> DTypePolicy:
@@ -213,9 +104,7 @@ def dtype_policy() -> DTypePolicy:
       >>> tf.keras.config.dtype_policy()
       <DTypePolicy "float32">
     """
-    from . import dtype_policies
-
-    return dtype_policies.global_policy()
+    return _dtype_policies.global_policy()
 
 
 def set_dtype_policy(policy: str | DTypePolicy) -> None:
@@ -234,9 +123,7 @@ def set_dtype_policy(policy: str | DTypePolicy) -> None:
       ('bfloat16', 'float32')
       >>> tf.keras.config.set_dtype_policy("float32")
     """
-    from . import dtype_policies
-
-    dtype_policies.set_global_policy(policy)
+    _dtype_policies.set_global_policy(policy)
 
 
 def enable_interactive_logging() -> None:
@@ -244,6 +131,8 @@ def enable_interactive_logging() -> None:
 
     Example:
       >>> tf.keras.config.enable_interactive_logging()
+      >>> tf.keras.config.is_interactive_logging_enabled()
+      True
     """
     _settings["interactive_logging"] = True
 
@@ -279,6 +168,8 @@ def enable_traceback_filtering() -> None:
 
     Example:
       >>> tf.keras.config.enable_traceback_filtering()
+      >>> tf.keras.config.is_traceback_filtering_enabled()
+      True
     """
     _filter.enable(True)
 
@@ -291,6 +182,8 @@ def disable_traceback_filtering() -> None:
       >>> tf.keras.config.is_traceback_filtering_enabled()
       False
       >>> tf.keras.config.enable_traceback_filtering()
+      >>> tf.keras.config.is_traceback_filtering_enabled()
+      True
     """
     _filter.enable(False)
 
@@ -384,6 +277,8 @@ def disable_flash_attention() -> None:
 
     Example:
       >>> tf.keras.config.disable_flash_attention()
+      >>> tf.keras.config.is_flash_attention_enabled()
+      False
     """
 
 

@@ -39,9 +39,10 @@ class Constraint(Configured):
       array([1., 3.], dtype=float32)
     """
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Any) -> Tensor:
         """Return the constrained weight: ``w`` unchanged, unless overridden."""
-        return w
+        unchanged: Tensor = w
+        return unchanged
 
 
 class _Norm(Constraint):
@@ -198,7 +199,7 @@ if not _typing.TYPE_CHECKING:
 _REGISTRY = ClassRegistry("constraint", [Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm])
 
 
-def get(identifier: ConstraintLike) -> Any:
+def get(identifier: ConstraintLike) -> Callable[[Any], Any] | None:
     """Look up a constraint by name or configuration.
 
     Args:
@@ -215,10 +216,11 @@ def get(identifier: ConstraintLike) -> Any:
       >>> tf.keras.constraints.get("unit_norm")
       UnitNorm(axis=0)
     """
-    return _REGISTRY.get(identifier)
+    result: Callable[[Any], Any] | None = _REGISTRY.get(identifier)
+    return result
 
 
-def serialize(constraint: Callable[..., Any] | None) -> Any:
+def serialize(constraint: Callable[..., Any] | None) -> dict[str, Any] | None:
     """Return the configuration of a constraint.
 
     Args:
@@ -237,7 +239,9 @@ def serialize(constraint: Callable[..., Any] | None) -> Any:
     return _REGISTRY.serialize(constraint)
 
 
-def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(
+    config: str | Config | None, custom_objects: dict[str, Any] | None = None
+) -> Constraint:
     """Create a constraint from its configuration.
 
     Args:
@@ -254,4 +258,5 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       >>> tf.keras.constraints.deserialize({"class_name": "UnitNorm", "config": {"axis": 1}})
       UnitNorm(axis=1)
     """
-    return _REGISTRY.deserialize(config, custom_objects)
+    result: Constraint = _REGISTRY.deserialize(config, custom_objects)
+    return result

@@ -8,10 +8,13 @@ from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ..compat.names import getter as _getter
+from ..core.log.as_tensor import as_tensor as _as_tensor
+from ..core.ops.elementwise import cast as _cast
 from ..core.values.dtypes import DType as _DType, as_dtype as _as_dtype, repr_of as _repr_of
 from ..errors import UnimplementedError
-from . import config as _config
 from .registry import keras_dtype as _keras_dtype
+from .settings import floatx as _floatx
+from .symbolic import KerasTensor as _KerasTensor
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
@@ -117,16 +120,14 @@ class DTypePolicy:
           >>> policy.convert_input(np.ones(2), True, "float16").dtype
           tf.float16
         """
-        from . import ops
-        from .symbolic import KerasTensor
-
-        if not isinstance(x, KerasTensor):
+        if not isinstance(x, _KerasTensor):
             if not hasattr(x, "__array__"):
                 return x
-            x = ops.convert_to_tensor(x)
-        kind = _keras_dtype(dtype)
-        is_float = _keras_dtype(x.dtype).is_floating
-        return ops.cast(x, kind.name) if autocast and is_float and x.dtype != kind else x
+            x = _as_tensor(x)
+        kind, is_float = _keras_dtype(dtype), _keras_dtype(x.dtype).is_floating
+        if not autocast or not is_float or x.dtype == kind:
+            return x
+        return _KerasTensor(x.shape, kind) if isinstance(x, _KerasTensor) else _cast(x, kind)
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments.
@@ -365,7 +366,7 @@ def global_policy() -> DTypePolicy:
       >>> tf.keras.mixed_precision.global_policy()
       <DTypePolicy "float32">
     """
-    return _state["policy"] or DTypePolicy(_config.floatx())
+    return _state["policy"] or DTypePolicy(_floatx())
 
 
 def set_global_policy(policy: str | DTypePolicy) -> None:
@@ -384,8 +385,14 @@ def set_global_policy(policy: str | DTypePolicy) -> None:
       >>> tf.keras.mixed_precision.set_global_policy("float32")
     """
     if not isinstance(policy, DTypePolicy):
-        policy = get(policy) if policy is not None else DTypePolicy(_config.floatx())
-    is_default = policy.name == "float32" == _config.floatx() and type(policy) is DTypePolicy
+        if not isinstance(policy, str):
+            raise ValueError(
+                f"Invalid `policy` argument. Expected the string name of a policy (such as "
+                f"'mixed_float16') or a `DTypePolicy` instance. Received: policy={policy} (of "
+                f"type {type(policy)})"
+            )
+        policy = get(policy)
+    is_default = policy.name == "float32" == _floatx() and type(policy) is DTypePolicy
     _state["policy"] = None if is_default else policy
 
 
@@ -431,7 +438,7 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
       <DTypePolicy "float16">
     """
     name = config.get("class_name")
-    cls = (custom_objects or {}).get(name) or globals().get(str(name))
+    cls = (custom_objects or {}).get(str(name)) or globals().get(str(name))
     if (name not in __all__ and cls is None) or not isinstance(cls, type):
         raise ValueError(
             f"Could not interpret the dtype policy {_repr_of(name)}: dtype must be a name or a "

@@ -48,6 +48,12 @@ ARGUMENTS = {
     "output_axes": "The axes whose sizes multiply to the number of outputs; None for all but the "
     "second to last.",
 }
+ARGUMENTS.update(
+    side='``"real"`` or ``"imag"``: the cosines or the negative sines.',
+    window="The window: a name that SciPy knows, such as ``hann``, its values, or None.",
+    scaling='``"density"``, ``"spectrum"`` or None: the norm by which the window is divided.',
+    periodic="Whether the window is periodic.",
+)
 _constant = describe(ARGUMENTS, "", "")
 _random = describe(ARGUMENTS, "", "ValueError: If an argument is invalid.")
 
@@ -414,3 +420,84 @@ class Orthogonal(RandomInitializer):
           A dict of arguments.
         """
         return {"gain": self.gain, **super().get_config()}
+
+
+def _window_values(window: Any, length: int, periodic: bool) -> Any:
+    """Return the values of a window.
+
+    Raises:
+      ValueError: If the name is unknown, or the number of values differs.
+    """
+    if not isinstance(window, str):
+        values = np.asarray(window, np.float64)
+        if values.shape != (length,):
+            raise ValueError(
+                f"The shape of `window` must be equal to [frame_length]. Received: window "
+                f"shape={values.shape}, frame length={length}"
+            )
+        return values
+    count = length if periodic else length - 1
+    cosines = np.cos(2.0 * math.pi * np.arange(length) / max(count, 1))
+    if window in ("hann", "hamming"):
+        mean = 0.5 if window == "hann" else 0.54
+        return mean - (1.0 - mean) * cosines if length > 1 else np.ones(1)
+    from scipy.signal import get_window
+
+    return get_window(window, length, fftbins=periodic)
+
+
+@_random
+class STFT(Initializer):
+    """The kernels of a short-time Fourier transform: (frame length, 1, frequencies).
+
+    >>> tf.keras.initializers.STFT("real", None, None)((2, 1, 2)).numpy().tolist()
+    [[[1.0, 1.0]], [[1.0, -1.0]]]
+    """
+
+    def __init__(
+        self,
+        side: str = "real",
+        window: Any = "hann",
+        scaling: str | None = "density",
+        periodic: bool = False,
+    ) -> None:
+        if side not in ("real", "imag"):
+            raise ValueError(f"side should be 'real' or 'imag', not {side}")
+        if scaling not in (None, "density", "spectrum"):
+            raise ValueError(
+                f"Scaling is invalid, it must be `None`, 'density' or 'spectrum'. Received "
+                f"scaling={scaling}"
+            )
+        if isinstance(window, str):
+            _window_values(window, 1, periodic)
+        self.side, self.window, self.scaling, self.periodic = side, window, scaling, periodic
+
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
+        """Return the kernels."""
+        sizes, result_dtype = _parse_request(shape, dtype)
+        length, _, frequencies = sizes
+        turns = np.outer(np.arange(length), np.arange(frequencies)) / (2 * (frequencies - 1))
+        angles = 2.0 * math.pi * turns
+        values = np.cos(angles) if self.side == "real" else -np.sin(angles)
+        if self.window is not None:
+            window = _window_values(self.window, length, self.periodic)
+            norm = {
+                "density": np.sqrt(np.sum(window**2)),
+                "spectrum": np.sum(np.abs(window)),
+                None: 1.0,
+            }[self.scaling]
+            values = values * (window / norm)[:, None]
+        return cast(values[:, None, :], result_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments.
+
+        Returns:
+          A dict of arguments.
+        """
+        return {
+            "side": self.side,
+            "window": self.window,
+            "periodic": self.periodic,
+            "scaling": self.scaling,
+        }

@@ -14,6 +14,7 @@ from ..core.values.spec import TensorShape
 from ..core.values.tensor import Tensor
 from .initial import (
     ARGUMENTS,
+    STFT,
     Constant,
     Identity,
     Initializer,
@@ -155,6 +156,7 @@ ones = Ones
 OrthogonalInitializer = orthogonal = Orthogonal
 random_normal = RandomNormal
 random_uniform = RandomUniform
+STFTInitializer = stft = STFT
 truncated_normal = TruncatedNormal
 variance_scaling = VarianceScaling
 zeros = Zeros
@@ -177,6 +179,8 @@ __all__ = [
     "RandomUniform",
     "TruncatedNormal",
     "VarianceScaling",
+    "STFT",
+    "STFTInitializer",
     "Zeros",
     "constant",
     "deserialize",
@@ -193,6 +197,7 @@ __all__ = [
     "random_normal",
     "random_uniform",
     "serialize",
+    "stft",
     "truncated_normal",
     "variance_scaling",
     "zeros",
@@ -222,6 +227,7 @@ _REGISTRY = ClassRegistry(
         Orthogonal,
         RandomNormal,
         RandomUniform,
+        STFT,
         TruncatedNormal,
         VarianceScaling,
         Zeros,
@@ -232,6 +238,7 @@ _REGISTRY = ClassRegistry(
         "normal": RandomNormal,
         "one": Ones,
         "uniform": RandomUniform,
+        "STFTInitializer": STFT,
         "zero": Zeros,
     },
 )

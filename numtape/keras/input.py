@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .config import floatx
 from .layer import Layer
+from .settings import floatx
 from .symbolic import KerasTensor, Node
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ class InputLayer(Layer):
       name: The name of the layer.
       sparse: Must be None or False.
       ragged: Must be None or False.
-      optional: Must be False.
+      optional: Whether None may be passed to the model in place of the tensor.
+      batch_input_shape: The older name of ``batch_shape``.
+      input_shape: The older name of ``shape``.
 
     Raises:
-      ValueError: If both or neither of ``shape`` and ``batch_shape`` are given, or ``sparse``,
-        ``ragged`` or ``optional`` is set.
+      ValueError: If both or neither of ``shape`` and ``batch_shape`` are given, or ``sparse``
+        or ``ragged`` is set.
       TypeError: If the dtype does not exist.
 
     Example:
@@ -46,8 +48,12 @@ class InputLayer(Layer):
         sparse: bool | None = None,
         ragged: bool | None = None,
         optional: bool = False,
+        batch_input_shape: InputShape | None = None,
+        input_shape: InputShape | None = None,
     ) -> None:
-        for argument, value in (("sparse", sparse), ("ragged", ragged), ("optional", optional)):
+        batch_shape = batch_shape if batch_input_shape is None else batch_input_shape
+        shape = shape if input_shape is None else tuple(input_shape)
+        for argument, value in (("sparse", sparse), ("ragged", ragged)):
             if value:
                 raise ValueError(
                     f"{argument}={value}: inputs of numtape's models are dense tensors."
@@ -62,6 +68,7 @@ class InputLayer(Layer):
             self.batch_shape = (batch_size, *((shape,) if isinstance(shape, int) else shape))
         else:
             raise ValueError("You must pass a `shape` argument.")
+        self.optional = bool(optional)
         self.built = True
         Node(self, (), {}, KerasTensor(self.batch_shape, self.dtype, name=self.name))
 
@@ -75,7 +82,14 @@ class InputLayer(Layer):
         Returns:
           A dict of arguments.
         """
-        return {"batch_shape": self.batch_shape, "dtype": self.dtype, "name": self.name}
+        return {
+            "batch_shape": self.batch_shape,
+            "dtype": self.dtype,
+            "sparse": False,
+            "ragged": False,
+            "name": self.name,
+            "optional": self.optional,
+        }
 
 
 def Input(
@@ -100,13 +114,13 @@ def Input(
       batch_shape: The shape with the batch axis, instead of ``shape`` and ``batch_size``.
       name: The name, which is the key of this input in a dict of inputs.
       tensor: An existing symbolic tensor, which is returned.
-      optional: Must be False.
+      optional: Whether None may be passed to the model in place of the tensor.
 
     Returns:
       A `KerasTensor`.
 
     Raises:
-      ValueError: If no shape is given, or ``sparse``, ``ragged`` or ``optional`` is set.
+      ValueError: If no shape is given, or ``sparse`` or ``ragged`` is set.
       TypeError: If the dtype does not exist.
 
     Example:

@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..core.log import layer_context
 from ..core.log.as_tensor import as_tensor
 from ..core.log.layer_context import Losses, mask_of, set_mask
 from ..core.log.log import local
-from ..core.log.variable import AutocastAlias, Variable, assign_all, original
+from ..core.log.variable import Alias, AutocastAlias, Variable, assign_all, original
 from ..core.ops.arithmetic import divide_no_nan
 from ..core.ops.creation import convert_to_tensor
 from ..core.ops.elementwise import cast
@@ -87,6 +87,25 @@ class LayerVariable(AutocastAlias):
             self._original._trainable = True
 
     @property
+    def constraint(self) -> Any:
+        """A function that optimizers apply to the new value after each step, or None. Settable."""
+        return self._original._policy[0]
+
+    @constraint.setter
+    def constraint(self, value: Callable[[Tensor], Tensor] | None) -> None:
+        self._original._policy = (value, *self._original._policy[1:])
+
+    @property
+    def autocast(self) -> bool:
+        """Whether a layer with mixed precision reads the variable in its ``compute_dtype``."""
+        return self._is_cast
+
+    @property
+    def overwrite_with_gradient(self) -> bool:
+        """Whether optimizers assign the gradient: False."""
+        return False
+
+    @property
     def value(self) -> Tensor:  # type: ignore[override]
         """The value as a tensor: a property as in Keras, where `tf.Variable` has a method."""
         value: Tensor = self.read_value()
@@ -125,7 +144,9 @@ def operand(variable: Variable) -> Variable:
 
     Recording a variable is faster than an alias.
     """
-    return original(variable) if local.autocast is None else variable
+    if local.autocast is not None:
+        return variable
+    return variable._original if isinstance(variable, Alias) else variable
 
 
 def wrap_build(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,7 +215,7 @@ def _is_metric(value: object) -> bool:
 
 def _may_hold_variables(value: object) -> bool:
     """Whether an attribute may hold variables, layers or metrics, now or later (a list may)."""
-    if isinstance(value, LayerVariable | str | int | float) or value is None:
+    if type(value) is LayerVariable or isinstance(value, str | int | float) or value is None:
         return False  # the layer's own variables are in `_nt_trained` and `_nt_fixed`
     if isinstance(value, tuple):
         return any(map(_may_hold_variables, value))
@@ -205,13 +226,17 @@ def _may_hold_variables(value: object) -> bool:
     )
 
 
-def _add_leaves(value: dict[Any, Any] | list[Any] | tuple[Any, ...], result: list[Any]) -> None:
-    """Append the items of nested lists, tuples and dicts to ``result``."""
+def _add_leaves(
+    value: dict[Any, Any] | list[Any] | tuple[Any, ...],
+    result: list[Any],
+    enclosing: tuple[int, ...] = (),
+) -> None:
+    """Append the items of nested lists, tuples and dicts, which may be cyclic, to ``result``."""
     for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, list | tuple | dict):
-            _add_leaves(item, result)
-        else:
+        if not isinstance(item, list | tuple | dict):
             result.append(item)
+        elif id(item) not in enclosing and item is not value:
+            _add_leaves(item, result, (*enclosing, id(value)))
 
 
 _TRAINING = frozenset({"training"})
@@ -326,7 +351,7 @@ class Layer(Module):
     _nt_trainable: bool
     activity_regularizer: Any = None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Store the arguments for `get_config`."""
         instance = super().__new__(cls)
         instance._nt_made_with = args, kwargs
@@ -420,6 +445,9 @@ class Layer(Module):
           >>> config["name"], config["dtype"]["config"]
           ('mine', {'name': 'float32'})
         """
+        graph_config = self._nt_graph_config()
+        if graph_config is not None:
+            return graph_config
         base: dict[str, Any] = {"name": self._nt_name, "trainable": self._nt_trainable}
         base["dtype"] = dtype_policies.serialize(self._nt_policy or self.dtype_policy)
         if self.activity_regularizer is not None:
@@ -440,8 +468,12 @@ class Layer(Module):
             **init_arguments,
         }
 
+    def _nt_graph_config(self) -> dict[str, Any] | None:
+        """The configuration of a functional model; None for other layers."""
+        return None
+
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Create a layer from its configuration.
 
         Args:
@@ -766,7 +798,7 @@ class Layer(Module):
             if tuple(v.shape) != value.shape:
                 raise ValueError(
                     f"Layer {self.name} weight shape {tuple(v.shape)} is not compatible with "
-                    f"provided weight shape {value.shape}."
+                    f"provided weight shape {value.shape}: the shapes must match."
                 )
         assign_all(
             [*map(original, variables)],
@@ -1132,7 +1164,7 @@ class Layer(Module):
                 self._nt_finish(first_input, outputs, mask)
         return outputs
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor | Any:
         """Compute the outputs; the first call creates the variables."""
         if getattr(self, "_nt_trained", None) is None:
             self._nt_check_initialized()

@@ -5,20 +5,33 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..compat.traceback_filter import warn
 from ..core.log.as_tensor import as_tensor
-from ..core.log.layer_context import logits_of
+from ..core.log.layer_context import logits_of, set_mask
 from ..core.ops import activations, elementwise, losses, movement, reduction
 from ..core.ops.arithmetic import divide_no_nan, pow_
-from ..core.ops.comparison import equal, less_equal, logical_or, not_equal
-from ..core.ops.indexing import where
+from ..core.ops.comparison import (
+    equal,
+    greater,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+)
+from ..core.ops.indexing import one_hot, where
+from ..core.ops.matrix_products import matmul
+from ..core.ops.movement import reshape
+from ..core.ops.reduction import reduce_any
 from ..core.values.arguments import to_float
 from ..core.values.dtypes import float32, int32, int64
 from ..core.values.spec import to_axis
 from ..core.values.tensor import Tensor
 from .activations import sigmoid
-from .config import epsilon
 from .registry import describe
+from .settings import epsilon
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, IntLike, TensorLike
@@ -28,8 +41,11 @@ __all__ = [
     "binary_focal_crossentropy",
     "categorical_crossentropy",
     "categorical_focal_crossentropy",
+    "categorical_generalized_cross_entropy",
     "categorical_hinge",
+    "circle",
     "cosine_similarity",
+    "ctc",
     "dice",
     "hinge",
     "huber",
@@ -61,6 +77,11 @@ ARGUMENTS = {
     "alpha": "The weight of class 1, of each class, or of false negatives.",
     "beta": "The weight of false positives.",
     "gamma": "The exponent of the modulating factor: a larger one down-weights easy examples more.",
+    "q": "The parameter: near 0 the loss is the cross-entropy, near 1 the absolute error.",
+    "ref_labels": "The labels of ``ref_embeddings``; None for ``y_true``.",
+    "ref_embeddings": "Unit vectors that are compared with ``y_pred``; None for ``y_pred``.",
+    "remove_diagonal": "Whether an example is not compared with itself.",
+    "margin": "The relaxation of the similarities.",
     "apply_class_balancing": "Whether ``alpha`` weighs class 1 against class 0.",
 }
 loss_function = describe(
@@ -380,7 +401,7 @@ def categorical_crossentropy(
     array([0.2876821], dtype=float32)
     """
     y_true, y_pred = _pair_with_classes("categorical_crossentropy", y_true, y_pred)
-    y_true = _smooth(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing, int(y_pred.shape[axis]))
     logits = _logits(y_pred, "Softmax", from_logits)
     if logits is not None:
         result: Tensor = losses.softmax_cross_entropy_with_logits(y_true, logits, axis)
@@ -512,9 +533,128 @@ def categorical_focal_crossentropy(
     array([0.0433217], dtype=float32)
     """
     y_true, y_pred = _pair_with_classes("categorical_focal_crossentropy", y_true, y_pred)
-    y_true = _smooth(y_true, label_smoothing)
+    y_true = _smooth(y_true, label_smoothing, int(y_pred.shape[axis]))
     if from_logits:
         y_pred = losses.softmax(y_pred, axis)
     y_pred = _clip(y_pred / reduction.reduce_sum(y_pred, axis, True))
     weight = pow_(1.0 - y_pred, gamma) * alpha
     return reduction.reduce_sum(weight * (-y_true * elementwise.log(y_pred)), axis)
+
+
+@describe(
+    {**ARGUMENTS, "y_true": "Integer labels, (batch,) or (batch, 1)."},
+    "A tensor (batch,): the loss of each example.",
+    "InvalidArgumentError: If shapes are incompatible.",
+)
+def categorical_generalized_cross_entropy(
+    y_true: TensorLike, y_pred: TensorLike, q: float
+) -> Tensor:
+    """``(1 - p**q) / q`` with the predicted probability p of the label.
+
+    From Zhang and Sabuncu, "Generalized Cross Entropy Loss for Training Deep Neural Networks with
+    Noisy Labels" (2018).
+
+    >>> tf.keras.losses.categorical_generalized_cross_entropy([1], [[0.75, 0.25]], 0.5).numpy()
+    array([1.], dtype=float32)
+    """
+    y_pred = as_tensor(y_pred)
+    labels = elementwise.cast(y_true, int64)
+    if labels.ndim > 1 and labels.shape[-1] == 1:
+        labels = labels[..., 0]
+    targets = one_hot(labels, int(y_pred.shape[-1]), dtype=y_pred.dtype)
+    probability = _sum(y_pred * targets)
+    result: Tensor = (1.0 - probability**q) / q
+    return result
+
+
+@describe(
+    {
+        **ARGUMENTS,
+        "y_true": "Integer labels, (batch,) or (batch, 1).",
+        "y_pred": "Unit vectors, (batch, size).",
+        "gamma": "The scale of the similarities.",
+    },
+    "A tensor (batch,): the loss of each example.",
+    "InvalidArgumentError: If shapes are incompatible.",
+)
+def circle(
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    ref_labels: TensorLike | None = None,
+    ref_embeddings: TensorLike | None = None,
+    remove_diagonal: bool = True,
+    gamma: float = 80,
+    margin: float = 0.4,
+) -> Tensor:
+    """Compare embeddings: examples of a class should be near, and those of others distant.
+
+    From Sun et al., "Circle Loss: A Unified Perspective of Pair Similarity Optimization" (2020).
+
+    >>> vectors = tf.constant([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> tf.keras.losses.circle([0, 0, 1], vectors, gamma=1.0).numpy().round(3)
+    array([0.546, 0.546, 0.   ], dtype=float32)
+    """
+    y_pred = as_tensor(y_pred)
+    others = y_pred if ref_embeddings is None else as_tensor(ref_embeddings)
+    labels = reshape(elementwise.cast(y_true, int64), (-1, 1))
+    other_labels = labels if ref_labels is None else elementwise.cast(ref_labels, int64)
+    distance = elementwise.maximum(1.0 - matmul(y_pred, others, transpose_b=True), 0.0)
+    is_positive = equal(labels, reshape(other_labels, (1, -1)))
+    is_negative = logical_not(is_positive)
+    if remove_diagonal:
+        rows, columns = (int(n) for n in is_positive.shape)
+        is_positive = logical_and(is_positive, as_tensor(~np.eye(rows, columns, dtype=bool)))
+    positive = -gamma * elementwise.maximum(margin + distance, 0.0) * (margin - distance)
+    farness = elementwise.maximum(1.0 + margin - distance, 0.0)
+    negative = gamma * farness * (1.0 - margin - distance)
+    total = _masked_logsumexp(positive, is_positive) + _masked_logsumexp(negative, is_negative)
+    # No pair of a kind is a sum of -inf; softplus is 0 there, and so is its gradient.
+    has_pairs = logical_and(reduce_any(is_positive, 1), reduce_any(is_negative, 1))
+    losses = activations.softplus(elementwise.select(has_pairs, total, 0.0))
+    losses = elementwise.select(has_pairs, losses, 0.0)
+    set_mask(losses, greater(losses, 0.0))
+    return losses
+
+
+def _masked_logsumexp(x: Tensor, mask: Tensor) -> Tensor:
+    """``log(sum(exp(x)))`` of the elements of each row for which the mask is True."""
+    lowest = elementwise.select(mask, x, -1e30)
+    largest = elementwise.stop_gradient(reduction.reduce_max(lowest, 1, True))
+    terms = elementwise.select(mask, elementwise.exp(lowest - largest), 0.0)
+    return elementwise.log(elementwise.maximum(_sum(terms), 1e-30)) + largest[:, 0]
+
+
+@describe(
+    {
+        **ARGUMENTS,
+        "y_true": "Integer labels (batch, length), in which 0 is padding and the blank.",
+        "y_pred": "Logits (batch, time, classes).",
+    },
+    "A tensor (batch,): the loss of each example.",
+    "ValueError: If the number of axes is wrong.",
+)
+def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
+    """The connectionist temporal classification loss.
+
+    >>> tf.keras.losses.ctc([[1, 0]], tf.zeros((1, 2, 2))).numpy().round(4)
+    array([0.2877], dtype=float32)
+    """
+    labels, logits = as_tensor(y_true), as_tensor(y_pred)
+    if labels.ndim != 2:
+        raise ValueError(
+            f"Targets `y_true` are expected to be a tensor of shape `(batch_size, max_length)` in "
+            f"integer format. Received: y_true.shape={tuple(labels.shape)}"
+        )
+    if logits.ndim != 3:
+        raise ValueError(
+            f"Logits `y_pred` are expected to be a tensor of shape `(batch_size, max_length, "
+            f"num_classes)`. Received: y_pred.shape={tuple(logits.shape)}"
+        )
+    lengths = reduction.reduce_sum(elementwise.cast(not_equal(labels, 0), int32), 1)
+    steps = np.full(int(logits.shape[0]), int(logits.shape[1]), np.int32)
+    wide_logits = elementwise.cast(logits, float32) if logits.dtype.size < 4 else logits
+    integers = elementwise.cast(labels, int32)
+    result = losses.ctc_loss(
+        integers, wide_logits, lengths, steps, logits_time_major=False, blank_index=0
+    )
+    return elementwise.cast(result, logits.dtype)

@@ -27,8 +27,11 @@ from .loss_functions import (
     binary_focal_crossentropy,
     categorical_crossentropy,
     categorical_focal_crossentropy,
+    categorical_generalized_cross_entropy,
     categorical_hinge,
+    circle,
     cosine_similarity,
+    ctc,
     dice,
     hinge,
     huber,
@@ -44,7 +47,7 @@ from .loss_functions import (
     squared_hinge,
     tversky,
 )
-from .registry import describe, keras_dtype, nearest
+from .registry import ClassRegistry, describe, keras_dtype, nearest
 
 if TYPE_CHECKING:
     from ..core.values.annotations import AxisLike, DTypeLike, TensorLike
@@ -150,12 +153,9 @@ class Loss:
         y_true = map_structure(targets, y_true) if _is_nested(y_true) else targets(y_true)
         y_pred = map_structure(predictions, y_pred) if _is_nested(y_pred) else predictions(y_pred)
         try:
-            return apply_weights(
-                self._nt_check_result(self.call(y_true, y_pred)),
-                sample_weight,
-                self.reduction,
-                _intersect(self._nt_mask(y_true), mask),
-            )
+            values = self.call(y_true, y_pred)
+            mask = _intersect(_intersect(self._nt_mask(y_true), mask), mask_of(values))
+            return apply_weights(self._nt_check_result(values), sample_weight, self.reduction, mask)
         except OpError as error:
             add_location(error, self, y_true, y_pred)
             raise
@@ -308,11 +308,14 @@ __all__ = [
     "MAPE",
     "MSE",
     "MSLE",
+    "CTC",
     "BinaryCrossentropy",
     "BinaryFocalCrossentropy",
     "CategoricalCrossentropy",
     "CategoricalFocalCrossentropy",
+    "CategoricalGeneralizedCrossEntropy",
     "CategoricalHinge",
+    "Circle",
     "CosineSimilarity",
     "Dice",
     "Hinge",
@@ -332,8 +335,12 @@ __all__ = [
     "binary_focal_crossentropy",
     "categorical_crossentropy",
     "categorical_focal_crossentropy",
+    "categorical_generalized_cross_entropy",
     "categorical_hinge",
+    "circle",
     "cosine_similarity",
+    "ctc",
+    "deserialize",
     "dice",
     "get",
     "hinge",
@@ -352,6 +359,7 @@ __all__ = [
     "mse",
     "msle",
     "poisson",
+    "serialize",
     "sparse_categorical_crossentropy",
     "squared_hinge",
     "tversky",
@@ -781,7 +789,149 @@ class Tversky(LossFunction):
         super().__init__(tversky, name, reduction, dtype, alpha=alpha, beta=beta, axis=axis)
 
 
-def get(identifier: LossLike) -> Any:
+class _IntegerLoss(LossFunction):
+    """A loss of integer labels, which are not cast to floats."""
+
+    def _nt_convert_targets(self, x: TensorLike) -> Tensor:
+        return as_tensor(x)
+
+
+@loss_class
+class CTC(_IntegerLoss):
+    """Connectionist temporal classification; see `ctc`.
+
+    >>> tf.keras.losses.CTC()([[1, 0]], tf.zeros((1, 2, 2))).numpy().round(4)
+    np.float32(0.2877)
+    """
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "ctc",
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(ctc, name, reduction, dtype)
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        """The loss of each example.
+
+        Args:
+          y_true: Integer labels.
+          y_pred: Logits.
+
+        Returns:
+          A tensor.
+        """
+        return ctc(y_true, y_pred)
+
+
+@describe(
+    {**_ARGUMENTS, "gamma": "The scale of the similarities."},
+    "",
+    "ValueError: If the reduction does not exist.",
+)
+class Circle(_IntegerLoss):
+    """The circle loss of unit vectors; see `circle`.
+
+    >>> vectors = tf.constant([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> tf.keras.losses.Circle(gamma=1.0)([0, 0, 1], vectors).numpy().round(3)
+    np.float32(0.546)
+    """
+
+    def __init__(
+        self,
+        gamma: float = 80.0,
+        margin: float = 0.4,
+        remove_diagonal: bool = True,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "circle",
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(
+            circle,
+            name,
+            reduction,
+            dtype,
+            gamma=gamma,
+            margin=margin,
+            remove_diagonal=remove_diagonal,
+        )
+
+
+@describe(
+    _ARGUMENTS, "", "ValueError: If ``q`` is not between 0 and 1, or the reduction does not exist."
+)
+class CategoricalGeneralizedCrossEntropy(_IntegerLoss):
+    """A loss that is robust to wrong labels; see `categorical_generalized_cross_entropy`.
+
+    >>> tf.keras.losses.CategoricalGeneralizedCrossEntropy()([1], [[0.75, 0.25]]).numpy()
+    np.float32(1.0)
+    """
+
+    def __init__(
+        self,
+        q: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_generalized_cross_entropy",
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        if not 0 < q < 1:
+            raise ValueError("q must be in the interval (0, 1)")
+        super().__init__(categorical_generalized_cross_entropy, name, reduction, dtype, q=q)
+
+
+_REGISTRY = ClassRegistry(
+    "loss",
+    [x for x in list(globals().values()) if isinstance(x, type) and issubclass(x, Loss)],
+    module="keras.losses",
+)
+_NOT_LOSSES = ("Loss", "deserialize", "get", "serialize")
+
+
+def serialize(loss: Loss | Callable[..., Any]) -> Any:
+    """Return the config of a loss.
+
+    Args:
+      loss: A loss or a function.
+
+    Returns:
+      A dict for a loss; the name of a function.
+
+    Example:
+      >>> tf.keras.losses.serialize(tf.keras.losses.Huber(2.0))["config"]["delta"]
+      2.0
+    """
+    if not isinstance(loss, Loss) and hasattr(loss, "__name__"):
+        return loss.__name__
+    return _REGISTRY.serialize(loss)
+
+
+def deserialize(name: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """Create a loss from the result of `serialize`.
+
+    Args:
+      name: A config, or the name of a loss.
+      custom_objects: Custom losses, by name.
+
+    Returns:
+      A loss or a function.
+
+    Raises:
+      ValueError: If the name is unknown.
+
+    Example:
+      >>> config = tf.keras.losses.serialize(tf.keras.losses.Huber(2.0))
+      >>> tf.keras.losses.deserialize(config).name
+      'huber'
+    """
+    if isinstance(name, str):
+        if custom_objects and name in custom_objects:
+            return custom_objects[name]
+        return get(name)
+    return _REGISTRY.deserialize(name, custom_objects)
+
+
+def get(identifier: LossLike) -> Callable[..., Any] | None:
     """Return a loss by name.
 
     Args:
@@ -806,7 +956,11 @@ def get(identifier: LossLike) -> Any:
     if identifier in ("bce", "BCE"):
         return binary_crossentropy
     result = globals().get(identifier) if isinstance(identifier, str) else None
-    if identifier in __all__ and identifier not in ("get", "Loss") and result is not None:
-        return result() if isinstance(result, type) else result
+    if isinstance(identifier, dict):
+        from_config: Callable[..., Any] = deserialize(identifier)
+        return from_config
+    if identifier in __all__ and identifier not in _NOT_LOSSES and result is not None:
+        loss: Callable[..., Any] = result() if isinstance(result, type) else result
+        return loss
     suggestion = nearest(identifier, __all__)
     raise ValueError(f"Could not interpret loss identifier: {identifier!r}.{suggestion}")

@@ -9,10 +9,10 @@ import numtape as _tf
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
-from .config import floatx as _floatx
 from .ops.define import floats as _floats, op as _op, to_dtype as _to_dtype
 from .registry import describe as _describe, keras_dtype as _keras_dtype
 from .seed_generator import SeedGenerator
+from .settings import floatx as _floatx
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, NumberLike, ShapeLike, TensorLike

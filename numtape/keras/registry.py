@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,7 +13,7 @@ from ..compat.docstrings import Decorated as Decorated, describe as describe
 from ..core.values.arguments import inspect_signature
 from ..core.values.dtypes import DType, as_dtype, repr_of
 from ..module import snake_case
-from .config import floatx
+from .settings import floatx
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike
@@ -139,20 +140,25 @@ def custom_object_scope(custom_objects: dict[str, Any] | None) -> Iterator[None]
 
 
 class SharedObjects:
-    """The objects in one file: an object at several places is written, and created, once.
+    """The layers in one file: a layer at several places is written, and created, once.
 
-    An object that is written again has the key ``shared_object_id`` at each place.
+    Objects of classes of one's own are shared, too. Their configurations have a number under the
+    key ``shared_object_id`` at each place.
     """
 
-    def __init__(self) -> None:
-        self._written: dict[int, tuple[object, Config]] = {}
+    def __init__(self, is_written: bool) -> None:
+        self._is_written = is_written
+        self._written: dict[int, tuple[object, int]] = {}
         self._created: dict[Any, Any] = {}
 
-    def note_written(self, obj: object, config: Config) -> None:
-        """Mark the configuration of an object, and an earlier one of the same object, as shared."""
-        _, earlier = self._written.setdefault(id(obj), (obj, config))
-        if earlier is not config:
-            earlier["shared_object_id"] = config["shared_object_id"] = id(obj)
+    def note_written(self, obj: object, config: dict[str, Any]) -> None:
+        """Add the number of a shared object to its configuration."""
+        if not self._is_written:  # a layer that copies another one while a file is read
+            return
+        is_custom = not type(obj).__module__.startswith("numtape.")
+        if is_custom or hasattr(obj, "get_build_config"):
+            entry = self._written.setdefault(id(obj), (obj, len(self._written) + 1))
+            config["shared_object_id"] = entry[1]
 
     def created(self, config: Config) -> Any:
         """Return the object that was created from a configuration with the same id, or None."""
@@ -168,17 +174,21 @@ _SHARED: ContextVar[SharedObjects | None] = ContextVar("shared_objects", default
 
 
 @contextmanager
-def sharing_objects() -> Iterator[None]:
-    """Write, or create, each object in the block once. See `SharedObjects`."""
-    token = _SHARED.set(SharedObjects())
+def sharing_objects(is_written: bool = True) -> Iterator[None]:
+    """Write, or create, each layer in the block once. See `SharedObjects`.
+
+    Args:
+      is_written: Whether configurations are written, too, not only read.
+    """
+    token = _SHARED.set(SharedObjects(is_written))
     try:
         yield
     finally:
         _SHARED.reset(token)
 
 
-def note_written(obj: object, config: Config) -> Config:
-    """Return the configuration of an object, marked as shared in `sharing_objects`."""
+def note_written(obj: object, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of an object, with its number in `sharing_objects`."""
     shared = _SHARED.get()
     if shared is not None:
         shared.note_written(obj, config)
@@ -276,13 +286,15 @@ def _accepted_names(cls: type) -> set[str]:
 
 def plain_dtype(config: dict[str, Any]) -> dict[str, Any]:
     """Return a config in which the config of a `DTypePolicy` is replaced by its name."""
-    if not isinstance(config.get("dtype"), dict):
+    policy = config.get("dtype")
+    if not isinstance(policy, dict):
         return dict(config)
-    from . import dtype_policies
-
-    policy = dtype_policies.deserialize(config["dtype"])
-    is_map = isinstance(policy, dtype_policies.DTypePolicyMap)
-    return {**config, "dtype": policy if is_map else policy.name}
+    arguments, name = policy.get("config"), policy.get("class_name")
+    if name in ("DTypePolicyMap", "QuantizedDTypePolicy", "QuantizedFloat8DTypePolicy"):
+        return dict(config)
+    if name not in ("DTypePolicy", "FloatDTypePolicy") or not isinstance(arguments, dict):
+        raise ValueError(f"dtype must be a name or a DTypePolicy, got {name!r}.")
+    return {**config, "dtype": arguments.get("name")}
 
 
 def keras_dtype(value: DTypeLike | None) -> DType:
@@ -338,14 +350,65 @@ class Configured:
         return f"{type(self).__name__}({options})"
 
 
+# Names of the same thing in other libraries and in papers.
+_SYNONYMS = {
+    "acc": "accuracy",
+    "bce_with_logits": "binary_crossentropy",
+    "f1": "f1_score",
+    "he": "he_normal",
+    "identity": "linear",
+    "iou": "mean_io_u",
+    "kaiming_normal": "he_normal",
+    "kaiming_uniform": "he_uniform",
+    "kullback_leibler": "kl_divergence",
+    "l1": "mean_absolute_error",
+    "l2": "mean_squared_error",
+    "log_loss": "binary_crossentropy",
+    "logistic": "sigmoid",
+    "logloss": "binary_crossentropy",
+    "lrelu": "leaky_relu",
+    "momentum": "sgd",
+    "nll": "sparse_categorical_crossentropy",
+    "rmse": "root_mean_squared_error",
+    "xavier": "glorot_uniform",
+    "xavier_normal": "glorot_normal",
+    "xavier_uniform": "glorot_uniform",
+}
+_STOP_WORDS = {"", "error", "loss", "function", "metric", "optimizer"}
+
+
 def nearest(provided: object, names: Iterable[str]) -> str:
-    """Return a hint for an unknown name, as a sentence; empty if no name is similar."""
+    """Return a hint for an unknown name, as a sentence; empty if no name is similar.
+
+    A name with the same words comes before one with similar letters: ``sparse_crossentropy``
+    suggests ``sparse_categorical_crossentropy``.
+    """
+    if not isinstance(provided, str):
+        return ""
+    known = [*names]
+    closest = _same_meaning(provided, known) or _similar_letters(provided, known)
+    return f" Did you mean {closest!r}?" if closest else ""
+
+
+def _same_meaning(provided: str, names: list[str]) -> str | None:
+    """Return the shortest name that contains the words of ``provided``, or a synonym."""
+    words = snake_case(provided).lower().replace("cross_entropy", "crossentropy")
+    synonym = _SYNONYMS.get(words.replace("-", "_"))
+    if synonym in names:
+        return synonym
+    wanted = set(re.split("[^a-z0-9]+", words)) - _STOP_WORDS
+    matches = [name for name in names if wanted and wanted <= set(snake_case(name).split("_"))]
+    # Classes are suggested for classes, functions for functions.
+    is_function = provided.islower()
+    return min(matches, key=lambda name: (name.islower() != is_function, len(name)), default=None)
+
+
+def _similar_letters(provided: str, names: list[str]) -> str | None:
     import difflib
 
-    close_matches = (
-        difflib.get_close_matches(provided, names, 1) if isinstance(provided, str) else []
+    return next(iter(difflib.get_close_matches(provided, names, 1)), None) or next(
+        iter(difflib.get_close_matches(provided.lower(), names, 1)), None
     )
-    return f" Did you mean {close_matches[0]!r}?" if close_matches else ""
 
 
 class ClassRegistry:
@@ -357,6 +420,8 @@ class ClassRegistry:
       aliases: Classes by further names.
       module: The module in configurations; None for Keras's module of the kind.
     """
+
+    saving: Any = None  # the module `keras.saving.objects`, set there: it imports this module
 
     def __init__(
         self,
@@ -418,7 +483,7 @@ class ClassRegistry:
         """Return the class and arguments of an object that has a method `get_config`."""
         name = type(obj).__name__
         is_builtin = self.classes.get(name) is type(obj)
-        config: Config = {
+        config: dict[str, Any] = {
             "module": self.module if is_builtin else type(obj).__module__,
             "class_name": name,
             "config": obj.get_config(),

@@ -43,7 +43,7 @@ class Regularizer(Configured):
       np.float32(3.0)
     """
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor | float:
         """Return the penalty of a tensor: 0, unless overridden."""
         return 0.0
 
@@ -231,7 +231,7 @@ _REGISTRY = ClassRegistry(
 )
 
 
-def get(identifier: RegularizerLike) -> Any:
+def get(identifier: RegularizerLike) -> Callable[[Any], Any] | None:
     """Look up a regularizer by name or configuration.
 
     Args:
@@ -248,10 +248,11 @@ def get(identifier: RegularizerLike) -> Any:
       >>> tf.keras.regularizers.get("l2")
       L2(l2=0.01)
     """
-    return _REGISTRY.get(identifier)
+    result: Callable[[Any], Any] | None = _REGISTRY.get(identifier)
+    return result
 
 
-def serialize(regularizer: Callable[..., Any] | None) -> Any:
+def serialize(regularizer: Callable[..., Any] | None) -> dict[str, Any] | None:
     """Return the configuration of a regularizer.
 
     Args:
@@ -270,7 +271,9 @@ def serialize(regularizer: Callable[..., Any] | None) -> Any:
     return _REGISTRY.serialize(regularizer)
 
 
-def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | None = None) -> Any:
+def deserialize(
+    config: str | Config | None, custom_objects: dict[str, Any] | None = None
+) -> Regularizer:
     """Create a regularizer from its configuration.
 
     Args:
@@ -287,4 +290,5 @@ def deserialize(config: str | Config | None, custom_objects: dict[str, Any] | No
       >>> tf.keras.regularizers.deserialize({"class_name": "L1", "config": {"l1": 0.5}})
       L1(l1=0.5)
     """
-    return _REGISTRY.deserialize(config, custom_objects)
+    result: Regularizer = _REGISTRY.deserialize(config, custom_objects)
+    return result

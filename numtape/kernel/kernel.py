@@ -9,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 from numpy import ndarray
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ..core.loops.ir import Kinds
 
 __all__ = ["kernel"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _TENSORS = frozenset((Tensor, Variable))
 _NUMBERS = frozenset((int, float, np.int64, np.int32, np.float64, np.float32))
@@ -351,6 +354,37 @@ class Kernel:
 guard([Kernel])
 
 
+if TYPE_CHECKING:
+
+    class TypedKernel(Kernel, Generic[P, R]):
+        """A kernel whose parameter and result types are known."""
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Call the function."""
+            ...
+
+
+# For type checkers: a kernel keeps the parameters and the result of its function.
+@overload
+def kernel(
+    function: Callable[P, R],
+    *,
+    recompute: bool = False,
+    memory_limit: int | None = None,
+    error_model: str = "numpy",
+    fastmath: bool = False,
+    boundscheck: bool | None = None,
+) -> TypedKernel[P, R]: ...
+@overload
+def kernel(
+    function: None = None,
+    *,
+    recompute: bool = False,
+    memory_limit: int | None = None,
+    error_model: str = "numpy",
+    fastmath: bool = False,
+    boundscheck: bool | None = None,
+) -> Callable[[Callable[P, R]], TypedKernel[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     *,

@@ -6,17 +6,6 @@ import typing as _typing
 
 from ..compat.names import getter as _getter
 from ..compat.traceback_filter import guard_module as _guard_module
-from ..io.messages import (
-    BytesList,
-    Example,
-    Feature,
-    FeatureList,
-    FeatureLists,
-    Features,
-    FloatList,
-    Int64List,
-    SequenceExample,
-)
 from .averages import ExponentialMovingAverage
 from .checkpoint import Checkpoint
 from .manager import CheckpointManager
@@ -29,8 +18,8 @@ __all__ = [
     "Checkpoint",
     "CheckpointManager",
     "CheckpointOptions",
-    "ExponentialMovingAverage",
     "Example",
+    "ExponentialMovingAverage",
     "Feature",
     "FeatureList",
     "FeatureLists",
@@ -49,7 +38,32 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+if _typing.TYPE_CHECKING:
+    from ..io.messages import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        SequenceExample,
+    )
+else:
+    _missing = _getter(__name__)
+    _MESSAGES = (
+        *("BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"),
+        *("FloatList", "Int64List", "SequenceExample"),
+    )
+
+    def __getattr__(name: str) -> _typing.Any:
+        """Import the messages at their first use."""
+        if name in _MESSAGES:
+            from ..io import messages
+
+            return getattr(messages, name)
+        return _missing(name)
+
 
 _guard_module(__name__)

@@ -13,7 +13,7 @@ import pytest
 from processes import ROOT, environment
 from stub_driver import stub_gpu
 
-from numtape.core import settings
+from numtape.core import interop, settings
 from numtape.core.values.weakrefs import WeakObjectMap
 
 pytestmark = pytest.mark.numtape_only(reason="TensorFlow shares in other places")
@@ -306,8 +306,22 @@ def test_what_has_gaps_is_not_shared(tf, array):
 
 
 def test_other_dtypes(tf):
-    with says(ValueError, "complex64", "float32"):
-        tf.experimental.dlpack.from_dlpack(np.zeros(2, np.complex64))
+    capsule = np.zeros(2, np.uint16).__dlpack__()
+    interop._capsule_fields(capsule).bits = 24
+    with says(ValueError, "uint24", "float32"):
+        tf.experimental.dlpack.from_dlpack(capsule)
+    interop._capsule_fields(capsule).bits = 16
+
+
+@on_host
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "bfloat16"])
+def test_dtypes_of_the_host(tf, dtype):
+    first = tf.constant([1.0, -2.5])
+    tensor = tf.experimental.dlpack.from_dlpack(tf.cast(first, dtype))
+    assert tensor.dtype == dtype
+    np.testing.assert_array_equal(tf.cast(tensor, tf.complex128), [1.0, -2.5])
+    if dtype != "bfloat16":
+        assert np.from_dlpack(tensor).dtype == dtype
 
 
 @pytest.mark.parametrize("value", [3.0, [1.0], "text", None])
@@ -457,8 +471,9 @@ def test_what_torch_computes_from_what_it_shares(tf, torch):
 def test_what_torch_does_not_share(tf, torch):
     with says(BufferError, "detach()"):
         tf.experimental.dlpack.from_dlpack(torch.zeros(2, requires_grad=True))
-    with says(ValueError, "bfloat16", "float32"):
-        tf.experimental.dlpack.from_dlpack(torch.zeros(2, dtype=torch.bfloat16))
+    half = tf.experimental.dlpack.from_dlpack(torch.tensor([0.5, 1.5], dtype=torch.bfloat16))
+    assert half.dtype == tf.bfloat16 and half.numpy().tolist() == [0.5, 1.5]
+    assert torch.from_dlpack(half).dtype == torch.bfloat16
     with says(tf.errors.InvalidArgumentError, "contiguous()"):
         tf.experimental.dlpack.from_dlpack(torch.zeros(2, 3).T)
 

@@ -231,7 +231,7 @@ PROGRAMS = {
         "NumPy left the tape.* tf.reduce_mean for np.mean",
         """
 def loss(y, p):
-    return np.mean((y - p) ** 2)
+    return np.mean(np.asarray(y - p) ** 2)
 m.compile("sgd", loss)
 m.fit(x, y, verbose=0)""",
     ),

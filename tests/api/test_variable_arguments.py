@@ -70,7 +70,7 @@ def test_set_shape_checks(tf):
 
 def test_what_tensors_have_not_says_what_to_write_instead(tf):
     x = tf.constant([1.0, 2.0])
-    for name in ("op", "graph", "name", "T", "astype", "reshape", "tolist", "size"):
+    for name in ("op", "graph", "name", "T", "astype", "reshape", "tolist"):
         assert not hasattr(x, name)
         with pytest.raises(AttributeError, match=name):
             getattr(x, name)

@@ -79,6 +79,54 @@ PIPELINES = {
         lambda D: D.choose_from_datasets([D.range(2), D.range(10, 12)], D.range(2).repeat()),
         [0, 10, 1, 11],
     ),
+    "datasets": (
+        lambda D: D.from_tensor_slices([D.range(2), D.range(5, 8)]).flat_map(lambda d: d),
+        [0, 1, 5, 6, 7],
+    ),
+    "strings": (
+        lambda D: D.from_tensor_slices({"s": ["a", "bé"], "n": [1, 2]}).batch(2),
+        [{"s": [b"a", "bé".encode()], "n": [1, 2]}],
+    ),
+    "none": (lambda D: D.from_tensors((1, None)), [(1, None)]),
+    "parallel": (lambda D: D.range(4).map(lambda x: x + 1, num_parallel_calls=2), [1, 2, 3, 4]),
+    "rebatch in turn": (
+        lambda D: D.range(10).batch(4).rebatch([3, 1]),
+        [[0, 1, 2], [3], [4, 5, 6], [7], [8, 9]],
+    ),
+    "empty batches": (
+        lambda D: D.range(3).batch(3).rebatch([1, 0]),
+        [[0], [], [1], [], [2], []],
+    ),
+    "padded": (
+        lambda D: D.from_tensor_slices((["a", "b", "c"], [1, 2, 3])).padded_batch(2),
+        [([b"a", b"b"], [1, 2]), ([b"c"], [3])],
+    ),
+    "groups": (
+        lambda D: D.range(10).group_by_window(lambda x: 4 - x % 3, lambda k, w: w.batch(3), 3),
+        [[0, 3, 6], [1, 4, 7], [2, 5, 8], [9]],
+    ),
+    "groups of sizes": (
+        lambda D: D.range(6).group_by_window(
+            lambda x: x % 2, lambda k, w: w.batch(9), window_size_func=lambda k: k + 1
+        ),
+        [[0], [2], [1, 3], [4], [5]],
+    ),
+    "buckets": (
+        lambda D: D.range(8).bucket_by_sequence_length(lambda x: x, [2, 5], [1, 2, 3]),
+        [[0], [1], [2, 3], [5, 6, 7], [4]],
+    ),
+    "resample": (
+        lambda D: D.range(6).rejection_resample(lambda x: x % 2, [0.0, 1.0], [0.5, 0.5]),
+        [(1, 1), (1, 3), (1, 5)],
+    ),
+    "choice to the end": (
+        lambda D: D.choose_from_datasets([D.range(1), D.range(5, 7)], D.range(2).repeat(), False),
+        [0, 5, 6],
+    ),
+    "only one has weight": (
+        lambda D: D.sample_from_datasets([D.range(3), D.range(9)], [1.0, 0.0]),
+        [0, 1, 2],
+    ),
     "options": (lambda D: D.range(2).apply(lambda data: data.batch(2)), [[0, 1]]),
 }
 
@@ -94,11 +142,10 @@ def test_elements(tf, name):
     assert count in (len(wanted), tf.data.UNKNOWN_CARDINALITY)
     if count >= 0:
         assert len(data) == count
+    specs = tf.nest.flatten(data.element_spec)
     for element in data:
-        same = tf.nest.map_structure(
-            lambda spec, x: spec.is_compatible_with(x), data.element_spec, element
-        )
-        assert all(tf.nest.flatten(same))
+        parts = tf.nest.flatten(element)
+        assert all(spec.is_compatible_with(x) for spec, x in zip(specs, parts, strict=True))
 
 
 SPECS = {
@@ -231,6 +278,53 @@ ERRORS = {
         "InvalidArgumentError",
         lambda D: list(D.from_generator(lambda: iter([1, [2]]), "int32", ())),
     ),
+    "step": ("InvalidArgumentError", lambda D: D.range(1, 2, 0)),
+    "a list of types": (TypeError, lambda D: D.from_generator(lambda: iter([1]), ["int32"])),
+    "generated type": (
+        "InvalidArgumentError",
+        lambda D: list(D.from_generator(lambda: iter(["a"]), "int32")),
+    ),
+    "threads": ("InvalidArgumentError", lambda D: D.range(3).map(lambda x: x, 0)),
+    "parallel interleave": (
+        "InvalidArgumentError",
+        lambda D: D.range(3).interleave(lambda x: D.range(2), 1, num_parallel_calls=-2),
+    ),
+    "cycle": ("InvalidArgumentError", lambda D: D.range(3).interleave(lambda x: D.range(2), 0)),
+    "prefetch": ("InvalidArgumentError", lambda D: D.range(3).prefetch(-2)),
+    "window": ("InvalidArgumentError", lambda D: D.range(3).window(2, 0)),
+    "padded rank": (ValueError, lambda D: D.from_tensors([1, 2]).padded_batch(1, [2, 3])),
+    "padded size": (ValueError, lambda D: D.from_tensors([1, 2]).padded_batch(1, [1])),
+    "padding value": (
+        TypeError,
+        lambda D: D.from_tensors([1, 2]).padded_batch(1, [4], padding_values=1.5),
+    ),
+    "padded none": (TypeError, lambda D: D.from_tensors((1, None)).padded_batch(1)),
+    "choice type": (
+        TypeError,
+        lambda D: D.choose_from_datasets([D.range(2)], D.from_tensors(5)),
+    ),
+    "choice": (
+        "InvalidArgumentError",
+        lambda D: list(D.choose_from_datasets([D.range(2)], D.range(3, 5))),
+    ),
+    "specs": (TypeError, lambda D: D.sample_from_datasets([D.range(2), D.from_tensors(1.0)])),
+    "weights": (ValueError, lambda D: D.sample_from_datasets([D.range(2)] * 2, [1.0])),
+    "batch sizes": (
+        ValueError,
+        lambda D: D.range(3).bucket_by_sequence_length(lambda x: x, [2], [1]),
+    ),
+    "two window sizes": (
+        ValueError,
+        lambda D: D.range(3).group_by_window(lambda x: x, lambda k, w: w, 1, lambda k: 1),
+    ),
+    "window size": (
+        "InvalidArgumentError",
+        lambda D: list(D.range(3).group_by_window(lambda x: x, lambda k, w: w, 0)),
+    ),
+    "unbatch": (ValueError, lambda D: D.from_tensors(([1, 2], [1])).unbatch()),
+    "reduced type": (TypeError, lambda D: D.range(3).reduce(0, lambda s, x: x)),
+    "no files": ("InvalidArgumentError", lambda D: D.list_files("/nowhere/*")),
+    "nothing saved": ("NotFoundError", lambda D: D.load("/nowhere")),
     "predicate": (ValueError, lambda D: list(D.range(3).filter(lambda x: x))),
     "concatenate": (TypeError, lambda D: D.range(3).concatenate(D.from_tensor_slices([1.0]))),
     "apply": (TypeError, lambda D: D.range(3).apply(lambda data: 3)),
@@ -402,3 +496,99 @@ def test_mapped_elements_do_not_share_memory_with_the_source(tf):
     for element in elements:
         for x, source in zip(element, dataset._arrays, strict=True):
             assert not np.shares_memory(x.numpy(), source)
+
+
+def test_options_are_checked_and_merged(tf):
+    options, other = tf.data.Options(), tf.data.Options()
+    options.threading.private_threadpool_size = 3
+    options.deterministic = True
+    other.deterministic = False
+    with pytest.raises(TypeError, match="deterministic"):
+        options.deterministic = "yes"
+    with pytest.raises(TypeError, match="threading"):
+        options.threading = 3
+    with pytest.raises(AttributeError, match="wrong"):
+        options.wrong = 1
+    D = tf.data.Dataset
+    merged = D.range(3).with_options(options).with_options(other).map(lambda x: x).options()
+    assert merged.deterministic is False and merged.threading.private_threadpool_size == 3
+    with pytest.raises(ValueError):
+        merged.deterministic = True
+    assert not D.zip(
+        D.range(1).with_options(options), D.range(1).with_options(other)
+    ).options() == (options)
+    assert tf.data.Options() == tf.data.Options() != options
+    assert options.experimental_distribute.auto_shard_policy.name == "AUTO"
+
+
+def test_optionals(tf):
+    iterator = iter(tf.data.Dataset.range(1))
+    full, empty = (iterator.get_next_as_optional() for _ in range(2))
+    assert bool(full.has_value()) and int(full.get_value()) == 0 and not bool(empty.has_value())
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        empty.get_value()
+    assert empty.element_spec == full.element_spec == tf.TensorSpec((), tf.int64)
+    assert tf.OptionalSpec.from_value(full) == tf.OptionalSpec(tf.TensorSpec((), tf.int64))
+
+
+def test_sparse_and_ragged_elements(tf):
+    D = tf.data.Dataset
+    ragged = tf.ragged.constant([[1], [2, 3], []])
+    rows = D.from_tensor_slices(ragged)
+    assert [x.numpy().tolist() for x in rows] == [[1], [2, 3], []]
+    assert [x.to_list() for x in rows.batch(2)] == [[[1], [2, 3]], [[]]]
+    assert rows.batch(2).element_spec == tf.RaggedTensorSpec([None, None], tf.int32)
+    fill = D.range(1, 4).map(lambda n: tf.fill([n], n))
+    assert [x.to_list() for x in fill.ragged_batch(3)] == [[[1], [2, 2], [3, 3, 3]]]
+    (batch,) = fill.sparse_batch(3, [4])
+    dense = tf.sparse.to_dense(batch).numpy().tolist()
+    assert dense == [[1, 0, 0, 0], [2, 2, 0, 0], [3, 3, 3, 0]]
+    sparse = tf.sparse.from_dense([[1, 0], [0, 2]])
+    parts = [tf.sparse.to_dense(x).numpy().tolist() for x in D.from_tensor_slices(sparse)]
+    assert parts == [[1, 0], [0, 2]]
+    (both,) = D.from_tensors(sparse).repeat(2).batch(2)
+    assert tf.sparse.to_dense(both).numpy().tolist() == [[[1, 0], [0, 2]]] * 2
+
+
+EXPERIMENTAL = {
+    "at": (lambda X, D: [int(X.at(D.range(9).map(lambda x: x * 2), 3))], [6]),
+    "assert": (lambda X, D: listed(D.range(3).apply(X.assert_cardinality(3))), [0, 1, 2]),
+    "pad": (
+        lambda X, D: listed(D.from_tensor_slices({"a": [1]}).apply(X.pad_to_cardinality(2))),
+        [{"a": 1, "valid": True}, {"a": 0, "valid": False}],
+    ),
+    "list": (lambda X, D: listed(X.from_list([(1, "a"), (2, "b")])), [(1, b"a"), (2, b"b")]),
+    "reducer": (
+        lambda X, D: listed(
+            D.range(10).apply(
+                X.group_by_reducer(
+                    lambda x: 4 - x % 2,
+                    X.Reducer(lambda k: INT64(0), lambda s, x: s + x, lambda s: s * 10),
+                )
+            )
+        ),
+        [250, 200],
+    ),
+    "map and batch": (
+        lambda X, D: listed(D.range(3).apply(X.map_and_batch(abs, 2))),
+        [[0, 1], [2]],
+    ),
+    "counter": (lambda X, D: listed(X.Counter(2, 3).take(3)), [2, 5, 8]),
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTAL)
+def test_experimental_functions(tf, name):
+    make, wanted = EXPERIMENTAL[name]
+    assert make(tf.data.experimental, tf.data.Dataset) == wanted
+
+
+def test_errors_of_experimental_functions(tf):
+    X, data = tf.data.experimental, tf.data.Dataset.range(3)
+    for count in (2, 4):
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            list(data.apply(X.assert_cardinality(count)))
+    with pytest.raises(tf.errors.OutOfRangeError):
+        X.at(data, 3)
+    with pytest.raises(tf.errors.UnimplementedError):
+        X.at(data.filter(lambda x: x > 0), 0)

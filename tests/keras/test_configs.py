@@ -325,7 +325,7 @@ def changed(change):
         (lambda _, config: config.pop("class_name"), "no class_name"),
         (
             lambda _, config: config.update(module="keras.losses", class_name="Huber", config={}),
-            "must describe a model",
+            "must describe a model|is not registered",
         ),
     ],
 )

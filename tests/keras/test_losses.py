@@ -269,7 +269,8 @@ NEEDED = {
 def test_each_class_has_a_row():
     losses = numtape.keras.losses
     known = {name for name in losses.__all__ if isinstance(getattr(losses, name), type)} - {"Loss"}
-    assert known == {name.split()[0].rstrip(",") for name in VALUES}
+    elsewhere = {"CTC", "CategoricalGeneralizedCrossEntropy", "Circle"}  # of integer labels
+    assert known - elsewhere == {name.split()[0].rstrip(",") for name in VALUES}
 
 
 # Shapes that Keras broadcasts and numtape refuses.

@@ -117,17 +117,6 @@ def test_models_in_files_begin_with_no_running_values(tf, tmp_path):
     np.testing.assert_allclose(float(found["mae"]), error.mean(), 1e-5)
 
 
-@pytest.mark.numtape_only("TensorFlow stores iterators")
-def test_iterators_in_checkpoints_are_refused_by_name(tf):
-    iterator = iter(tf.data.Dataset.range(5))
-    with pytest.raises(tf.errors.UnimplementedError, match=r"dataset\.skip\(step\)"):
-        tf.train.Checkpoint(iterator=iterator)
-    checkpoint = tf.train.Checkpoint(step=tf.Variable(0))
-    with pytest.raises(tf.errors.UnimplementedError, match="data is an iterator of a dataset"):
-        checkpoint.data = iterator
-    assert not hasattr(checkpoint, "data")
-
-
 @pytest.mark.parametrize("wrong", ["loss", "loss_weights"])
 def test_losses_are_those_of_outputs_that_there_are(tf, wrong):
     inputs = tf.keras.Input((4,))

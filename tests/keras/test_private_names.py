@@ -172,7 +172,9 @@ def optimizers(own):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize(
+    "number", [0, *(pytest.param(k, marks=pytest.mark.thorough) for k in (1, 2))]
+)
 def test_training(way, number, tmp_path):
     own = subclasses(way)
     if number == 0:

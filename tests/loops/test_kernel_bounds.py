@@ -217,7 +217,7 @@ print(outcome(taped), outcome(lambda: tf.jacobian(past)(x)))
 """
 
 
-@pytest.mark.parametrize("checked", [None, "1"])
+@pytest.mark.parametrize("checked", [None, pytest.param("1", marks=pytest.mark.slow)])
 def test_errors_of_a_compiled_kernel(tmp_path, checked):
     (tmp_path / "program.py").write_text(KERNEL)
     child = subprocess.run(

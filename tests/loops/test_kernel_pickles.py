@@ -85,6 +85,7 @@ print(*{f.python_function.__code__.co_filename for f in (power, local._kernel, r
 """
 
 
+@pytest.mark.slow
 def test_kernels_of_a_notebook_go_to_other_processes(tmp_path):
     pytest.importorskip("cloudpickle")
     sent = output(start(SENDER, tmp_path / "sent")).split()

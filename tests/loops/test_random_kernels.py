@@ -39,7 +39,7 @@ def rows(numbers, usual, slow):
     ]
 
 
-@pytest.mark.parametrize("first", rows(range(0, SEEDS, EACH), 200, 1000))
+@pytest.mark.parametrize("first", rows(range(0, SEEDS, EACH), 100, 1000))
 def test_sweeps_of_random_programs(first):
     """Derivatives of all programs, to the last digits."""
     for seed in range(first, first + EACH):

@@ -85,7 +85,7 @@ whatever = pytest.mark.parametrize("found, why, fix", REASONS, ids=lambda x: str
 
 
 @whatever
-@pytest.mark.parametrize("value", ["cuda", "CUDA"])
+@pytest.mark.parametrize("value", ["cuda", pytest.param("CUDA", marks=pytest.mark.slow)])
 def test_cuda_says_why_there_is_none_and_what_to_do(value, found, why, fix):
     error = refusal(value, DRIVER.format(found=found))
     assert "DeviceError" in error
@@ -109,6 +109,7 @@ def test_auto_takes_the_cpu_and_says_so_in_the_log(found, why, fix):
 INFO = "from numtape.__main__ import main; main(['info'])"
 
 
+@pytest.mark.slow
 @whatever
 def test_info_says_why_there_is_no_gpu(found, why, fix):
     (line,) = [x for x in run(DRIVER.format(found=found) + INFO).splitlines() if x[:3] == "GPU"]

@@ -350,7 +350,7 @@ print(wrong[:3])
     ("limit", "beside"),
     [
         (64, "threads"),
-        (1 << 20, "finalizers"),
+        pytest.param(1 << 20, "finalizers", marks=pytest.mark.slow),
         pytest.param(1 << 20, "threads", marks=pytest.mark.slow),
         pytest.param(64, "finalizers", marks=pytest.mark.slow),
     ],

@@ -270,7 +270,7 @@ print(of_status("VmHWM") - before)
 MODELS = {"conv": 8 * 4 + 3 * 4, "attention": 8 * (5 * 1 + 4) + 2 * 8, "dense": 8 * 2 + 2 * 2 + 4}
 
 
-@pytest.mark.parametrize("way", ["eager", "replay"])
+@pytest.mark.parametrize("way", [pytest.param("eager", marks=pytest.mark.slow), "replay"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_peak_of_training_is_what_gradients_need(kind, way):
     bound = 1.2 * MODELS[kind] + 45

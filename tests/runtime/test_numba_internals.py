@@ -195,7 +195,10 @@ def test_an_unknown_version_without_differences_is_used(tmp_path):
     assert run(UNKNOWN.format(change=""), NUMTAPE_CACHE_DIR=tmp_path) == "[0 1]"
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change",
+    [pytest.param(change, marks=[pytest.mark.slow] * (k > 0)) for k, change in enumerate(CHANGES)],
+)
 def test_an_unknown_version_that_differs_is_an_error(tmp_path, change):
     child = start(UNKNOWN.format(change=change), NUMTAPE_CACHE_DIR=tmp_path)
     _, errors = child.communicate(timeout=120)

@@ -229,7 +229,7 @@ RECORDERS = pytest.mark.parametrize(
             ),
             id="native",
         ),
-        pytest.param(PYTHON, "Python", id="python"),
+        pytest.param(PYTHON, "Python", id="python", marks=pytest.mark.slow),
     ],
 )
 

@@ -393,6 +393,24 @@ ROWS = [
         shape=VOLUME,
         formula=lambda w, x: np.pad(x, [(0, 0), (1, 1), (1, 1), (1, 1), (0, 0)]),
     ),
+    row(
+        "AdaptiveAveragePooling1D",
+        2,
+        shape=SEQUENCE,
+        formula=lambda w, x: pooled(x, 3, np.mean),
+    ),
+    row(
+        "AdaptiveAveragePooling2D",
+        (2, 1),
+        shape=PICTURE,
+        formula=lambda w, x: np.stack([x[:, :3].mean((1, 2)), x[:, 3:].mean((1, 2))], 1)[
+            :, :, None
+        ],
+    ),
+    row("AdaptiveAveragePooling3D", (1, 2, 5), shape=VOLUME),
+    row("AdaptiveMaxPooling1D", 3, shape=SEQUENCE, formula=lambda w, x: pooled(x, 2, np.max)),
+    row("AdaptiveMaxPooling2D", 2, shape=PICTURE, data_format="channels_first"),
+    row("AdaptiveMaxPooling3D", (3, 2, 1), shape=VOLUME),
     row("UpSampling1D", 3, shape=SEQUENCE, formula=lambda w, x: x.repeat(3, 1)),
     row("UpSampling2D", (2, 3), shape=PICTURE, formula=lambda w, x: x.repeat(2, 1).repeat(3, 2)),
     row("UpSampling2D", 2, shape=PICTURE, interpolation="bilinear"),

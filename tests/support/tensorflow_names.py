@@ -10,12 +10,14 @@ import warnings
 
 # Modules that numtape implements in part. Other modules count as a single name.
 MODULES = """
-autodiff bitwise config config.experimental config.optimizer config.threading data debugging dtypes
-errors experimental experimental.dlpack image initializers keras keras.activations keras.callbacks
-keras.constraints keras.initializers keras.layers keras.losses keras.metrics keras.models
-keras.optimizers keras.optimizers.schedules keras.regularizers keras.utils linalg
-linalg.experimental lookup lookup.experimental losses math math.special metrics nest nn nn.experimental optimizers
-optimizers.schedules random random.experimental sets signal strings train version
+autodiff bitwise config config.experimental config.optimizer config.threading data
+data.experimental debugging dtypes errors experimental experimental.dlpack image initializers io
+io.gfile keras keras.activations keras.callbacks keras.config keras.constraints keras.initializers
+keras.layers keras.losses keras.metrics keras.mixed_precision keras.models keras.optimizers
+keras.optimizers.schedules keras.random keras.regularizers keras.utils keras.wrappers
+linalg linalg.experimental lookup lookup.experimental losses math math.special metrics nest nn
+nn.experimental optimizers optimizers.schedules ragged random random.experimental sets signal
+sparse strings summary summary.experimental train version
 """.split()
 
 

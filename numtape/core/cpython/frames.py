@@ -29,6 +29,13 @@ _SLOTS_OFFSET = 80 if VERSION >= (3, 14) else 72
 _TAG, _NUMBER = 3, 3
 
 
+def current_instruction(frame: types.FrameType) -> str:
+    """Return the name of the instruction that a frame executes."""
+    import dis
+
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]]
+
+
 def slot_object(address: int) -> Any:
     """Return the object in the slot at an address, or `NULL` if it is empty or holds a number."""
     word = word_at(address)

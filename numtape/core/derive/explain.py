@@ -261,11 +261,15 @@ def _explain_path(
         dtype = target_tensor.dtype.name
         reason = f"The gradient is None: the target is of {dtype}, not of floats.{lines}"
     elif not any(flags[k] & FOLLOWED for k in sources):
-        is_frozen = isinstance(source, Variable) and not source.trainable
-        state = "is not trainable, and not watched" if is_frozen else "is not watched"
-        reason = (
-            f"The gradient is None: {description} {state} by this tape. Call tape.watch with it."
-        )
+        state = "is not watched by this tape. Call tape.watch with it."
+        if isinstance(source, Variable):
+            state = (
+                "is not watched by this tape. Compute the target inside its `with` block, or call "
+                "tape.watch with the variable."
+                if source.trainable
+                else f"is not trainable, and {state.removeprefix('is ')}"
+            )
+        reason = f"The gradient is None: {description} {state}"
     return path, sources, breaks, reason
 
 

@@ -41,6 +41,13 @@ class ForwardTape(Tape):
 
     forward = True
 
+    def follows(self, value: Tensor | Variable) -> bool:
+        """Return whether a value may have a tangent: any variable, and tensors that were used."""
+        log = self.log
+        assert log is not None
+        is_used = not isinstance(value, Tensor) or value._home is log
+        return is_used or id(value) in log._leaf_rows
+
 
 class TangentTemplate(NamedTuple):
     """The tangent of a row's result.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..log.log import READ_CODE, READ_ROW_CODE, SWEEP_BYTES, SWEEP_ROWS, Log, local
-from ..log.variable import Variable
+from ..log.variable import Variable, original
 from ..values.tensor import Tensor
 
 CLEANUP_THRESHOLD = 100  # tapes of a log from which on dead ones are removed
@@ -162,6 +162,23 @@ class Tape:
         assert log is not None
         self.events.append((log.n, variable))
         log.invalidate_reads()
+
+    def follows(self, value: Tensor | Variable) -> bool:
+        """Return whether a gradient may flow to a value, such as one computed while it records."""
+        if not isinstance(value, Tensor):
+            variable = original(value)
+            if self.watch_accessed and variable.trainable:
+                return True
+            return any(watched is variable for _, watched in self.events)
+        log = self.log
+        assert log is not None
+        if value._home is log:
+            row = value._row
+            if row >= self.ranges[0]:
+                return True
+        else:
+            row, _ = log._leaf_rows.get(id(value), (-1, None))
+        return any(type(watched) is int and watched == row for _, watched in self.events)
 
     @property
     def rows(self) -> int:

@@ -46,9 +46,7 @@ def call_within(
         # end atomic
 
 
-def call_autocast(
-    dtype: DType | None, function: Callable[..., Any], args: Any, kwargs: Any
-) -> Any:
+def call_autocast(dtype: DType | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function in which an `AutocastAlias` is read in a dtype; None for its own.
 
     Args:

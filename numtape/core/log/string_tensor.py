@@ -65,6 +65,22 @@ def to_string_array(value: StringLike) -> np.ndarray[Any, Any]:
     raise _not_strings(value)
 
 
+def to_bytes(value: StringLike) -> bytes:
+    """Return the bytes of one string.
+
+    Args:
+      value: As for `to_string_array`.
+
+    Raises:
+      TypeError: If it is not one string.
+    """
+    array = to_string_array(value)
+    if array.ndim:
+        raise TypeError(f"Expected one string, got strings of shape {array.shape}.")
+    result: bytes = array.item()
+    return result
+
+
 def _scalar(value: bytes) -> np.ndarray[Any, Any]:
     array = np.empty((), object)
     array[()] = value

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..settings import after_fork_in_child
-from ..values import dtypes
+from ..values import dtypes, export
 from ..values.composite import has_text
 from ..values.dtypes import DType
 from ..values.hints import give_hints
@@ -180,6 +180,11 @@ class Variable(Operators):
     def ndim(self) -> int:
         """The number of axes."""
         return self._spec.rank
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._spec.size
 
     @property
     def device(self) -> str:
@@ -416,6 +421,7 @@ class Variable(Operators):
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
+        export.before_export(self)
         # A copy, as in TensorFlow, unless the caller asks for a view of the current value.
         return self._current_tensor().__array__(dtype, copy is not False)
 
@@ -928,7 +934,8 @@ class AutocastAlias(Alias):
 
     def _cast_dtype(self) -> DType | None:
         """The dtype to which a read is cast; None for the variable's."""
-        dtype, own_dtype = local.autocast, self._original._spec.dtype
+        dtype: DType | None = local.autocast
+        own_dtype = self._original._spec.dtype
         if dtype is None or dtype is own_dtype or not self._is_cast or not own_dtype.is_floating:
             return None
         return dtype

@@ -457,7 +457,9 @@ def _convolution(
     require(
         channels % filter_channels == 0 and channels > 0,
         op,
-        f"input depth must be evenly divisible by filter depth: {channels} vs {filter_channels}",
+        f"input depth must be evenly divisible by filter depth: {channels} vs {filter_channels}: "
+        f"the input {x.shape.as_list()} has {channels} channels, and the filter "
+        f"{w.shape.as_list()} expects {filter_channels}",
     )
     groups = channels // filter_channels
     require(
@@ -747,7 +749,9 @@ def depthwise_conv2d(
     require(
         channels == depth and depth > 0,
         op,
-        f"input and filter must have the same depth: {depth} vs {channels}",
+        f"input and filter must have the same depth: {depth} vs {channels}: the input "
+        f"{x.shape.as_list()} has {depth} channels, and the filter {w.shape.as_list()} expects "
+        f"{channels}",
     )
     if len(strides) != 4:
         raise InvalidArgumentError(

@@ -58,7 +58,8 @@ def _matmul_spec(op: Op, a: Spec, b: Spec, ta: bool, tb: bool) -> Spec:
     require(
         a.rank >= 2 and b.rank >= 2,
         op,
-        f"In[0] and In[1] must have rank 2 or more, got shapes {a.shape} and {b.shape}",
+        f"In[0] and In[1] must have rank 2 or more, got shapes {a.shape} and {b.shape}; for "
+        f"vectors there are tf.linalg.matvec(a, x) and tf.tensordot(x, y, 1)",
     )
     m, k = a.shape[-2:][::-1] if ta else a.shape[-2:]
     inner, n = b.shape[-2:][::-1] if tb else b.shape[-2:]

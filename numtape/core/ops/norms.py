@@ -220,7 +220,7 @@ def l2_normalize(
 
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: AxisLike = None, name: str | None = None
-) -> Any:
+) -> Tensor | IndexedSlices:
     """Scale a tensor down to a Euclidean norm over axes if its norm is larger.
 
     Args:
@@ -252,7 +252,8 @@ def clip_by_norm(
         "ClipByNorm",
         f"clip_norm does not broadcast to the shape {values.shape} of the tensor",
     )
-    return _with_values(t, clipped)
+    result: Tensor | IndexedSlices = _with_values(t, clipped)
+    return result
 
 
 def _to_tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:

@@ -856,4 +856,4 @@ def _fractional_bounds(
     smallest, larger = divmod(size, count)
     sizes = np.full(count, smallest)
     sizes[np.argsort(draws)[:larger]] += 1
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.asarray(np.concatenate([[0], np.cumsum(sizes)]), np.int64)

@@ -757,7 +757,8 @@ def _scaled_iv(order: int, x: Array) -> Array:
     large = np.maximum(np.abs(x), 1e9)
     far = i0e(large) * np.exp(-order * order / (2 * large))
     odd = np.sign(x) if order % 2 else 1.0
-    return np.where(np.abs(x) > 1e9, odd * far, ive(order, x))
+    scaled: np.ndarray[Any, Any] = np.where(np.abs(x) > 1e9, odd * far, ive(order, x))
+    return scaled
 
 
 _ive: Higher = _make_higher_order(

@@ -162,7 +162,9 @@ class Trace(Log):
       values: Variables that the call read, with the values that it read, by id.
       assigned: Variables that the call assigned, with the assigned values, by id.
       collective_row: The row that starts the last collective so far; -1 if there is none.
-      lacks_derivatives: Whether the derivative of a custom gradient function cannot be recorded.
+      lacks_derivatives: Whether the derivative of a custom gradient function cannot be recorded, or
+        NumPy functions computed with values.
+      is_followed_outside: Whether a caller's tape records the call.
       upstream: Rows that stand for adjoints while a gradient function is recorded.
       has_ended: Whether the call has ended. Reading values then leaves no guards.
       handlers: The code of signal handlers.
@@ -190,6 +192,7 @@ class Trace(Log):
         "handlers",
         "has_ended",
         "inputs",
+        "is_followed_outside",
         "lacks_derivatives",
         "observer",
         "position",
@@ -219,6 +222,7 @@ class Trace(Log):
         self.collective_row = -1
         self.has_ended = False
         self.lacks_derivatives = False
+        self.is_followed_outside = False
         self.upstream: set[int] = set()
         self.handlers = signal_handlers()
         self.handler_assigned: set[int] = set()
@@ -231,6 +235,19 @@ class Trace(Log):
         self.elements_taken: dict[int, tuple[Reader, int, int]] = {}
         self.reader_counts: dict[int, tuple[Any, int]] = {}
         self.started_readers: dict[int, StartedReader] = {}
+
+    def may_follow(self, value: Tensor | Variable) -> bool:
+        """Return whether a tape in the call or a caller's tape may follow a value.
+
+        Without a tape the program computes with the value itself. Then the recording lacks its
+        derivative, and a call under a tape runs as Python.
+        """
+        if super().may_follow(value):
+            return True
+        if isinstance(value, Tensor) and value._home is not self:
+            return False
+        self.lacks_derivatives |= not self.is_followed_outside
+        return self.is_followed_outside
 
     def add_argument(self, array: Array, spec: Spec) -> Tensor:
         """Add an argument and return the tensor that stands for it."""

@@ -84,6 +84,7 @@ def trace_call(
     trace, observer = Trace(draws), Observer(INSTRUCTIONS, frozen)
     call = TracedCall(trace)
     caller = local.log
+    trace.is_followed_outside = bool(caller.tapes) and caller.is_recorded()
     try:
         stand_ins = [trace.add_argument(leaf._stored_value(), leaf._spec) for leaf in leaves]
         local.log = trace

@@ -253,6 +253,35 @@ def _unsupported_error(value: object) -> ValueError:
     return ValueError(
         f"Attempt to convert a value ({_format_brief(value)}) with an unsupported type "
         f"({type(value)}) to a Tensor.{hint}"
+        f"{describe_columns(value)}{_SPARSE if hasattr(value, 'toarray') else ''}"
+    )
+
+
+_SPARSE = " `toarray()` of a sparse matrix makes it dense, and tf.sparse has products."
+
+
+def describe_columns(value: Any) -> str:
+    """Return a sentence that names the columns of a DataFrame that are not numbers.
+
+    Args:
+      value: A DataFrame or Series of pandas or a similar library; "" is returned for other values.
+    """
+    columns = getattr(value, "columns", None)
+    kinds = getattr(value, "dtypes", None)
+    if columns is None:
+        columns, kinds = [getattr(value, "name", None)], [getattr(value, "dtype", None)]
+    if not hasattr(value, "__array__") or columns[0] is None or kinds is None:
+        return ""
+    named = [(name, kind) for name, kind in zip(columns, kinds, strict=True)]
+    unsupported = [(x, kind) for x, kind in named if getattr(kind, "kind", "O") not in "biufc"]
+    if not unsupported:  # numbers and bools together, or missing values
+        kinds_text = ", ".join(f"{name!r} of dtype {kind}" for name, kind in named[:8])
+        return f" Its columns are {kinds_text}: convert them to one, `df.astype('float32')`."
+    first = unsupported[0][0]
+    listed = ", ".join(f"{name!r} of dtype {kind}" for name, kind in unsupported[:8])
+    return (
+        f" These columns are not numbers: {listed}. Drop them, or convert them, as in "
+        f"`df[{first!r}].astype('category').cat.codes`."
     )
 
 

@@ -82,6 +82,19 @@ class DType:
         return getattr(self, name)
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype: NumPy functions accept a `DType`.
+
+        Example:
+          >>> np.zeros(2, tf.int8).dtype
+          dtype('int8')
+        """
+        result: np.dtype[Any] = self.numpy_dtype
+        return result
+
+    __numpy_dtype__ = dtype
+
+    @property
     def base_dtype(self) -> DType:
         """The dtype itself. In TensorFlow, the dtype without a reference."""
         return self

@@ -7,6 +7,7 @@ to its memory, the caller gets that memory as a writable array without a copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 from weakref import getweakrefcount
@@ -83,10 +84,15 @@ class NotOnHost(BufferError):
     """The value is on a GPU; ``__array__`` copies it."""
 
 
+# Runs before an array of a tensor is made; it may raise an error. Set in `numtape.numpy_protocols`.
+before_export: Callable[[Any], None] = lambda tensor: None  # noqa: E731
+
+
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the value of a tensor as a read-only array, computed if needed."""
     if FAILED_EXPORTS:
         _discard_error(tensor)
+    before_export(tensor)
     stored = tensor._stored_value()
     if type(stored) is np.ndarray:
         return to_read_only(stored)

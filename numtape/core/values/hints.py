@@ -59,7 +59,6 @@ SPELLINGS = {
     "seed_value": "seed",
     "shifts": "shift",
     "sigma": "stddev",
-    "size": "shape num_or_size_splits",
     "start_dim": "axis",
     "std": "stddev",
     "step": "delta",
@@ -171,8 +170,6 @@ _IN_PLACE = "only a tf.Variable changes: v.assign(value), v.assign_add(value)"
 
 REPLACEMENTS = {
     # NumPy's.
-    "T": "tf.transpose(x)",
-    "mT": "tf.linalg.matrix_transpose(x)",
     "all": "tf.reduce_all(x)",
     "any": "tf.reduce_any(x)",
     "argmax": "tf.argmax(x, axis)",
@@ -203,7 +200,6 @@ REPLACEMENTS = {
     "repeat": "tf.repeat(x, n)",
     "reshape": "tf.reshape(x, shape)",
     "round": "tf.round(x)",
-    "size": "tf.size(x)",
     "sort": "tf.sort(x)",
     "squeeze": "tf.squeeze(x)",
     "std": "tf.math.reduce_std(x)",
@@ -218,6 +214,10 @@ REPLACEMENTS = {
     # PyTorch's.
     "abs": "tf.abs(x)",
     "add": "x + y",
+    "index_add_": "tf.tensor_scatter_nd_add(x, [[i]], [value]), or v.scatter_add of a tf.Variable",
+    "grad_fn": _TAPE,
+    "is_cuda": "x.device",
+    "register_hook": "tf.custom_gradient",
     "add_": _IN_PLACE,
     "backward": _TAPE,
     "bmm": "tf.matmul(x, y)",
@@ -277,7 +277,46 @@ REPLACEMENTS = {
     "unsqueeze": "tf.expand_dims(x, axis)",
     "view": "tf.reshape(x, shape)",
     "zero_": _IN_PLACE,
+    # JAX's.
+    "at": "tf.tensor_scatter_nd_update(x, [[i]], [value]), or ..._add; of a tf.Variable: "
+    "v[i].assign(value)",
+    "addressable_data": "x.numpy()",
+    "block_until_ready": "x.numpy(), which computes the value",
+    "devices": "x.device",
+    "weak_type": "x.dtype",
 }
+
+
+def list_working_attributes(instance: object) -> list[str]:
+    """Return the names for ``dir(instance)``, without those that only raise an error with a hint.
+
+    An attribute is left out if its class gives it a `MissingAttribute`, or a property or method
+    that returns `NoReturn`; those in `CONDITIONAL` if this instance lacks them.
+    """
+    own = getattr(instance, "__dict__", {})
+    return [
+        name for name in object.__dir__(instance) if name in own or not _only_raises(instance, name)
+    ]
+
+
+# Properties that only some instances have: matrices, slices of a variable, layers and models that
+# were called on symbolic tensors.
+CONDITIONAL = (
+    *("T", "mT", "assign"),
+    *("input", "input_shape", "inputs", "output", "output_shape", "outputs"),
+)
+
+
+def _only_raises(instance: object, name: str) -> bool:
+    if name.startswith("__"):
+        return False
+    if name in CONDITIONAL:
+        return not hasattr(instance, name)
+    kind = type(instance)
+    attribute = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    function = attribute.fget if isinstance(attribute, property) else attribute
+    annotations = getattr(function, "__annotations__", {}) if inspect.isfunction(function) else {}
+    return isinstance(attribute, MissingAttribute) or annotations.get("return") == "NoReturn"
 
 
 def missing_attribute(name: str, message: str) -> property:
@@ -310,8 +349,9 @@ def give_hints(cls: type, display_name: str, item_assignment: str) -> None:
     def __delitem__(self: object, key: object) -> NoReturn:
         raise TypeError(f"{display_name!r} object doesn't support item deletion")
 
-    for refuse in (__setitem__, __delitem__):
-        setattr(cls, refuse.__name__, refuse)
+    for function in (__setitem__, __delitem__):
+        setattr(cls, function.__name__, function)
+    cls.__dir__ = list_working_attributes  # type: ignore[method-assign, assignment]
 
 
 class MissingAttribute:
@@ -337,6 +377,8 @@ def hint_missing_attributes(cls: type, replacements: dict[str, str], verb: str =
         existing = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
         if existing is None or isinstance(existing, MissingAttribute):
             setattr(cls, name, MissingAttribute(name, verb + message))
+    if "__dir__" not in vars(cls):
+        cls.__dir__ = list_working_attributes  # type: ignore[method-assign, assignment]
 
 
 # Attributes of PyTorch modules, and their replacements.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import settings
+from . import export
 from .dtypes import STRUCT_FORMATS, DType
 from .export import FAILED_EXPORTS, take_dropped_error, to_read_only, to_writable, view_of
 from .hints import give_hints, missing_attribute
@@ -100,8 +101,13 @@ class Operators:
         def __ror__(self, other: TensorLike, /) -> Tensor: ...
         def __xor__(self, other: TensorLike, /) -> Tensor: ...
         def __rxor__(self, other: TensorLike, /) -> Tensor: ...
+        def __lshift__(self, other: TensorLike, /) -> Tensor: ...
+        def __rlshift__(self, other: TensorLike, /) -> Tensor: ...
+        def __rshift__(self, other: TensorLike, /) -> Tensor: ...
+        def __rrshift__(self, other: TensorLike, /) -> Tensor: ...
         def __getitem__(self, other: Any, /) -> Tensor: ...
         def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
         def __invert__(self) -> Tensor: ...
         def __iter__(self) -> Iterator[Tensor]: ...
@@ -118,6 +124,7 @@ class Operators:
             copy: bool | None = None,
         ) -> Any: ...
         def __dlpack_device__(self) -> tuple[int, int]: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
@@ -220,6 +227,16 @@ class Tensor(Operators):
         kind = "GPU" if on_gpu else "CPU"
         return f"/job:localhost/replica:0/task:0/device:{kind}:0"
 
+    @property
+    def size(self) -> int:
+        """The number of elements, as in the array API.
+
+        Example:
+          >>> tf.zeros((2, 3)).size
+          6
+        """
+        return self._spec.size
+
     def get_shape(self) -> TensorShape:
         """Return the shape."""
         return self._spec.shape
@@ -245,6 +262,41 @@ class Tensor(Operators):
     def is_packed(self) -> bool:
         """False: a tensor has one value on one device."""
         return False
+
+    if TYPE_CHECKING:
+
+        @property
+        def T(self) -> Tensor:
+            """The transpose of a matrix."""
+
+        @property
+        def mT(self) -> Tensor:
+            """The tensor with its last two axes swapped."""
+
+    def to_device(self, device: str, /, *, stream: object = None) -> Tensor:
+        """Return the tensor on a device, as in the array API.
+
+        Args:
+          device: The name of the device: that of the tensor.
+          stream: Must be None.
+
+        Returns:
+          The tensor itself.
+
+        Raises:
+          ValueError: If the device is another one, or ``stream`` is given.
+
+        Example:
+          >>> x = tf.constant([1.0, 2.0])
+          >>> x.to_device(x.device) is x
+          True
+        """
+        if device != self.device or stream is not None:
+            raise ValueError(
+                f"A tensor on {self.device!r} is not moved to {device!r}: use "
+                f"`with tf.device(...)`, or NUMTAPE_DEVICE."
+            )
+        return self
 
     def cpu(self) -> Tensor:
         """Return the tensor itself: its value is copied to the CPU when it is read."""
@@ -302,6 +354,7 @@ class Tensor(Operators):
     ) -> np.ndarray[Any, Any]:
         if FAILED_EXPORTS and (error := take_dropped_error(self)):
             raise error
+        export.before_export(self)
         array = self._array()
         requested = np.dtype(dtype) if dtype is not None else array.dtype
         is_same_dtype = requested == array.dtype

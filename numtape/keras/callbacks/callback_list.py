@@ -131,7 +131,7 @@ class CallbackList(Callback):
         if listeners:
             logs = as_numbers(logs)
             for callback in listeners:
-                getattr(callback, name)(*indices, logs=logs)
+                getattr(callback, name)(*indices, logs)  # users name it as they like
 
     def _nt_begin(self, name: str, logs: dict[str, Any] | None) -> None:
         self._nt_cached_listeners.clear()  # the callbacks or their methods may have changed

@@ -331,6 +331,18 @@ def rate(optimizer: object) -> float:
     return float(np.asarray(optimizer.learning_rate))
 
 
+def optimizers_of(model: Any) -> list[Any]:
+    """Return the optimizers that have a learning rate: those of a `MultiOptimizer`, or the one."""
+    return getattr(model.optimizer, "optimizers", None) or [model.optimizer]
+
+
+def log_rate(model: Any, logs: dict[str, Any]) -> None:
+    """Add the learning rate to the logs, if all variables have the same optimizer."""
+    optimizers = optimizers_of(model)
+    if len(optimizers) == 1:
+        logs["learning_rate"] = rate(optimizers[0])
+
+
 class LearningRateScheduler(Callback):
     """Sets the learning rate at the start of each epoch.
 
@@ -358,24 +370,24 @@ class LearningRateScheduler(Callback):
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Set the learning rate."""
-        optimizer = self.model.optimizer
-        previous_rate = rate(optimizer)
-        try:
-            value = self.schedule(epoch, previous_rate)
-        except TypeError:  # a function of the epoch alone
-            value = self.schedule(epoch)
-        if not isinstance(value, float | np.float32 | np.float64):
-            raise ValueError(
-                f"The output of the `schedule` function should be a float. Got: {value}"
-            )
-        optimizer.learning_rate = value
-        if self.verbose > 0:
-            say(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {value}.")
+        for optimizer in optimizers_of(self.model):
+            previous_rate = rate(optimizer)
+            try:
+                value = self.schedule(epoch, previous_rate)
+            except TypeError:  # a function of the epoch alone
+                value = self.schedule(epoch)
+            if not isinstance(value, float | np.float32 | np.float64):
+                raise ValueError(
+                    f"The output of the `schedule` function should be a float. Got: {value}"
+                )
+            optimizer.learning_rate = value
+            if self.verbose > 0:
+                say(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {value}.")
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Add the learning rate to the logs."""
         if logs is not None:
-            logs["learning_rate"] = rate(self.model.optimizer)
+            log_rate(self.model, logs)
 
 
 class ReduceLROnPlateau(MonitorCallback):
@@ -451,7 +463,7 @@ class ReduceLROnPlateau(MonitorCallback):
         if self.monitor_op is None:
             self._nt_set_monitor_op()
         logs = {} if logs is None else logs
-        logs["learning_rate"] = rate(self.model.optimizer)
+        log_rate(self.model, logs)
         current_value = logs.get(self.monitor)
         if current_value is None:
             warn(
@@ -473,11 +485,14 @@ class ReduceLROnPlateau(MonitorCallback):
 
     def _nt_reduce(self, epoch: int) -> bool:
         """Reduce the learning rate; return False if it is at ``min_lr`` already."""
-        previous_rate = rate(self.model.optimizer)
-        if previous_rate <= np.float32(self.min_lr):
-            return False
-        value = max(previous_rate * self.factor, self.min_lr)
-        self.model.optimizer.learning_rate = value
-        if self.verbose > 0:
-            say(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {value}.")
-        return True
+        is_reduced = False
+        for optimizer in optimizers_of(self.model):
+            previous_rate = rate(optimizer)
+            if previous_rate <= np.float32(self.min_lr):
+                continue
+            value = max(previous_rate * self.factor, self.min_lr)
+            optimizer.learning_rate = value
+            is_reduced = True
+            if self.verbose > 0:
+                say(f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {value}.")
+        return is_reduced

@@ -60,7 +60,7 @@ class BackupAndRestore(Callback):
         delete_checkpoint: bool = True,
     ) -> None:
         super().__init__()
-        if not os.fspath(backup_dir):
+        if not backup_dir:
             raise ValueError("Empty `backup_dir` argument passed")
         if save_freq != "epoch" and not isinstance(save_freq, int):
             raise ValueError(
@@ -75,8 +75,8 @@ class BackupAndRestore(Callback):
             Path(self.backup_dir, name) for name in ("latest.weights.h5", "training_metadata.json")
         ]
         self._nt_batches = 0  # since the last backup
-        self._nt_last_batch = 0
-        self._nt_epoch = 0
+        self._nt_last_batch_seen = 0
+        self._nt_current_epoch = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Restore the backup, if there is one."""
@@ -107,11 +107,11 @@ class BackupAndRestore(Callback):
                 optimizer.build(self.model.trainable_variables)
             self.model.load_weights(str(weights))
         if metadata.exists():
-            self.model._initial_epoch = json.loads(metadata.read_text())["epoch"]
+            self.model._nt_initial_epoch = json.loads(metadata.read_text())["epoch"]
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Save, if ``save_freq`` is "epoch"."""
-        self._nt_epoch, self._nt_last_batch = epoch + 1, 0
+        self._nt_current_epoch, self._nt_last_batch_seen = epoch + 1, 0
         if self.save_freq == "epoch":
             self._nt_save()
 
@@ -119,9 +119,9 @@ class BackupAndRestore(Callback):
         """Save every ``save_freq`` batches."""
         if isinstance(self.save_freq, str):
             return
-        is_new_epoch = batch <= self._nt_last_batch
-        self._nt_batches += batch + 1 if is_new_epoch else batch - self._nt_last_batch
-        self._nt_last_batch = batch
+        is_new_epoch = batch <= self._nt_last_batch_seen
+        self._nt_batches += batch + 1 if is_new_epoch else batch - self._nt_last_batch_seen
+        self._nt_last_batch_seen = batch
         if self._nt_batches >= self.save_freq:
             self._nt_batches = 0
             self._nt_save()
@@ -133,7 +133,7 @@ class BackupAndRestore(Callback):
                 if path.exists():
                     shutil.copy(path, _previous(path))
         self.model.save_weights(str(weights), overwrite=True)
-        state = {"epoch": self._nt_epoch, "batch": self._nt_last_batch}
+        state = {"epoch": self._nt_current_epoch, "batch": self._nt_last_batch_seen}
         write(metadata, json.dumps(state).encode())
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
@@ -207,7 +207,9 @@ class SwapEMAWeights(Callback):
         if not self.swap_on_epoch or self._nt_is_swapped:
             return
         self._nt_swap(True)
-        if epoch == self.params["epochs"] - 1:  # `fit` will set the weights to the averages
+        if epoch + 1 == (self.params or {}).get(
+            "epochs"
+        ):  # `fit` will set the weights to the averages
             for optimizer in self._nt_optimizers():
                 values = [original(v).read_value() for v in optimizer._nt_trained]
                 assign_all([*map(original, optimizer._nt_averages)], values)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 
+from ...compat.argument_errors import name_constructors as _name_constructors
 from ...compat.missing_names import tell as _tell
 from ...compat.names import getter as _getter
 from ...core.values.hints import hint_missing_attributes as _elsewhere
@@ -12,9 +14,18 @@ from ..input import Input, InputLayer
 from ..input_spec import InputSpec
 from ..layer import Layer
 from .activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
-from .attention import AdditiveAttention, Attention, MultiHeadAttention
+from .attention import (
+    AdditiveAttention,
+    Attention,
+    GroupQueryAttention,
+    MultiHeadAttention,
+)
 from .base import deserialize, serialize
-from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
+from .conv_lstm import (
+    ConvLSTM1D,
+    ConvLSTM2D,
+    ConvLSTM3D,
+)
 from .convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -27,9 +38,13 @@ from .convolution import (
     SeparableConv1D,
     SeparableConv2D,
 )
-from .dense import Dense, EinsumDense, Embedding
+from .dense import (
+    Dense,
+    EinsumDense,
+    Embedding,
+    ReversibleEmbedding,
+)
 from .functional import ActivityRegularization, Identity, Lambda, Masking
-from .lookup import IntegerLookup, StringLookup
 from .merging import (
     Add,
     Average,
@@ -76,6 +91,12 @@ from .padding_cropping import (
     ZeroPadding3D,
 )
 from .pooling import (
+    AdaptiveAveragePooling1D,
+    AdaptiveAveragePooling2D,
+    AdaptiveAveragePooling3D,
+    AdaptiveMaxPooling1D,
+    AdaptiveMaxPooling2D,
+    AdaptiveMaxPooling3D,
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -93,8 +114,12 @@ from .preprocessing import Normalization, Rescaling
 from .recurrent import GRU, LSTM, RNN, SimpleRNN
 from .recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from .reshaping import Flatten, Permute, RepeatVector, Reshape
-from .text_vectorization import TextVectorization
-from .wrappers import Bidirectional, TimeDistributed, Wrapper
+from .wrappers import (
+    Bidirectional,
+    SpectralNormalization,
+    TimeDistributed,
+    Wrapper,
+)
 
 # Aliases.
 AvgPool1D = AveragePooling1D
@@ -119,6 +144,26 @@ SeparableConvolution1D = SeparableConv1D
 SeparableConvolution2D = SeparableConv2D
 
 __all__ = [
+    "TFSMLayer",
+    "TorchModuleWrapper",
+    "FlaxLayer",
+    "JaxLayer",
+    "MelSpectrogram",
+    "STFTSpectrogram",
+    "ConvLSTM3D",
+    "ConvLSTM2D",
+    "ConvLSTM1D",
+    "SpectralNormalization",
+    "ReversibleEmbedding",
+    "GroupQueryAttention",
+    "AdaptiveMaxPooling3D",
+    "AdaptiveMaxPooling2D",
+    "AdaptiveMaxPooling1D",
+    "AdaptiveAveragePooling3D",
+    "AdaptiveAveragePooling2D",
+    "AdaptiveAveragePooling1D",
+    "Input",
+    "InputLayer",
     "Activation",
     "ActivityRegularization",
     "Add",
@@ -181,8 +226,6 @@ __all__ = [
     "HashedCrossing",
     "Hashing",
     "Identity",
-    "Input",
-    "InputLayer",
     "InputSpec",
     "IntegerLookup",
     "LSTM",
@@ -244,6 +287,37 @@ __all__ = [
     "multiply",
     "serialize",
     "subtract",
+    "AugMix",
+    "AutoContrast",
+    "CenterCrop",
+    "CutMix",
+    "Equalization",
+    "MaxNumBoundingBoxes",
+    "MixUp",
+    "Pipeline",
+    "RandAugment",
+    "RandomBrightness",
+    "RandomColorDegeneration",
+    "RandomColorJitter",
+    "RandomContrast",
+    "RandomCrop",
+    "RandomElasticTransform",
+    "RandomErasing",
+    "RandomFlip",
+    "RandomGaussianBlur",
+    "RandomGrayscale",
+    "RandomHue",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterization",
+    "RandomRotation",
+    "RandomSaturation",
+    "RandomSharpness",
+    "RandomShear",
+    "RandomTranslation",
+    "RandomZoom",
+    "Resizing",
+    "Solarization",
 ]
 
 
@@ -251,8 +325,82 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+_IMAGES = """
+AugMix AutoContrast CenterCrop CutMix Equalization MaxNumBoundingBoxes MixUp Pipeline RandAugment
+RandomBrightness RandomColorDegeneration RandomColorJitter RandomContrast RandomCrop
+RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur RandomGrayscale RandomHue
+RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness
+RandomShear RandomTranslation RandomZoom Resizing Solarization
+""".split()
+# Layers whose modules are imported when they are first used.
+_LAZY = {
+    "CategoryEncoding": "categories",
+    "Discretization": "categories",
+    "HashedCrossing": "categories",
+    "Hashing": "categories",
+    "IntegerLookup": "lookup",
+    "StringLookup": "lookup",
+    "TextVectorization": "text_vectorization",
+    "FlaxLayer": "foreign",
+    "JaxLayer": "foreign",
+    "TFSMLayer": "foreign",
+    "TorchModuleWrapper": "foreign",
+    **dict.fromkeys(_IMAGES, "image_preprocessing"),
+    "MelSpectrogram": "spectrogram",
+    "STFTSpectrogram": "spectrogram",
+}
+
+if _typing.TYPE_CHECKING:
+    from .categories import CategoryEncoding, Discretization, HashedCrossing, Hashing
+    from .foreign import FlaxLayer, JaxLayer, TFSMLayer, TorchModuleWrapper
+    from .image_preprocessing import (
+        AugMix,
+        AutoContrast,
+        CenterCrop,
+        CutMix,
+        Equalization,
+        MaxNumBoundingBoxes,
+        MixUp,
+        Pipeline,
+        RandAugment,
+        RandomBrightness,
+        RandomColorDegeneration,
+        RandomColorJitter,
+        RandomContrast,
+        RandomCrop,
+        RandomElasticTransform,
+        RandomErasing,
+        RandomFlip,
+        RandomGaussianBlur,
+        RandomGrayscale,
+        RandomHue,
+        RandomInvert,
+        RandomPerspective,
+        RandomPosterization,
+        RandomRotation,
+        RandomSaturation,
+        RandomSharpness,
+        RandomShear,
+        RandomTranslation,
+        RandomZoom,
+        Resizing,
+        Solarization,
+    )
+    from .lookup import IntegerLookup, StringLookup
+    from .spectrogram import MelSpectrogram, STFTSpectrogram
+    from .text_vectorization import TextVectorization
+
+
+def _load_lazily(name: str) -> _typing.Any:
+    if name not in _LAZY:
+        return _getter(__name__)(name)
+    value = getattr(_import_module(f"{__name__}.{_LAZY[name]}"), name)
+    _name_constructors([value])
+    return value
+
+
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _getter(__name__)
+    __getattr__ = _load_lazily
 
 for _kind in (Dense, EinsumDense, Conv1D, Conv2D, Conv3D):
     _elsewhere(_kind, _KERNEL)

@@ -60,10 +60,13 @@ def _check_non_negative(value: object, name: str, kind: str) -> float:
       ValueError: If the argument is not a number, or negative.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ValueError(
-            f"{name} of a {kind} layer cannot be None or a negative value. Received: "
-            f"{name}={repr_of(value)}"
-        )
+        if kind == "LeakyReLU":
+            text = f"The {name} value of a Leaky ReLU layer cannot be None or negative value."
+        elif name == "max_value":
+            text = f"{name} of a {kind} layer cannot be a negative value."
+        else:
+            text = f"{name} of a {kind} layer cannot be None or a negative value."
+        raise ValueError(f"{text} Received: {name}={repr_of(value)}")
     return value
 
 
@@ -220,7 +223,8 @@ class Softmax(_Elementwise):
         sizes = zip(mask_shape[::-1], shape[::-1], strict=False)
         if len(mask_shape) > len(shape) or any(m not in (1, n) for m, n in sizes):
             raise ValueError(
-                "The `mask` must be broadcastable to `inputs`. Received: "
+                "The `mask` must be broadcastable to `inputs`, and must not have more dimensions. "
+                "Received: "
                 f"inputs.shape={shape}, mask.shape={mask_shape}"
             )
         masked_score = -3e4 if inputs.dtype.name == "float16" else -1e9

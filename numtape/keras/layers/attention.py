@@ -14,6 +14,7 @@ from ...core.ops import comparison, movement
 from ...core.ops.dropout import general_dropout
 from ...core.ops.einsum import einsum
 from ...core.ops.elementwise import cast, multiply, select, tanh
+from ...core.ops.indexing import repeat
 from ...core.ops.losses import softmax
 from ...core.ops.matrix_products import matmul
 from ...core.ops.reduction import reduce_sum
@@ -22,6 +23,7 @@ from ...core.values.tensor import Tensor
 from ..initial import Initializer
 from ..layer import LayerVariable, operand
 from ..seed_generator import SeedGenerator
+from ..symbolic import auto_name
 from .base import ConfiguredLayer, Shape, document
 from .dense import EinsumDense
 from .noise import Dropout
@@ -103,11 +105,11 @@ class _Attention(ConfiguredLayer):
         return (result, weights) if return_attention_scores else result
 
     def compute_mask(
-        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None = None
+        self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """Return the mask of the query."""
-        self._nt_check_inputs(inputs, previous_mask)
-        return None if previous_mask is None else previous_mask[0]
+        self._nt_check_inputs(inputs, mask)
+        return None if mask is None or mask[0] is None else as_tensor(mask[0])
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Any:
         """Return the shape of the query with the last size of the values."""
@@ -263,6 +265,21 @@ def _projection_equation(kept_axes: int, summed_axes: int, new_axes: int) -> tup
     )
 
 
+def _check_key_shape(value: Shape, key_shape: InputShape | None) -> Shape:
+    """Return the shape of the keys, by default that of the values.
+
+    Raises:
+      ValueError: If it does not fit the values.
+    """
+    key = value if key_shape is None else tuple(key_shape)
+    if value[1:-1] != key[1:-1]:
+        raise ValueError(
+            f"All dimensions of `value` and `key`, except the last one, must be equal. Received: "
+            f"value_shape={value} and key_shape={key}"
+        )
+    return key
+
+
 @document(
     "ValueError: If an argument is out of range; in `build`, if the shapes of values and keys are "
     "incompatible.",
@@ -315,6 +332,11 @@ class MultiHeadAttention(ConfiguredLayer):
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         if isinstance(output_shape, int):
             output_shape = (output_shape,)
+        elif output_shape is not None and not isinstance(output_shape, list | tuple):
+            raise ValueError(
+                f"Invalid `output_shape`: {repr_of(output_shape)}. It must be an int or a tuple of "
+                f"ints."
+            )
         if isinstance(attention_axes, int):
             attention_axes = (attention_axes,)
         elif attention_axes is not None and not isinstance(attention_axes, list | tuple):
@@ -379,29 +401,33 @@ class MultiHeadAttention(ConfiguredLayer):
     ) -> None:
         """Create the projections of query, keys, values and output."""
         query, value = tuple(query_shape), tuple(value_shape)
-        key = value if key_shape is None else tuple(key_shape)
-        if value[1:-1] != key[1:-1]:
-            raise ValueError(
-                "All dimensions of `value` and `key`, except the last one, must be equal. "
-                f"Received: value_shape={value} and key_shape={key}"
-            )
+        key = _check_key_shape(value, key_shape)
         rank = len(query)
         axes = tuple(range(1, rank - 1)) if self.attention_axes is None else self.attention_axes
         self._nt_axes = tuple(axis % rank for axis in axes)
         heads = self.num_heads
         self.query_dense = self._nt_dense("query", query, (heads, self.key_dim))
-        self.key_dense = self._nt_dense("key", key, (heads, self.key_dim))
+        self.key_dense = self._nt_dense("key", key, (self._nt_key_heads(), self.key_dim))
         self.gate_dense = (
             self._nt_dense("gate", query, (heads, self.value_dim), 1, "sigmoid")
             if self.use_gate
             else None
         )
-        self.value_dense = self._nt_dense("value", value, (heads, self.value_dim))
+        self.value_dense = self._nt_dense("value", value, (self._nt_key_heads(), self.value_dim))
         self.dropout_layer = Dropout(self.dropout, seed=self.seed, dtype=self.dtype_policy)
         result_shape = self.output_shape or (query[-1],)
         self.output_dense = self._nt_dense(
             "attention_output", (*query[:-1], heads, self.value_dim), result_shape, 2
         )
+
+    def _nt_key_heads(self) -> int:
+        """The number of heads of keys and values."""
+        heads: int = self.num_heads
+        return heads
+
+    def _nt_share_heads(self, x: Tensor) -> Tensor:
+        """Return keys or values with a head for each head of the queries."""
+        return x
 
     def _nt_equations(self, rank: int) -> tuple[str, str]:
         """Return the einsum equations of the scores and of the output.
@@ -474,8 +500,8 @@ class MultiHeadAttention(ConfiguredLayer):
         score_mask = self._nt_mask(query, value, masks, attention_mask, use_causal_mask)
         gate = None if self.gate_dense is None else self.gate_dense(query)
         queries = self.query_dense(query) * (1.0 / math.sqrt(self.key_dim))
-        keys = self.key_dense(value if key is None else key)
-        values = self.value_dense(value)
+        keys = self._nt_share_heads(self.key_dense(value if key is None else key))
+        values = self._nt_share_heads(self.value_dense(value))
         scoring, combining = self._nt_equations(queries.ndim)
         scores = einsum(scoring, keys, queries)
         if score_mask is not None:
@@ -509,8 +535,93 @@ class MultiHeadAttention(ConfiguredLayer):
     ) -> Shape:
         """Return the shape of the query with the output shape in place of the last size."""
         query = tuple(query_shape)
+        _check_key_shape(tuple(value_shape), key_shape)
         return (*query[:-1], *(self.output_shape or (query[-1],)))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """Infer the symbolic outputs, which include the weights if they are requested."""
         return self._nt_infer_outputs(*args, **kwargs)
+
+
+@document(
+    "ValueError: If a size is not a positive int, or the numbers of heads do not divide.",
+    head_dim="The size of a head.",
+    num_query_heads="The number of heads of the queries.",
+    num_key_value_heads="The number of heads of keys and values, each of which serves as many "
+    "heads of the queries.",
+    dropout="The fraction of the attention weights to drop.",
+    sliding_window="The number of values on each side that a query attends to; None for all.",
+    use_gate="Whether the result is multiplied by the sigmoid of a projection of the query.",
+    flash_attention="Must be None or False.",
+)
+class GroupQueryAttention(MultiHeadAttention):
+    """Multi-head attention in which groups of query heads share keys and values.
+
+    From Ainslie et al., "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head
+    Checkpoints" (2023).
+
+    >>> layer = tf.keras.layers.GroupQueryAttention(4, num_query_heads=6, num_key_value_heads=2)
+    >>> x = tf.ones((3, 5, 8))
+    >>> layer(x, x).shape, layer.weights[2].shape
+    (TensorShape([3, 5, 8]), TensorShape([8, 2, 4]))
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        num_query_heads: int,
+        num_key_value_heads: int,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        sliding_window: int | None = None,
+        flash_attention: bool | None = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike = None,
+        bias_regularizer: RegularizerLike = None,
+        activity_regularizer: RegularizerLike = None,
+        kernel_constraint: ConstraintLike = None,
+        bias_constraint: ConstraintLike = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if flash_attention:
+            raise ValueError("flash_attention=True: numtape has no fused attention; omit it.")
+        if kwargs.get("name") is None:
+            kwargs["name"] = auto_name("GroupedQueryAttention")  # as in Keras
+        _check_size(num_key_value_heads, "num_key_value_heads")
+        super().__init__(
+            _check_size(num_query_heads, "num_query_heads"),
+            _check_size(head_dim, "head_dim"),
+            dropout=dropout,
+            use_bias=use_bias,
+            sliding_window=sliding_window,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            use_gate=use_gate,
+            seed=seed,
+            **kwargs,
+        )
+        unused = ("num_heads", "key_dim", "value_dim", "output_shape", "attention_axes")
+        self._nt_kept = tuple(name for name in self._nt_kept if name not in unused)
+        if num_query_heads % num_key_value_heads:
+            raise ValueError("`num_query_heads` must be divisible by `num_key_value_heads`.")
+        self._nt_set_arguments(
+            head_dim=head_dim,
+            num_query_heads=num_query_heads,
+            num_key_value_heads=num_key_value_heads,
+        )
+
+    def _nt_key_heads(self) -> int:
+        heads: int = self.num_key_value_heads
+        return heads
+
+    def _nt_share_heads(self, x: Tensor) -> Tensor:
+        """Repeat each head of keys or values for its group of query heads."""
+        return repeat(x, self.num_query_heads // self.num_key_value_heads, -2)

@@ -12,9 +12,9 @@ from ...core.ops.elementwise import cast
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from .. import activations, constraints, initializers, regularizers
-from ..config import image_data_format
 from ..layer import Layer, LayerVariable
 from ..registry import ClassRegistry, Decorated, describe
+from ..settings import image_data_format
 
 if TYPE_CHECKING:
     from ..annotations import Config, InputShape
@@ -55,12 +55,12 @@ def serialize(layer: object) -> Any:
     if result and result["module"] == "keras.layers" and hasattr(layer, "compile"):
         functional = result["class_name"] == "Functional"
         result["module"] = FUNCTIONAL if functional else "keras"  # a model
-    if isinstance(layer, Layer):
+    if result is not None and isinstance(layer, Layer):
         add_layer_entries(layer, result)
     return result
 
 
-def add_layer_entries(layer: Layer, config: Config) -> None:
+def add_layer_entries(layer: Layer, config: dict[str, Any]) -> None:
     """Add the shapes with which a layer was built to its configuration."""
     build_config = layer.get_build_config()
     if build_config is not None:
@@ -191,7 +191,7 @@ class ConfiguredLayer(Layer):
         """Cast integers and bools to the layer's dtype; return other tensors unchanged."""
         return x if x.dtype.is_floating or x.dtype.is_complex else cast(x, self._nt_dtype)
 
-    def _nt_wide(self, x: Tensor) -> Tensor:
+    def _nt_widen(self, x: Tensor) -> Tensor:
         """Cast to the dtype of variables, in which sums of 16-bit numbers keep their digits."""
         x = self._nt_floats(x)
         return cast(x, self.variable_dtype) if self._nt_casts and x.dtype.is_floating else x

@@ -38,7 +38,7 @@ FORMATS = {
     "channels_last": {1: "NWC", 2: "NHWC", 3: "NDHWC"},
     "channels_first": {1: "NCW", 2: "NCHW", 3: "NCDHW"},
 }
-_CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
+CONVOLUTIONS = {1: convolutions.conv1d, 2: convolutions.conv2d, 3: convolutions.conv3d}
 
 RAISES = (
     "ValueError: If an argument is out of range or a name unknown; at a call, if the inputs have "
@@ -123,7 +123,7 @@ class BaseConvolution(ConfiguredLayer):
             causal_padding = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             x = pad(x, list(join_shape((0, 0), [(causal_padding, 0)], (0, 0), self.data_format)))
             padding = "valid"
-        result: Tensor = _CONVOLUTIONS[self.rank](
+        result: Tensor = CONVOLUTIONS[self.rank](
             self._nt_floats(x),
             kernel,
             self._nt_for_all_axes(strides),

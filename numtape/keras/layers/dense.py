@@ -9,9 +9,10 @@ from ...core.log.as_tensor import as_tensor
 from ...core.log.variable import original
 from ...core.ops.comparison import not_equal
 from ...core.ops.einsum import einsum
-from ...core.ops.elementwise import as_indices, cast
+from ...core.ops.elementwise import as_indices, cast, tanh
 from ...core.ops.indexing import gather
 from ...core.ops.matrix_products import matmul, tensordot
+from ...core.ops.movement import reshape
 from ...core.values.composite import Composite
 from ...core.values.dtypes import int32, repr_of
 from ...core.values.spec import MAX_DIM
@@ -19,10 +20,11 @@ from ...core.values.tensor import Tensor
 from ..initial import VarianceScaling
 from ..input_spec import InputSpec
 from ..layer import LayerVariable, operand
+from ..registry import keras_dtype
 from .base import ConfiguredLayer, Shape, check_positive, document
 
 if TYPE_CHECKING:
-    from ...core.values.annotations import TensorLike
+    from ...core.values.annotations import DTypeLike, TensorLike
     from ..annotations import (
         ActivationLike,
         ConstraintLike,
@@ -363,3 +365,92 @@ class Embedding(ConfiguredLayer):
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape of the inputs, followed by ``output_dim``."""
         return (*tuple(input_shape), self.output_dim)
+
+
+@document(
+    "ValueError: If a size is not a positive int.",
+    input_dim="The number of rows of ``embeddings``: the largest integer plus 1.",
+    output_dim="The size of the vectors.",
+    tie_weights="Whether the reverse projection uses the transposed ``embeddings``.",
+    embeddings_initializer="The initializer of the embeddings.",
+    mask_zero="Whether 0 is padding, which the mask of the outputs excludes.",
+    reverse_dtype="The dtype of the reverse projection; None for that of the layer.",
+    logit_soft_cap="The absolute value to which the reverse projection is limited by tanh; None "
+    "for no limit.",
+)
+class ReversibleEmbedding(Embedding):
+    """An `Embedding` that can also project vectors back to logits of the integers.
+
+    >>> layer = tf.keras.layers.ReversibleEmbedding(10, 4)
+    >>> vectors = layer(tf.constant([[1, 2, 3]]))
+    >>> vectors.shape, layer(vectors, reverse=True).shape
+    (TensorShape([1, 3, 4]), TensorShape([1, 3, 10]))
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        tie_weights: bool = True,
+        embeddings_initializer: InitializerLike = "uniform",
+        embeddings_regularizer: RegularizerLike = None,
+        embeddings_constraint: ConstraintLike = None,
+        mask_zero: bool = False,
+        reverse_dtype: DTypeLike | None = None,
+        logit_soft_cap: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            input_dim,
+            output_dim,
+            embeddings_initializer,
+            embeddings_regularizer,
+            embeddings_constraint,
+            mask_zero,
+            **kwargs,
+        )
+        self._nt_set_arguments(
+            tie_weights=tie_weights, reverse_dtype=reverse_dtype, logit_soft_cap=logit_soft_cap
+        )
+
+    def build(self, input_shape: InputShape | None = None) -> None:
+        """Create ``embeddings``, and ``reverse_embeddings`` if the weights are not tied."""
+        super().build(input_shape)
+        if not self.tie_weights:
+            self.reverse_embeddings = self._nt_weight(
+                "reverse_embeddings", (self.output_dim, self.input_dim), "embeddings"
+            )
+
+    def call(self, inputs: Tensor, reverse: bool = False) -> Tensor:
+        """Return the vectors of the inputs, or the logits of vectors if ``reverse``."""
+        if not reverse:
+            return super().call(inputs)
+        dtype = self._nt_dtype if self.reverse_dtype is None else keras_dtype(self.reverse_dtype)
+        weights = self.embeddings if self.tie_weights else self.reverse_embeddings
+        kernel = cast(operand(weights), dtype)
+        logits = matmul(
+            reshape(cast(inputs, dtype), (-1, self.output_dim)),
+            kernel,
+            transpose_b=self.tie_weights,
+        )
+        logits = reshape(logits, (*inputs.shape[:-1], self.input_dim))
+        if self.logit_soft_cap is not None:
+            logits = tanh(logits / self.logit_soft_cap) * self.logit_soft_cap
+        return logits
+
+    def compute_mask(
+        self, inputs: TensorLike, previous_mask: object = None, reverse: bool = False
+    ) -> Any:
+        """Return where integers are not 0, if 0 is padding; vectors keep their mask."""
+        is_integer = as_tensor(inputs).dtype.is_integer
+        return super().compute_mask(inputs) if is_integer else previous_mask
+
+    def compute_output_shape(self, input_shape: InputShape, reverse: bool = False) -> Shape:
+        """Return the shape of the vectors, or of the logits if ``reverse``."""
+        if reverse:
+            return (*tuple(input_shape)[:-1], self.input_dim)
+        return super().compute_output_shape(input_shape)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Infer the symbolic outputs."""
+        return self._nt_infer_outputs(*args, **kwargs)

@@ -447,7 +447,7 @@ _documented = describe(_ARGUMENTS, "A tensor.", _RAISES)
 
 
 @_documented
-def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Tensor | Any:
     """Add tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -458,7 +458,7 @@ def add(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 
 @_documented
-def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Tensor | Any:
     """Subtract the second of two tensors from the first.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 3.0]])
@@ -469,7 +469,7 @@ def subtract(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 
 @_documented
-def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Tensor | Any:
     """Multiply tensors, element by element.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -480,7 +480,7 @@ def multiply(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 
 @_documented
-def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Tensor | Any:
     """Average tensors.
 
     >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -491,7 +491,7 @@ def average(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 
 @_documented
-def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Tensor | Any:
     """Return the maximum of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
@@ -502,7 +502,7 @@ def maximum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 
 @_documented
-def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
+def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Tensor | Any:
     """Return the minimum of tensors, element by element.
 
     >>> x = tf.constant([[1.0, 5.0], [3.0, 4.0]])
@@ -513,7 +513,9 @@ def minimum(inputs: Sequence[TensorLike | KerasTensor], **kwargs: Any) -> Any:
 
 
 @_documented
-def concatenate(inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kwargs: Any) -> Any:
+def concatenate(
+    inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kwargs: Any
+) -> Tensor | Any:
     """Concatenate tensors.
 
     >>> tf.keras.layers.concatenate([tf.ones((2, 3)), tf.ones((2, 1))]).shape
@@ -525,7 +527,7 @@ def concatenate(inputs: Sequence[TensorLike | KerasTensor], axis: int = -1, **kw
 @_documented
 def dot(
     inputs: Sequence[TensorLike | KerasTensor], axes: int | Sequence[int] = -1, **kwargs: Any
-) -> Any:
+) -> Tensor | Any:
     """Compute dot products of two tensors along an axis of each, for each example.
 
     >>> tf.keras.layers.dot([tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])], 1).numpy()

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...compat.traceback_filter import warn
 from ...core.log.variable import original
 from ...core.ops import elementwise, movement
-from ...core.ops.elementwise import cast, select, square
+from ...core.ops.elementwise import cast, select, square, stop_gradient
 from ...core.ops.normalization import batch_normalization, normalize
 from ...core.ops.reduction import moments, reduce_mean, reduce_sum
 from ...core.values.dtypes import bool_, repr_of
@@ -49,8 +50,8 @@ def check_axis(axis: object) -> int | list[int]:
     if isinstance(axis, list | tuple) and all(isinstance(a, int) for a in axis):
         return list(axis)
     raise TypeError(
-        "Invalid value for `axis` argument: expected an int or a list/tuple of ints. Received: "
-        f"axis={repr_of(axis)}"
+        f"Invalid value for `axis` argument. Expected an int or a list/tuple of ints for the "
+        f"argument 'axis', but received instead: {repr_of(axis)}"
     )
 
 
@@ -69,6 +70,7 @@ class Normalizer(ConfiguredLayer):
             axis=axis, epsilon=float(epsilon), center=center, scale=scale, **weight_arguments
         )
         self.supports_masking = True
+        self.autocast = self.autocast and not self._nt_casts  # 16 bits may not hold the inputs
         self.gamma: LayerVariable | None = None
         self.beta: LayerVariable | None = None
 
@@ -85,7 +87,11 @@ class Normalizer(ConfiguredLayer):
 _BOUNDS = "ValueError: If a name is unknown; in `build`, if an axis is out of bounds."
 
 
-@document(f"TypeError: If ``axis`` is not an int or list of ints.\n{_BOUNDS}")
+@document(
+    f"TypeError: If ``axis`` is not an int or list of ints.\n{_BOUNDS}",
+    rms_scaling="Whether to divide by the standard deviation without subtracting the mean; "
+    "deprecated in Keras.",
+)
 class LayerNormalization(Normalizer):
     """``gamma * (x - mean) / sqrt(variance + epsilon) + beta`` over one axis or several.
 
@@ -109,11 +115,19 @@ class LayerNormalization(Normalizer):
         gamma_regularizer: RegularizerLike = None,
         beta_constraint: ConstraintLike = None,
         gamma_constraint: ConstraintLike = None,
+        rms_scaling: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         axes = check_axis(axis)
         axes = sorted(axes) if isinstance(axes, list) else axes
+        if rms_scaling:
+            warn(
+                "You passed `rms_scaling=True`, which is deprecated. This argument incorrectly "
+                "scales the input by the variance, not the root mean square. To correctly use RMS "
+                "Normalization, please use `keras.layers.RMSNormalization` instead."
+            )
+        self._nt_set_arguments(rms_scaling=rms_scaling)
         self._nt_set_affine_arguments(
             axes,
             epsilon,
@@ -135,11 +149,15 @@ class LayerNormalization(Normalizer):
                 f"Input 0 of layer {self.name!r} is incompatible with the layer: expected "
                 f"min_ndim=1, found ndim=0. Full shape received: ()"
             )
-        self._nt_build_affine(tuple(shape[axis] for axis in normalize_axes(self.axis, shape)))
+        sizes = tuple(shape[axis] for axis in normalize_axes(self.axis, shape))
+        if self.rms_scaling:
+            self.gamma = self._nt_weight("gamma", sizes)
+        else:
+            self._nt_build_affine(sizes)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
-        inputs = self._nt_wide(inputs)
+        inputs = self._nt_widen(inputs)
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
         result = self._nt_normalize(inputs, shape, axes)
@@ -151,6 +169,10 @@ class LayerNormalization(Normalizer):
         return self._nt_narrow(result)
 
     def _nt_normalize(self, x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+        if self.rms_scaling:
+            _, variance = moments(x, list(axes), keepdims=True)
+            scaled: Tensor = x * elementwise.rsqrt(variance + self.epsilon)
+            return scaled
         if sorted(axes) == list(range(len(shape) - len(axes), len(shape))):
             if len(axes) == 1:
                 return normalize(x, self.epsilon)
@@ -203,6 +225,11 @@ class GroupNormalization(Normalizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if not isinstance(groups, int) or (groups != -1 and groups <= 0):
+            raise ValueError(
+                f"Invalid value for argument `groups`. Expected a positive integer or -1. "
+                f"Received: groups={repr_of(groups)}"
+            )
         self._nt_set_arguments(groups=groups)
         self._nt_set_affine_arguments(
             axis,
@@ -222,6 +249,11 @@ class GroupNormalization(Normalizer):
         shape: tuple[Any, ...] = tuple(input_shape)
         (axis,) = normalize_axes(self.axis, shape)
         size = shape[axis]
+        if size is None:
+            raise ValueError(
+                f"Axis {self.axis} of input tensor should have a defined dimension but the layer "
+                f"received an input with shape {shape}."
+            )
         if self.groups == -1:
             self.groups = size
         if size < self.groups:
@@ -239,7 +271,7 @@ class GroupNormalization(Normalizer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs, multiply by ``gamma`` and add ``beta``."""
-        inputs = self._nt_wide(inputs)
+        inputs = self._nt_widen(inputs)
         shape = tuple(inputs.shape)
         (axis,) = normalize_axes(self.axis, shape)
         group_size = shape[axis] // self.groups
@@ -272,7 +304,7 @@ class UnitNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Divide the inputs by their norm."""
-        inputs = self._nt_wide(inputs)
+        inputs = self._nt_widen(inputs)
         squared_norm = reduce_sum(elementwise.square(inputs), self.axis, True)
         result: Tensor = inputs * elementwise.minimum(elementwise.rsqrt(squared_norm), 1e12)
         return self._nt_narrow(result)
@@ -307,7 +339,7 @@ class RMSNormalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs and multiply by ``scale``."""
-        inputs = self._nt_wide(inputs)
+        inputs = self._nt_widen(inputs)
         shape = tuple(inputs.shape)
         axes = normalize_axes(self.axis, shape)
         mean = reduce_mean(elementwise.square(inputs), list(axes), True)
@@ -328,6 +360,10 @@ class RMSNormalization(ConfiguredLayer):
     momentum="The factor of the moving moments in each update.",
     moving_mean_initializer="The initializer of the moving mean.",
     moving_variance_initializer="The initializer of the moving variance.",
+    renorm="Whether to correct the moments of a batch by those of the last batches: Ioffe, "
+    '"Batch Renormalization" (2017).',
+    renorm_clipping="The bounds of the correction: a dict of ``rmin``, ``rmax`` and ``dmax``.",
+    renorm_momentum="The momentum of the moments that the correction uses.",
     synchronized="Must be False: moments are computed in one process.",
 )
 class BatchNormalization(Normalizer):
@@ -362,16 +398,27 @@ class BatchNormalization(Normalizer):
         gamma_regularizer: RegularizerLike = None,
         beta_constraint: ConstraintLike = None,
         gamma_constraint: ConstraintLike = None,
+        renorm: bool = False,
+        renorm_clipping: dict[str, float] | None = None,
+        renorm_momentum: float = 0.99,
         synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if renorm:
+            renorm_clipping = _check_clipping(renorm_clipping or {})
         if synchronized:
             raise ValueError(
                 "`synchronized=True` is not supported: moments are computed in one process. "
                 "Write synchronized=False."
             )
-        self._nt_set_arguments(momentum=float(momentum), synchronized=synchronized)
+        self._nt_set_arguments(
+            momentum=float(momentum),
+            synchronized=synchronized,
+            renorm=renorm,
+            renorm_clipping=renorm_clipping,
+            renorm_momentum=renorm_momentum,
+        )
         self._nt_set_affine_arguments(
             axis,
             epsilon,
@@ -395,13 +442,26 @@ class BatchNormalization(Normalizer):
         self._nt_build_affine(size)
         self.moving_mean = self._nt_weight("moving_mean", size, trainable=False)
         self.moving_variance = self._nt_weight("moving_variance", size, trainable=False)
+        if self.renorm:
+            make_variance = self.moving_variance_initializer
+
+            def make_stddev(shape: Any, dtype: Any = None) -> Tensor:
+                return elementwise.sqrt(make_variance(shape, dtype))
+
+            for name, initializer in (
+                ("moving_stddev", make_stddev),
+                ("renorm_mean", self.moving_mean_initializer),
+                ("renorm_stddev", make_stddev),
+            ):
+                weight = self.add_weight(size, initializer, trainable=False, name=name)
+                setattr(self, name, weight)
         self.input_spec = InputSpec(ndim=len(shape), axes={self.axis: shape[axis]})
 
     def call(
         self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None
     ) -> Tensor:
         """Normalize the inputs; in training, also update the moving moments."""
-        inputs = self._nt_wide(inputs)
+        inputs = self._nt_widen(inputs)
         shape = tuple(inputs.shape)
         if mask is not None and len(mask.shape) != len(shape) - 1:
             raise ValueError(
@@ -409,13 +469,18 @@ class BatchNormalization(Normalizer):
                 f"mask.shape={tuple(mask.shape)}, inputs.shape={shape}"
             )
         (axis,) = normalize_axes(self.axis, shape)
+        beta: Any = None if self.beta is None else original(self.beta)
+        gamma: Any = None if self.gamma is None else original(self.gamma)
         mean: Any = original(self.moving_mean)
         variance: Any = original(self.moving_variance)
         if training and self.trainable:
             reduction_axes = [k for k in range(len(shape)) if k != axis]
             mean, variance = self._nt_moments(inputs, reduction_axes, mask)
-            self._nt_update_moving(self.moving_mean, mean)
-            self._nt_update_moving(self.moving_variance, variance)
+            if self.renorm:
+                gamma, beta = self._nt_renormalize(mean, variance, gamma, beta)
+            else:
+                self._nt_update_moving(self.moving_mean, mean)
+                self._nt_update_moving(self.moving_variance, variance)
         broadcast_shape = [n if k == axis else 1 for k, n in enumerate(shape)]
 
         def broadcast(weight: Tensor | Variable | None) -> Any:
@@ -424,7 +489,6 @@ class BatchNormalization(Normalizer):
                 return weight
             return movement.reshape(weight, broadcast_shape)
 
-        beta, gamma = (None if v is None else original(v) for v in (self.beta, self.gamma))
         result = batch_normalization(
             inputs,
             broadcast(mean),
@@ -445,6 +509,61 @@ class BatchNormalization(Normalizer):
         variance = reduce_sum(select(mask, square(x - mean), 0.0), axes, True) / count
         return movement.squeeze(mean, axes), movement.squeeze(variance, axes)
 
-    def _nt_update_moving(self, moving: LayerVariable, value: Tensor) -> None:
+    def _nt_renormalize(
+        self, mean: Tensor, variance: Tensor, gamma: Any, beta: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Return scale and offset of batch renormalization, and update the moving moments."""
+        stddev = elementwise.sqrt(variance + self.epsilon)
+        last_stddev = elementwise.maximum(original(self.renorm_stddev), self.epsilon**0.5)
+        scale, offset = stddev / last_stddev, (mean - original(self.renorm_mean)) / last_stddev
+        bounds: dict[str, Any] = self.renorm_clipping
+        if bounds.get("rmin") is not None:
+            scale = elementwise.maximum(scale, bounds["rmin"])
+        if bounds.get("rmax") is not None:
+            scale = elementwise.minimum(scale, bounds["rmax"])
+        if (limit := bounds.get("dmax")) is not None:
+            offset = elementwise.clip_by_value(offset, -limit, limit)
+        scale, offset = stop_gradient(scale), stop_gradient(offset)
+        if gamma is not None:
+            scale, offset = scale * gamma, offset * gamma
+        self._nt_update_moving(self.renorm_mean, mean, self.renorm_momentum)
+        self._nt_update_moving(self.renorm_stddev, stddev, self.renorm_momentum)
+        self._nt_update_moving(self.moving_mean, mean)
+        moving_stddev = self._nt_update_moving(self.moving_stddev, stddev)
+        new_variance = elementwise.maximum(square(moving_stddev) - self.epsilon, 0.0)
+        original(self.moving_variance).assign(new_variance)
+        return scale, offset if beta is None else offset + beta
+
+    def _nt_update_moving(
+        self, moving: LayerVariable, value: Tensor, momentum: float | None = None
+    ) -> Tensor:
+        """Move a moving moment toward a new value, and return the result."""
+        share = self.momentum if momentum is None else momentum
         variable = original(moving)
-        variable.assign(variable * self.momentum + value * (1.0 - self.momentum))
+        result: Tensor = variable * share + value * (1.0 - share)
+        variable.assign(result)
+        return result
+
+
+def _check_clipping(bounds: dict[str, float]) -> dict[str, float]:
+    """Return the bounds of batch renormalization.
+
+    Raises:
+      ValueError: If a name is unknown, or the bounds exclude all values.
+    """
+    if set(bounds) - {"rmax", "rmin", "dmax"}:
+        raise ValueError(
+            f"Received invalid keys for `renorm_clipping` argument: {bounds}. Supported values: "
+            f"['rmax', 'rmin', 'dmax']."
+        )
+    rmax, rmin, dmax = (bounds.get(name) for name in ("rmax", "rmin", "dmax"))
+    if rmax is not None and rmin is not None and rmax < rmin:
+        raise ValueError(
+            f"rmax should be greater than rmin in the `renorm_clipping` argument. Received: "
+            f"rmax={rmax}, rmin={rmin}."
+        )
+    if dmax is not None and dmax < 0:
+        raise ValueError(
+            f"dmax should be non-negative in the `renorm_clipping` argument. Received: dmax={dmax}."
+        )
+    return bounds

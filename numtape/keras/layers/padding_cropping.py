@@ -12,6 +12,7 @@ from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
 from ...image.resizing import resize
 from ..input_spec import InputSpec
+from ..symbolic import operation_function
 from .base import (
     ConfiguredLayer,
     Shape,
@@ -291,9 +292,15 @@ class _UpSampling(ConfiguredLayer):
         return inputs
 
     def _nt_resize(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
+        if self.interpolation != "bilinear":
+            sizes, _ = split_shape(full, self.data_format)
+            result: Tensor = operation_function("Resize")(
+                inputs, sizes, self.interpolation, data_format=self.data_format
+            )
+            return result
         if self.data_format == "channels_last":
             return resize(inputs, full[1:-1], self.interpolation)
-        result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], self.interpolation)
+        result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], "bilinear")
         return movement.transpose(result, (0, 3, 1, 2))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -342,7 +349,8 @@ _RAISES = (
 @document(
     _RAISES,
     size=_SIZE,
-    interpolation='"nearest", which repeats pixels, or "bilinear", which interpolates.',
+    interpolation='"nearest", which repeats pixels, or "bilinear", "bicubic", "lanczos3" or '
+    '"lanczos5", which interpolate.',
 )
 class UpSampling2D(_UpSampling):
     """Repeats each pixel: images of shape (batch, height, width, channels).
@@ -361,7 +369,7 @@ class UpSampling2D(_UpSampling):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        known = ("bilinear", "nearest")
+        known = ("bicubic", "bilinear", "lanczos3", "lanczos5", "nearest")
         if interpolation not in known:
             raise ValueError(
                 f"`interpolation` argument should be one of {known}. Received: interpolation="

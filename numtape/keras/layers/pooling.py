@@ -12,6 +12,7 @@ from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.dtypes import bool_
 from ...core.values.tensor import Tensor
 from ..input_spec import InputSpec
+from ..symbolic import operation_function
 from .base import (
     ConfiguredLayer,
     Shape,
@@ -306,3 +307,132 @@ class GlobalMaxPooling3D(GlobalPooling):
 
     rank = 3
     _nt_reduce = staticmethod(reduce_max)
+
+
+class _AdaptivePooling(ConfiguredLayer):
+    """Base class of pooling over windows whose number is given, over `rank` spatial axes."""
+
+    rank: int
+    _nt_function: str
+
+    def __init__(
+        self,
+        output_size: int | Sequence[int],
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(output_size, int | list | tuple):
+            raise TypeError(
+                f"`output_size` must be an integer or tuple of {self.rank} integers. Received: "
+                f"{output_size} of type {type(output_size)}"
+            )
+        self._nt_set_arguments(
+            output_size=int_tuple(output_size, self.rank, "output_size"),
+            data_format=parse_data_format(data_format),
+        )
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Return one element for each window and channel."""
+        function = operation_function(self._nt_function)
+        result: Tensor = function(inputs, self.output_size, data_format=self.data_format)
+        return result
+
+    def compute_output_shape(self, input_shape: InputShape) -> Shape:
+        """Return the shape of the output."""
+        shape = tuple(input_shape)
+        _, channels = split_shape(shape, self.data_format)
+        return join_shape(shape[0], self.output_size, channels, self.data_format)
+
+
+_OUTPUT_SIZE = "The number of windows: an int, or one for each spatial axis."
+_adaptive = document(
+    "TypeError: If ``output_size`` is not an int or a sequence.\nValueError: If a size is not "
+    "positive.",
+    output_size=_OUTPUT_SIZE,
+)
+
+
+@_adaptive
+class AdaptiveAveragePooling1D(_AdaptivePooling):
+    """The mean of each of ``output_size`` windows.
+
+    Inputs have shape (batch, steps, channels).
+
+    >>> tf.keras.layers.AdaptiveAveragePooling1D(2)(tf.ones((1, 6, 3))).shape
+    TensorShape([1, 2, 3])
+    """
+
+    rank = 1
+    _nt_function = "AdaptiveAveragePool"
+
+
+@_adaptive
+class AdaptiveAveragePooling2D(_AdaptivePooling):
+    """The mean of each of ``output_size`` windows.
+
+    Inputs have shape (batch, height, width, channels).
+
+    >>> tf.keras.layers.AdaptiveAveragePooling2D(2)(tf.ones((1, 6, 4, 3))).shape
+    TensorShape([1, 2, 2, 3])
+    """
+
+    rank = 2
+    _nt_function = "AdaptiveAveragePool"
+
+
+@_adaptive
+class AdaptiveAveragePooling3D(_AdaptivePooling):
+    """The mean of each of ``output_size`` windows.
+
+    Inputs have shape (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.AdaptiveAveragePooling3D(2)(tf.ones((1, 4, 4, 4, 3))).shape
+    TensorShape([1, 2, 2, 2, 3])
+    """
+
+    rank = 3
+    _nt_function = "AdaptiveAveragePool"
+
+
+@_adaptive
+class AdaptiveMaxPooling1D(_AdaptivePooling):
+    """The maximum of each of ``output_size`` windows.
+
+    Inputs have shape (batch, steps, channels).
+
+    >>> tf.keras.layers.AdaptiveMaxPooling1D(2)(tf.ones((1, 6, 3))).shape
+    TensorShape([1, 2, 3])
+    """
+
+    rank = 1
+    _nt_function = "AdaptiveMaxPool"
+
+
+@_adaptive
+class AdaptiveMaxPooling2D(_AdaptivePooling):
+    """The maximum of each of ``output_size`` windows.
+
+    Inputs have shape (batch, height, width, channels).
+
+    >>> tf.keras.layers.AdaptiveMaxPooling2D(2)(tf.ones((1, 6, 4, 3))).shape
+    TensorShape([1, 2, 2, 3])
+    """
+
+    rank = 2
+    _nt_function = "AdaptiveMaxPool"
+
+
+@_adaptive
+class AdaptiveMaxPooling3D(_AdaptivePooling):
+    """The maximum of each of ``output_size`` windows.
+
+    Inputs have shape (batch, depth, height, width, channels).
+
+    >>> tf.keras.layers.AdaptiveMaxPooling3D(2)(tf.ones((1, 4, 4, 4, 3))).shape
+    TensorShape([1, 2, 2, 2, 3])
+    """
+
+    rank = 3
+    _nt_function = "AdaptiveMaxPool"

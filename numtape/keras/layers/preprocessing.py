@@ -15,6 +15,7 @@ from ...core.ops import elementwise
 from ...core.ops.movement import reshape
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
+from ..config import image_data_format
 from .base import ConfiguredLayer, Shape, document
 
 if TYPE_CHECKING:
@@ -241,6 +242,8 @@ class Rescaling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``inputs * scale + offset``."""
         scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
+        if scale.ndim and image_data_format() == "channels_first":
+            scale = scale.reshape(scale.shape + (1,) * (3 - scale.ndim))
         result: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
         return result
 

@@ -375,7 +375,7 @@ def _cell_arguments(cell: type[Cell]) -> list[str]:
     return [name for name in inspect_signature(cell).parameters if name not in _LAYER_ARGUMENTS]
 
 
-class _BuiltInRNN(RNN):
+class BuiltInRNN(RNN):
     """Base class of recurrent layers that create their cell, and have the arguments of the cell."""
 
     _nt_cell: type[Cell]
@@ -449,7 +449,7 @@ CELL_NAMES: dict[type[Layer], str] = {
 
 
 @_layer
-class SimpleRNN(_BuiltInRNN):
+class SimpleRNN(BuiltInRNN):
     """Fully connected recurrent layer.
 
     ``h = activation(x @ kernel + bias + h @ recurrent_kernel)`` at each time step, for inputs of
@@ -492,7 +492,7 @@ class SimpleRNN(_BuiltInRNN):
 
 
 @_layer
-class LSTM(_BuiltInRNN):
+class LSTM(BuiltInRNN):
     """Long short-term memory.
 
     The gates i, f and o and the candidate n are blocks of ``x @ kernel + bias +
@@ -541,7 +541,7 @@ class LSTM(_BuiltInRNN):
 
 
 @_layer
-class GRU(_BuiltInRNN):
+class GRU(BuiltInRNN):
     """Gated recurrent unit.
 
     The gates z and r and the candidate n are blocks of ``x @ kernel`` and ``h @ recurrent_kernel``

@@ -179,6 +179,9 @@ class Cell(ConfiguredLayer):
             "recurrent_kernel", (self.units, columns), "recurrent"
         )
         self.bias = self._nt_add_bias() if self.use_bias else None
+        self._nt_make_seeds()
+
+    def _nt_make_seeds(self) -> None:
         if self.dropout or self.recurrent_dropout:
             self.seed_generator = SeedGenerator(self.seed)
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.ops.elementwise import cast
+from ...core.log.variable import original
+from ...core.ops.comparison import not_equal
+from ...core.ops.elementwise import abs_, cast, maximum, select, sqrt, square, stop_gradient
 from ...core.ops.joining import concat, stack
+from ...core.ops.matrix_products import matmul
+from ...core.ops.movement import reshape
+from ...core.ops.reduction import reduce_max, reduce_sum
 from ...core.ops.slicing import reverse
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
+from .. import initializers
+from ..input_spec import InputSpec
 from ..layer import Layer
 from ..symbolic import signature_of
 from .base import deserialize, document, serialize
@@ -395,3 +402,98 @@ def _copy_layer(layer: Layer, prefix: str, **changes: Any) -> Any:
     name = f"{prefix}{layer.name.removeprefix(prefix)}"
     config["config"] = {**config["config"], "name": name, **changes}
     return deserialize(config, {type(x).__name__: type(x) for x in layer._nt_flatten_layers()})
+
+
+@document(
+    "ValueError: If the number of iterations is not positive; in `build`, if the layer has neither "
+    "``kernel`` nor ``embeddings``.",
+    layer="A layer with a weight ``kernel`` or ``embeddings``.",
+    power_iterations="The number of iterations that estimate the norm in each training step.",
+)
+class SpectralNormalization(Wrapper):
+    """Divides the kernel of a layer by its largest singular value, in each training step.
+
+    From Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (2018).
+
+    >>> dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    >>> layer = tf.keras.layers.SpectralNormalization(dense)
+    >>> layer(tf.ones((2, 4)), training=True).numpy().ravel()
+    array([2., 2.], dtype=float32)
+    """
+
+    def __init__(self, layer: Layer, power_iterations: int = 1, **kwargs: Any) -> None:
+        super().__init__(layer, **kwargs)
+        if power_iterations <= 0:
+            raise ValueError(
+                f"`power_iterations` should be greater than zero. Received: "
+                f"`power_iterations={power_iterations}`"
+            )
+        self.power_iterations = power_iterations
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build the wrapped layer, and create the estimate of the singular vector.
+
+        Args:
+          input_shape: The shape of the inputs.
+        """
+        super().build(input_shape)
+        self.input_spec = InputSpec(min_ndim=1, axes={-1: input_shape[-1]})
+        kernel = getattr(self.layer, "kernel", getattr(self.layer, "embeddings", None))
+        if kernel is None:
+            raise ValueError(
+                f"{type(self.layer).__name__} object has no attribute 'kernel' nor 'embeddings'"
+            )
+        self.kernel = kernel
+        self.vector_u = self.add_weight(
+            (1, int(kernel.shape[-1])),
+            initializers.TruncatedNormal(stddev=0.02),
+            dtype=original(kernel).dtype,
+            trainable=False,
+            name="vector_u",
+        )
+
+    def _nt_own_variables(self) -> list[Any]:
+        """The kernel and the estimate, in Keras's order."""
+        return [self.kernel, self.vector_u] if self.built else super()._nt_own_variables()
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        """Call the layer; in training, first normalize the kernel."""
+        if training:
+            vector_u, kernel = self.normalized_weights()
+            original(self.vector_u).assign(vector_u)
+            original(self.kernel).assign(kernel)
+        result = self.layer(inputs)
+        return cast(result, inputs.dtype) if inputs.dtype.is_floating else result
+
+    def compute_output_shape(self, input_shape: InputShape) -> Any:
+        """Return the output shape of the wrapped layer."""
+        return self.layer.compute_output_shape(input_shape)
+
+    def normalized_weights(self) -> tuple[Tensor, Tensor]:
+        """Return the new estimate of the singular vector, and the normalized kernel.
+
+        Both keep their values if the kernel is 0.
+
+        Returns:
+          Two tensors.
+        """
+        kernel, first_u = original(self.kernel), original(self.vector_u)
+        weights = reshape(kernel, (-1, int(kernel.shape[-1])))
+        u: Any = first_u
+        for _ in range(self.power_iterations):
+            v = _unit(matmul(u, weights, transpose_b=True))
+            u = _unit(matmul(v, weights))
+        u, v = stop_gradient(u), stop_gradient(v)
+        sigma = reshape(matmul(matmul(v, weights), u, transpose_b=True), ())
+        has_norm = not_equal(reduce_max(abs_(kernel)), 0.0)
+        normalized = kernel / select(has_norm, sigma, 1.0)
+        return select(has_norm, u, first_u), select(has_norm, normalized, kernel)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor arguments."""
+        return {**super().get_config(), "power_iterations": self.power_iterations}
+
+
+def _unit(x: Tensor) -> Tensor:
+    """Return a vector of length 1; a vector of zeros stays."""
+    return x / sqrt(maximum(reduce_sum(square(x)), 1e-12))

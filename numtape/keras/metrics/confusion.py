@@ -20,8 +20,8 @@ from ...core.ops.segments import unsorted_segment_sum
 from ...core.ops.sorting import top_k as largest
 from ...core.values import dtypes
 from ...core.values.tensor import Tensor
-from ..config import epsilon
 from ..loss_functions import same_rank
+from ..settings import epsilon
 from .metric import Metric, add_all, metric_class, unwrap_single
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ...core.ops.reduction import reduce_sum
 from ...core.values.arguments import to_int, to_list
 from ...core.values.dtypes import float32
 from ...core.values.tensor import Tensor
-from ..config import epsilon
+from ..settings import epsilon
 from .metric import Metric, add_all, metric_class
 
 if TYPE_CHECKING:

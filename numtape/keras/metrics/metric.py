@@ -195,7 +195,7 @@ class Metric:
         """
         raise NotImplementedError(f"{type(self).__name__} must define `update_state`.")
 
-    def result(self) -> Any:
+    def result(self) -> Tensor | Any:
         """Return the value over all batches so far. Subclasses override this.
 
         Returns:
@@ -219,7 +219,7 @@ class Metric:
         state = [original(variable) for variable in self.variables]
         assign_all(state, [zeros(v.shape, v.dtype) for v in state])
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor | Any:
         """Update the state and return the value over all batches so far."""
         self.update_state(*args, **kwargs)
         return self.result()

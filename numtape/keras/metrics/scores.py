@@ -11,9 +11,9 @@ from ...core.ops.elementwise import abs_, cast, select, square
 from ...core.ops.movement import broadcast_to, expand_dims
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_std, reduce_sum, reduce_variance
 from ...core.values.tensor import Tensor
-from ..config import epsilon
 from ..loss_functions import same_rank
 from ..registry import describe
+from ..settings import epsilon
 from .metric import ARGUMENTS, Metric, add_all, metric_class
 from .reductions import FunctionMetric
 
@@ -150,15 +150,20 @@ class FBetaScore(Metric):
                 "Invalid `average` argument value. Expected one of: {None, 'micro', 'macro', "
                 f"'weighted'}}. Received: average={average}"
             )
-        if not isinstance(beta, float) or not beta > 0.0:
+        for name, value in (("beta", beta), ("threshold", threshold)):
+            if not isinstance(value, float) and (name == "beta" or value is not None):
+                raise ValueError(
+                    f"Invalid `{name}` argument value. It should be a Python float. Received: "
+                    f"{name}={value} of type '{type(value)}'"
+                )
+        if not beta > 0.0:
             raise ValueError(
-                "Invalid `beta` argument value. It should be a Python float > 0. Received: "
-                f"beta={beta} of type '{type(beta)}'"
+                f"Invalid `beta` argument value. It should be > 0. Received: beta={beta}"
             )
-        if threshold is not None and not (isinstance(threshold, float) and 0.0 < threshold <= 1.0):
+        if threshold is not None and not 0.0 < threshold <= 1.0:
             raise ValueError(
-                "Invalid `threshold` argument value. It should be a Python float, 0 < threshold "
-                f"<= 1. Received: threshold={threshold} of type '{type(threshold)}'"
+                f"Invalid `threshold` argument value. It should verify 0 < threshold <= 1. "
+                f"Received: threshold={threshold}"
             )
         self.average = average
         self.beta = beta

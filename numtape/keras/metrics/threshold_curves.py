@@ -13,7 +13,7 @@ from ...core.ops.elementwise import log, maximum, minimum, select
 from ...core.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from ...core.values.arguments import to_list
 from ...core.values.tensor import Tensor
-from ..config import epsilon
+from ..settings import epsilon
 from .confusion import Counter, parse_thresholds
 from .metric import Metric, add_all, metric_class
 

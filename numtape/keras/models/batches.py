@@ -15,6 +15,7 @@ from ...core.log.string_tensor import StringTensor, of_strings, to_string_array
 from ...core.log.variable import Variable
 from ...core.ops.random import shuffle as shuffled
 from ...core.values.composite import Composite, has_text
+from ...core.values.convert import describe_columns
 from ...core.values.tensor import Tensor
 from ...data import Dataset
 from ...nest import flatten, map_structure
@@ -63,6 +64,7 @@ def array_of(x: TensorLike) -> Any:
     """Convert data to an array; floats become float32."""
     if isinstance(x, StringTensor):
         return np.asarray(x)
+    provided: Any = x
     if isinstance(x, Tensor | Variable):
         x = x.numpy()
     elif not isinstance(x, np.ndarray):
@@ -70,7 +72,10 @@ def array_of(x: TensorLike) -> Any:
     if x.dtype.kind in "US" or (x.dtype == object and has_text(x.ravel()[:1].tolist())):
         return to_string_array(x)
     if x.dtype == object:
-        raise ValueError(f"Data of dtype {x.dtype} cannot be used: a model requires numbers.")
+        raise ValueError(
+            f"Data of dtype {x.dtype} cannot be used: a model requires numbers."
+            f"{describe_columns(provided)}"
+        )
     if x.dtype.kind == "f" and x.dtype != np.float32:
         x = x.astype(np.float32)
     return x

@@ -85,6 +85,19 @@ def metric_of(identifier: MetricLike | None, y_true: Values, y_pred: Values) -> 
     return metric
 
 
+def _is_single(x: object) -> bool:
+    return isinstance(x, list | tuple) and len(x) == 1
+
+
+def _is_nested(x: Any) -> bool:
+    """Whether a value is a structure of more than one level."""
+    if not isinstance(x, dict | list | tuple):
+        return False
+    return any(
+        isinstance(item, dict | list | tuple) for item in (x.values() if isinstance(x, dict) else x)
+    )
+
+
 class Outputs:
     """Matches targets, weights and losses to the model's outputs.
 
@@ -94,7 +107,9 @@ class Outputs:
     """
 
     def __init__(self, y_pred: Any, output_names: list[str] | None) -> None:
-        self.keys: list[Any] | None = sorted(y_pred) if isinstance(y_pred, dict) else None
+        self.is_nested = _is_nested(y_pred)
+        has_keys = isinstance(y_pred, dict) and not self.is_nested
+        self.keys: list[Any] | None = sorted(y_pred) if has_keys else None
         self.count = len(self.flat(y_pred))
         self.single = self.count == 1
         no_names: list[Any] = [None] * self.count
@@ -109,7 +124,7 @@ class Outputs:
 
     def targets(self, y: Any, kind: str = "y_true") -> list[Any]:
         """Return the target of each output, from a dict by name or a flat structure."""
-        if isinstance(y, dict):
+        if isinstance(y, dict) and not self.is_nested:
             unknown_names = set(y) - set(self.names)
             if unknown_names:
                 raise KeyError(
@@ -132,6 +147,8 @@ class Outputs:
           kind: The argument's name, for errors.
           several: Whether a single output accepts a list of values.
         """
+        if kind == "loss" and isinstance(provided, dict):  # an output's loss may be in a list
+            provided = {k: x[0] if _is_single(x) else x for k, x in provided.items()}
         if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):
             unknown_names = [name for name in provided if name not in self.names]
             if unknown_names:
@@ -157,6 +174,11 @@ class Outputs:
                 )
             return list(provided)
         return [provided] * self.count
+
+
+def _flat_if_nested(provided: Any) -> Any:
+    """Flatten a structure of more than one level, such as that of nested outputs."""
+    return flatten(provided) if _is_nested(provided) else provided
 
 
 class CompiledLoss:
@@ -188,6 +210,7 @@ class CompiledLoss:
     def _build(self, y_true: Any, y_pred: Any) -> Outputs:
         loss, weights, names = self._given
         outputs = Outputs(y_pred, names)
+        loss, weights = _flat_if_nested(loss), _flat_if_nested(weights)
         requested = outputs.spread(loss, "loss", False)
         factors = outputs.spread(weights, "loss_weights", False)
         targets, predicted = self._targets(outputs, requested, y_true), outputs.flat(y_pred)

@@ -164,6 +164,8 @@ class LayerGraph:
         if type(x) is Tensor and x._spec.dtype.name == symbol.dtype:
             if self._fits((*x._spec.shape,), symbol.shape):
                 return x
+        if x is None:
+            return self._missing(symbol)
         dtype, mask = as_dtype(symbol.dtype), mask_of(x)
         x = convert_to_tensor(x)
         if isinstance(x, Composite) and not isinstance(x, StringTensor):
@@ -185,6 +187,20 @@ class LayerGraph:
             )
         set_mask(x, mask)
         return x
+
+    def _missing(self, symbol: KerasTensor) -> None:
+        """Return None for an optional input.
+
+        Raises:
+          ValueError: If the input is not optional.
+        """
+        node = symbol._node
+        operation: Any = None if node is None else node.operation
+        if not getattr(operation, "optional", False):
+            raise ValueError(
+                f"The input {symbol.name!r} is None, but it is not optional: make it with "
+                f"`keras.Input(..., optional=True)`."
+            )
 
     def _fits(self, shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
         """Whether a shape matches the declared one; the batch size is ignored."""

@@ -7,9 +7,10 @@ import json
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ...compat.missing_names import tell
+from ...compat.traceback_filter import warn
 from ...core.values.hints import hint_missing_attributes
 from ...nest import map_structure
 from ..error_context import MODEL
@@ -64,6 +65,7 @@ class Model(Trainer):
         overwrite: bool = True,
         zipped: bool | None = None,
         include_optimizer: bool = True,
+        **kwargs: object,
     ) -> None:
         """Save the model: its config, weights, `compile` arguments and optimizer state.
 
@@ -75,6 +77,7 @@ class Model(Trainer):
           overwrite: Whether to replace an existing file.
           zipped: False to write the members of a ``.keras`` file to a folder.
           include_optimizer: Whether a legacy file has the state of the optimizer.
+          **kwargs: Must be empty.
 
         Raises:
           ValueError: If the path has another ending.
@@ -91,10 +94,14 @@ class Model(Trainer):
           >>> np.array_equal(tf.keras.models.load_model(path)(x), model(x))
           True
         """
-        self._nt_saving.save_model(self, filepath, overwrite, zipped, include_optimizer)
+        self._nt_saving.save_model(self, filepath, overwrite, zipped, include_optimizer, **kwargs)
 
     def save_weights(
-        self, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
+        self,
+        filepath: Path,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
+        **kwargs: Any,
     ) -> None:
         """Save all variables, including those of the optimizer.
 
@@ -104,6 +111,7 @@ class Model(Trainer):
           overwrite: Whether to replace an existing file.
           max_shard_size: The largest size of a file in GiB, to save the weights in several files;
             None for one file.
+          **kwargs: ``objects_to_skip``, a list of layers that are not saved.
 
         Raises:
           ValueError: If the path has another ending, or the model is not built.
@@ -120,10 +128,14 @@ class Model(Trainer):
           >>> np.array_equal(other.weights[0], model.weights[0])
           True
         """
-        self._nt_saving.save_weights(self, filepath, overwrite, max_shard_size)
+        self._nt_saving.save_weights(self, filepath, overwrite, max_shard_size, **kwargs)
 
     def load_weights(
-        self, filepath: Path, skip_mismatch: bool = False, by_name: bool | None = None
+        self,
+        filepath: Path,
+        skip_mismatch: bool = False,
+        by_name: bool | None = None,
+        **kwargs: Any,
     ) -> None:
         """Load all variables from a file; if one does not match, none changes.
 
@@ -131,6 +143,7 @@ class Model(Trainer):
           filepath: A file written by `save_weights` or `save`, of numtape or Keras.
           skip_mismatch: Whether to skip layers that do not match, with a warning.
           by_name: Whether to match layers by their names; only for legacy ``.h5`` files.
+          **kwargs: ``objects_to_skip``, a list of layers that keep their weights.
 
         Raises:
           ValueError: If the path has another ending, the file does not match the model, or the
@@ -139,7 +152,7 @@ class Model(Trainer):
           DataLossError: If the file is truncated or changed.
           ImportError: If the file needs h5py, which is not installed.
         """
-        self._nt_saving.load_weights(self, filepath, skip_mismatch, by_name)
+        self._nt_saving.load_weights(self, filepath, skip_mismatch, by_name, **kwargs)
 
     def to_json(self, **kwargs: Any) -> str:
         """Return the model's config, without weights, as JSON.
@@ -178,6 +191,15 @@ class Model(Trainer):
         Args:
           config: The result of `get_compile_config`.
         """
+        if type(self).compile is not Trainer.compile:
+            warn(
+                "`compile()` was not called as part of model loading because the model's "
+                "`compile()` method is custom. All subclassed Models that have `compile()` "
+                "overridden should also override `get_compile_config()` and "
+                "`compile_from_config(config)`. Alternatively, you can call `compile()` manually "
+                "after loading."
+            )
+            return
         self._nt_saving.compile_from(self, config)
 
     # Construction, the graph of a functional model, and the summary.
@@ -187,11 +209,11 @@ class Model(Trainer):
     _nt_graph: LayerGraph | None = None
     _nt_functional: type[Model]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create a `Functional` if `Model` itself is called with symbolic tensors."""
-        if cls is Model and _is_graph(args, kwargs):
-            cls = Model._nt_functional
-        return super().__new__(cls, *args, **kwargs)
+        kind: Any = Model._nt_functional if cls is Model and _is_graph(args, kwargs) else cls
+        instance: Self = super().__new__(kind, *args, **kwargs)
+        return instance
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         graph = None
@@ -212,26 +234,33 @@ class Model(Trainer):
         self._nt_graph_layers = graph.layers
         self.built = True
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """Run the model's graph. Subclasses without a graph override this.
+    if TYPE_CHECKING:  # subclasses override it with parameters of other names
 
-        Args:
-          inputs: A tensor, or a list or dict of them.
-          training: Whether the call is part of training.
-          mask: The inputs' masks.
+        def call(self, *args: Any, **kwargs: Any) -> Any:
+            """Compute the outputs."""
 
-        Returns:
-          A tensor, or a structure of them.
+    else:
 
-        Raises:
-          NotImplementedError: If the model has no graph and does not override `call`.
-        """
-        if self._nt_graph is None:
-            raise NotImplementedError(
-                f"Model {type(self).__name__} does not have a `call()` method implemented."
-                + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
-            )
-        return self._nt_graph.run(inputs, training, mask)
+        def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+            """Run the model's graph. Subclasses without a graph override this.
+
+            Args:
+              inputs: A tensor, or a list or dict of them.
+              training: Whether the call is part of training.
+              mask: The inputs' masks.
+
+            Returns:
+              A tensor, or a structure of them.
+
+            Raises:
+              NotImplementedError: If the model has no graph and does not override `call`.
+            """
+            if self._nt_graph is None:
+                raise NotImplementedError(
+                    f"Model {type(self).__name__} does not have a `call()` method implemented."
+                    + " It has `forward`, PyTorch's name for it." * hasattr(self, "forward")
+                )
+            return self._nt_graph.run(inputs, training, mask)
 
     def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Return the shape of the output.
@@ -449,9 +478,21 @@ class Model(Trainer):
           >>> tf.keras.Model.from_config(config).output_shape
           (None, 3)
         """
-        if cls is Model and "input_layers" in config:
+        if "input_layers" not in config and cls is not Model._nt_functional:
+            return super().from_config(config)
+        if cls is Model:
             return Model._nt_functional.from_config(config, custom_objects)
-        return super().from_config(config)
+        with config_errors():
+            inputs, outputs = graph_of(config, custom_objects)
+        return cls(
+            inputs, outputs, name=config.get("name"), trainable=config.get("trainable", True)
+        )
+
+    def _nt_graph_config(self) -> dict[str, Any] | None:
+        """The layers and their connections, if the constructor takes inputs and outputs."""
+        if self._nt_graph is None or type(self).__init__ is not Model.__init__:
+            return None
+        return {"name": self.name, "trainable": self.trainable, **to_config(self._nt_graph)}
 
 
 class Functional(Model):
@@ -469,43 +510,6 @@ class Functional(Model):
       >>> type(tf.keras.Model(inputs, 2.0 * inputs)).__name__
       'Functional'
     """
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the layers and their connections.
-
-        Returns:
-          A dict of arguments.
-
-        Raises:
-          NotImplementedError: If a layer has no ``get_config``.
-        """
-        if type(self) is not Functional or self._nt_graph is None:
-            return super().get_config()
-        return {"name": self.name, "trainable": self.trainable, **to_config(self._nt_graph)}
-
-    @classmethod
-    def from_config(
-        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
-    ) -> Any:
-        """Create a model with the same layers and connections, and new variables.
-
-        Args:
-          config: The result of `get_config`.
-          custom_objects: Classes and functions, by name.
-
-        Returns:
-          A model.
-
-        Raises:
-          ValueError: If the class of a layer is unknown, or connections are missing.
-        """
-        if cls is not Functional and "input_layers" not in config:
-            return super().from_config(config)
-        with config_errors():
-            inputs, outputs = graph_of(config, custom_objects)
-        return cls(
-            inputs, outputs, name=config.get("name"), trainable=config.get("trainable", True)
-        )
 
 
 Model._nt_functional = Functional

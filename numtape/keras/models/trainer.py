@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compat.traceback_filter import warn
 from ...core.log.as_tensor import as_tensor
 from ...core.ops.elementwise import cast
 from ...core.ops.reduction import reduce_sum
@@ -17,8 +18,8 @@ from ...core.values.tensor import Tensor
 from ...function.function import Function
 from ...nest import flatten, map_structure
 from ...tape import GradientTape
-from .. import optimizers
-from ..callbacks import CallbackList
+from .. import config, optimizers
+from ..callbacks import CallbackList, History
 from ..callbacks.callback_list import as_numbers as numbers
 from ..layer import Layer
 from ..metrics import Mean
@@ -41,7 +42,7 @@ from .progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from ..annotations import Config, LossesLike, LossWeights, MetricsLike
+    from ..annotations import Config, DataLike, LossesLike, LossWeights, MetricsLike
     from ..optimizers.optimizer import Optimizer
 
 Step = Callable[..., Any]
@@ -65,7 +66,7 @@ class Trainer(Layer):
             "optimizer",
             "loss",
             "history",
-            "_initial_epoch",
+            "_nt_initial_epoch",
             "stop_training",
             "stop_evaluating",
             "stop_predicting",
@@ -81,7 +82,7 @@ class Trainer(Layer):
 
     optimizer: Any
     loss: LossesLike
-    _initial_epoch: int | None = None  # set by callbacks that resume a training
+    _nt_initial_epoch: int | None = None  # set by callbacks that resume a training
     output_names: Any
     _nt_compile_loss: CompiledLoss | None
     _nt_compile_metrics: CompiledMetrics | None
@@ -454,27 +455,27 @@ class Trainer(Layer):
 
     # Loops over batches.
 
-    history: Any
+    history: History
 
     def fit(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: DataLike = None,
+        y: DataLike = None,
         batch_size: int | None = None,
         epochs: int = 1,
         verbose: int | str = "auto",
         callbacks: object = None,
         validation_split: float = 0.0,
-        validation_data: Any = None,
+        validation_data: DataLike = None,
         shuffle: bool = True,
         class_weight: dict[int, float] | None = None,
-        sample_weight: Any = None,
+        sample_weight: DataLike = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: int | Container[int] = 1,
-    ) -> Any:
+    ) -> History:
         """Train the model.
 
         Args:
@@ -522,7 +523,13 @@ class Trainer(Layer):
                 raise ValueError("`validation_split` is only supported for arrays and tensors.")
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         verbose = _verbosity(verbose)
-        data = batches(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight)
+        max_epochs = config.max_epochs()
+        if max_epochs is not None and max_epochs < epochs:
+            warn(f"Limiting epochs to {max_epochs}")
+            epochs = max_epochs
+        data = _limited(
+            batches, (x, y, sample_weight, batch_size), steps_per_epoch, shuffle, class_weight
+        )
         validation: Batches | None = None
         if validation_data is not None:
             vx, vy, weight = (
@@ -545,9 +552,9 @@ class Trainer(Layer):
             callbacks, verbose, data.steps, epochs, add_history=True
         )
         self.stop_training = False
-        self._initial_epoch = None
+        self._nt_initial_epoch = None
         callback_list.on_train_begin()
-        initial_epoch = self._initial_epoch or initial_epoch
+        initial_epoch = self._nt_initial_epoch or initial_epoch
         logs: dict[str, Any] = {}
         for epoch in range(initial_epoch, epochs):
             if epoch > initial_epoch and data.is_spent():
@@ -659,11 +666,11 @@ class Trainer(Layer):
 
     def evaluate(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: DataLike = None,
+        y: DataLike = None,
         batch_size: int | None = None,
         verbose: int | str = "auto",
-        sample_weight: Any = None,
+        sample_weight: DataLike = None,
         steps: int | None = None,
         callbacks: object = None,
         return_dict: bool = False,
@@ -730,12 +737,12 @@ class Trainer(Layer):
 
     def predict(
         self,
-        x: Any,
+        x: DataLike,
         batch_size: int | None = None,
         verbose: int | str = "auto",
         steps: int | None = None,
         callbacks: object = None,
-    ) -> Any:
+    ) -> np.ndarray[Any, Any]:
         """Compute the model's outputs for data.
 
         Args:
@@ -786,7 +793,8 @@ class Trainer(Layer):
             raise ValueError(_NO_BATCHES)
         progress.end(count, {})
         callback_list.on_predict_end()
-        return map_structure(_join, *outputs)
+        joined: np.ndarray[Any, Any] = map_structure(_join, *outputs)
+        return joined
 
     # --- One batch ---------------------------------------------------------------------------
 
@@ -855,7 +863,7 @@ class Trainer(Layer):
         logs = numbers(self._nt_result(self._nt_run_step(kind, batch)))
         return logs if return_dict else self._nt_in_order(logs)
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: DataLike) -> np.ndarray[Any, Any]:
         """Compute the model's outputs for a batch.
 
         Args:
@@ -864,7 +872,9 @@ class Trainer(Layer):
         Returns:
           A NumPy array, or a structure of them.
         """
-        return map_structure(_as_array, self._nt_run_step("predict", (batch_of(x), None, None)))
+        outputs = self._nt_run_step("predict", (batch_of(x), None, None))
+        result: np.ndarray[Any, Any] = map_structure(_as_array, outputs)
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_nt_functions": {}}
@@ -880,9 +890,19 @@ def _is_due(epoch: int, frequency: int | Container[int]) -> bool:
     return epoch + 1 in frequency
 
 
+def _limited(
+    function: Callable[..., Batches], data: tuple[Any, ...], steps: int | None, *options: Any
+) -> Batches:
+    """Return batches, of which an epoch has at most `keras.config.max_steps_per_epoch`."""
+    result, limit = function(*data, steps, *options), config.max_steps_per_epoch()
+    if limit is None or (result.steps is not None and result.steps <= limit):
+        return result
+    return function(*data, limit, *options)
+
+
 def _verbosity(verbose: int | str) -> int:
     if verbose == "auto":
-        return 1
+        return 1 if config.is_interactive_logging_enabled() else 2
     if verbose not in (0, 1, 2):
         raise ValueError(f'verbose={verbose!r} must be 0, 1, 2 or "auto".')
     return int(verbose)

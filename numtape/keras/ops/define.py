@@ -16,8 +16,8 @@ from ...core.ops.creation import constant
 from ...core.ops.elementwise import cast
 from ...core.values.dtypes import DType, as_dtype
 from ...core.values.tensor import Tensor
-from ..config import floatx
 from ..registry import describe, keras_dtype
+from ..settings import floatx
 from ..symbolic import OPERATIONS, KerasTensor, Operation, infer, is_symbolic
 
 if TYPE_CHECKING:
@@ -500,28 +500,30 @@ def infer_broadcast(
 class Unary(Protocol):
     """A function of one tensor."""
 
-    def __call__(self, x: TensorLike) -> Any:
+    def __call__(self, x: TensorLike) -> Tensor | Any:
         """Return a tensor."""
 
 
 class Binary(Protocol):
     """A function of two tensors."""
 
-    def __call__(self, x1: TensorLike, x2: TensorLike) -> Any:
+    def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor | Any:
         """Return a tensor."""
 
 
 class BitwiseBinary(Protocol):
     """A function of two tensors of integers."""
 
-    def __call__(self, x: TensorLike, y: TensorLike) -> Any:
+    def __call__(self, x: TensorLike, y: TensorLike) -> Tensor | Any:
         """Return a tensor."""
 
 
 class Reduction(Protocol):
     """A function that reduces axes."""
 
-    def __call__(self, x: TensorLike, axis: AxisLike = None, keepdims: bool = False) -> Any:
+    def __call__(
+        self, x: TensorLike, axis: AxisLike = None, keepdims: bool = False
+    ) -> Tensor | Any:
         """Return a tensor."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import typing as _typing
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +14,16 @@ import numtape as tf
 
 from ...compat.names import getter as _getter
 from ...core.log.as_tensor import as_tensor
+from ...core.values.arguments import inspect_signature
 from ...core.values.tensor import Tensor
 from ...image.arguments import at_least_float32
 from ...image.colors import GRAY, from_hsv, mix_channels, to_hsv
 from ...image.measures import SOBEL, filter_channels, structural_similarity
 from ...image.resizing import interpolation_weights, multiply_axis, resize_axes
 from ..layers.base import parse_data_format
-from ..symbolic import KerasTensor
+from ..symbolic import KerasTensor, infer
 from . import nn
-from .define import floats, op, promoted
+from .define import floats, op, promoted, shape_of
 
 if TYPE_CHECKING:
     from ...core.values.annotations import NumberLike, TensorLike
@@ -194,6 +195,10 @@ def resize(
     if len(size) != 2:
         raise ValueError(
             f"Expected `size` to be a tuple of 2 integers (height, width). Received: size={size}"
+        )
+    if min(size) <= 0:
+        raise ValueError(
+            f"`size` must have positive height and width. Received: size={tuple(size)}"
         )
     batch = _Images(images, data_format)
     x, (rows, columns) = batch.x, (int(n) for n in size)
@@ -439,7 +444,7 @@ def _project(
     return batch.restore(result, keep_dtype=True)
 
 
-def _homography(start: Tensor, end: Tensor) -> Tensor:
+def homography(start: Tensor, end: Tensor) -> Tensor:
     """Return the eight numbers of the transformation from ``end`` to ``start`` points."""
     rows = []
     for k in range(4):
@@ -452,9 +457,21 @@ def _homography(start: Tensor, end: Tensor) -> Tensor:
     return tf.reshape(tf.linalg.solve(tf.stack(rows, 1), target), [-1, 8])
 
 
-def _like_images(images: KerasTensor, *_: Any, **__: Any) -> KerasTensor:
+def _check_points(word: str, shape: Any) -> None:
+    if len(shape) not in (2, 3) or tuple(shape[-2:]) != (4, 2):
+        raise ValueError(
+            f"Invalid {word} shape: expected (4,2) for a single image or (N,4,2) for a batch. "
+            f"Received shape: {shape}"
+        )
+
+
+def _like_images(
+    images: Any, start_points: Any, end_points: Any, *_: Any, **__: Any
+) -> KerasTensor:
     if len(images.shape) not in (3, 4):
         raise ValueError(f"Invalid images rank: expected rank 3 or 4, got {images.shape}.")
+    for word, points in (("start_points", start_points), ("end_points", end_points)):
+        _check_points(word, shape_of(points))
     return KerasTensor(images.shape, images.dtype)
 
 
@@ -479,17 +496,13 @@ def perspective_transform(
     x = batch.floats()
     start, end = (tf.cast(as_tensor(p), x.dtype) for p in (start_points, end_points))
     for word, points in (("start_points", start), ("end_points", end)):
-        if points.ndim not in (2, 3) or tuple(points.shape[-2:]) != (4, 2):
-            raise ValueError(
-                f"Invalid {word} shape: expected (4,2) for a single image or (N,4,2) for a batch. "
-                f"Received shape: {points.shape}"
-            )
+        _check_points(word, points.shape)
     if start.shape != end.shape:
         raise ValueError(
             f"start_points and end_points must have the same shape. Received "
             f"start_points.shape={start.shape}, end_points.shape={end.shape}"
         )
-    numbers = _homography(tf.reshape(start, [-1, 4, 2]), tf.reshape(end, [-1, 4, 2]))
+    numbers = homography(tf.reshape(start, [-1, 4, 2]), tf.reshape(end, [-1, 4, 2]))
     return _project(batch, x, numbers, interpolation, "constant", fill_value)
 
 
@@ -623,11 +636,12 @@ def extract_patches(
     >>> tf.keras.ops.image.extract_patches(image, 2).numpy().ravel()
     array([0., 1., 2., 3.], dtype=float32)
     """
+    if not isinstance(size, int | tuple | list):
+        raise TypeError(f"Invalid `size` argument. Expected an int or a tuple. Received: {size!r}")
     sizes = (size, size) if isinstance(size, int) else tuple(size)
     if len(sizes) not in (2, 3):
-        raise TypeError(
-            f"Invalid `size` argument. Expected an int or a tuple of length 2 or 3. Received: "
-            f"size={size}"
+        raise ValueError(
+            f"Invalid `size` argument. Expected a tuple of length 2 or 3. Received: size={size}"
         )
     batch = _Images(images, data_format, len(sizes))
     return _patches(batch, sizes, strides, dilation_rate, padding)
@@ -729,7 +743,23 @@ def pad_images(
     return batch.restore(tf.pad(batch.x, [[0, 0], rows[:2], columns[:2], [0, 0]]))
 
 
-@op(raises=_IMAGES)
+def _infer_crop(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    arguments = inspect_signature(function).bind(*args, **kwargs).arguments
+    images = arguments["images"]
+    is_first = parse_data_format(arguments.get("data_format")) == "channels_first"
+    sizes = images.shape[-2:] if is_first else images.shape[-3:-1]
+    for word, size in zip(("height", "width"), sizes, strict=True):
+        if size is None and arguments.get(f"target_{word}") is None:
+            raise ValueError(
+                f"When the {word} of the images is unknown, `target_{word}` must be specified. "
+                f"Received: images.shape={images.shape}"
+            )
+    return infer(function, args, kwargs)
+
+
+@op(raises=_IMAGES, rule=_infer_crop)
 def crop_images(
     images: TensorLike,
     top_cropping: int | None = None,

@@ -696,7 +696,8 @@ def _heaviside(x: Tensor, y: Tensor) -> Tensor:
 def _hypot(x: Tensor, y: Tensor) -> Tensor:
     """Return the length of (x, y) without overflow."""
     x, y = tf.abs(x), tf.abs(y)
-    larger, smaller = tf.maximum(x, y), tf.minimum(x, y)
+    is_larger = x >= y  # not maximum and minimum, which share the adjoint of equal operands
+    larger, smaller = tf.where(is_larger, x, y), tf.where(is_larger, y, x)
     ratio = tf.math.divide_no_nan(smaller, larger)
     return larger * tf.sqrt(1 + tf.square(ratio))
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...compat.names import getter as _getter
 from ...core.values.dtypes import repr_of as _repr_of
-from ..registry import ClassRegistry as _ClassRegistry, nearest as _nearest
+from ..registry import nearest as _nearest
 from . import schedules
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .adaptive import Adadelta, Adafactor, Adagrad, Ftrl, RMSprop
 from .muon import Muon
-from .optimizer import Optimizer
+from .optimizer import REGISTRY as _REGISTRY, Optimizer, optimizer_of as _optimizer_of
 from .sgd import SGD, Lion
 from .wrapping import LossScaleOptimizer, MultiOptimizer, OptimizerMap
 
@@ -70,9 +70,9 @@ _CLASSES: list[type] = [
     RMSprop,
     ScheduleFreeAdamW,
 ]
-_REGISTRY = _ClassRegistry(
-    "optimizer", _CLASSES, {kind.__name__.lower(): kind for kind in _CLASSES}
-)
+_REGISTRY.classes.update({kind.__name__: kind for kind in _CLASSES})
+_REGISTRY.known.update({kind.__name__: kind for kind in _CLASSES})
+_REGISTRY.known.update({kind.__name__.lower(): kind for kind in _CLASSES})
 
 
 def serialize(optimizer: Optimizer) -> dict[str, Any]:
@@ -115,10 +115,7 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
       >>> tf.keras.optimizers.deserialize(config).momentum
       0.5
     """
-    name = config.get("class_name") if isinstance(config, dict) else None
-    if isinstance(name, str) and name.lower() in _REGISTRY.known:
-        config = {**config, "class_name": name.lower()}
-    result: Optimizer = _REGISTRY.deserialize(config, custom_objects)
+    result: Optimizer = _optimizer_of(config, custom_objects)
     return result
 
 

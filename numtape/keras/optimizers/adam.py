@@ -445,8 +445,8 @@ class ScheduleFreeAdamW(Optimizer):
     >>> v, optimizer = tf.Variable(1.0), tf.keras.optimizers.ScheduleFreeAdamW(0.5, beta_1=0.5)
     >>> for _ in range(2):
     ...     _ = optimizer.apply_gradients([(tf.constant(1000.0), v)])
-    >>> v.numpy()
-    np.float32(0.125)
+    >>> round(float(v), 3)
+    0.125
     """
 
     def __init__(

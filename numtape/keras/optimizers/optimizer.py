@@ -33,7 +33,7 @@ from ...module import snake_case
 from .. import initializers
 from ..error_context import OPTIMIZER
 from ..layer import LayerVariable
-from ..registry import describe, keras_dtype
+from ..registry import ClassRegistry, describe, keras_dtype
 from .schedules import LearningRateSchedule, deserialize, serialize
 
 if TYPE_CHECKING:
@@ -134,7 +134,24 @@ def _last_path_part(variable: Variable) -> str:
     return variable._name.rpartition("/")[2]
 
 
+REGISTRY = ClassRegistry("optimizer", [])  # the package adds the classes
+
+
+def optimizer_of(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+    """Create an optimizer from its config; the class name is case-insensitive."""
+    name = config.get("class_name") if isinstance(config, dict) else None
+    if isinstance(name, str) and name.lower() in REGISTRY.known:
+        config = {**config, "class_name": name.lower()}
+    return REGISTRY.deserialize(config, custom_objects)
+
+
 _count: Counter[str] = Counter()
+
+
+def reset_names() -> None:
+    """Restart the numbering of names."""
+    _count.clear()
+
 
 # Names and initial values of slots. For each group in turn, every trained variable gets one slot
 # of each name.

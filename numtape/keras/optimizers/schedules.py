@@ -35,7 +35,7 @@ class LearningRateSchedule:
       np.float32(1.75)
     """
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Any) -> Tensor:
         """Return the learning rate of a step.
 
         Args:
@@ -165,7 +165,7 @@ class ExponentialDecay(LearningRateSchedule):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: TensorLike) -> Any:
+    def __call__(self, step: TensorLike) -> Tensor:
         """The step size of a step, a scalar."""
         initial_rate = rate_of(self.initial_learning_rate)
         progress = cast(step, initial_rate.dtype) / self.decay_steps
@@ -209,7 +209,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         self.values = values
         self.name = name
 
-    def __call__(self, step: TensorLike) -> Any:
+    def __call__(self, step: TensorLike) -> Tensor:
         """The step size of a step, a scalar."""
         step = as_tensor(step)
         result = rate_of(self.values[-1])
@@ -249,7 +249,7 @@ class PolynomialDecay(LearningRateSchedule):
         self.cycle = cycle
         self.name = name
 
-    def __call__(self, step: TensorLike) -> Any:
+    def __call__(self, step: TensorLike) -> Tensor:
         """The step size of a step, a scalar."""
         initial_rate = rate_of(self.initial_learning_rate)
         end_rate = as_tensor(self.end_learning_rate, initial_rate._spec)
@@ -295,7 +295,7 @@ class InverseTimeDecay(LearningRateSchedule):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: TensorLike) -> Any:
+    def __call__(self, step: TensorLike) -> Tensor:
         """The step size of a step, a scalar."""
         initial_rate = rate_of(self.initial_learning_rate)
         part = cast(step, initial_rate.dtype) / self.decay_steps
@@ -346,7 +346,7 @@ class CosineDecay(LearningRateSchedule):
         self.warmup_steps = warmup_steps
         self.warmup_target = warmup_target
 
-    def __call__(self, step: TensorLike) -> Any:
+    def __call__(self, step: TensorLike) -> Tensor:
         """The step size of a step, a scalar."""
         initial_rate = peak_rate = rate_of(self.initial_learning_rate)
         warmup_steps: NumberLike = 0
@@ -407,7 +407,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         self.alpha = alpha
         self.name = name
 
-    def __call__(self, step: TensorLike) -> Any:
+    def __call__(self, step: TensorLike) -> Tensor:
         """The step size of a step, a scalar."""
         initial_rate = rate_of(self.initial_learning_rate)
         progress = cast(step, initial_rate.dtype) / self.first_decay_steps

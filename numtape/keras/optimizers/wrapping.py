@@ -15,7 +15,15 @@ from ...core.values.dtypes import float32, int64, repr_of
 from ...core.values.tensor import Tensor
 from ..layer import LayerVariable
 from ..registry import get_registered_object
-from .optimizer import Changes, Optimizer, dense, optimizer_class, trained_variables
+from .optimizer import (
+    REGISTRY,
+    Changes,
+    Optimizer,
+    dense,
+    optimizer_class,
+    optimizer_of,
+    trained_variables,
+)
 
 if TYPE_CHECKING:
     from ...core.values.tensor import Operators
@@ -36,15 +44,11 @@ _UNUSED = {
 
 
 def _serialize(optimizer: Optimizer) -> dict[str, Any]:
-    from . import serialize
-
-    return serialize(optimizer)
+    return REGISTRY.describe(optimizer)
 
 
 def _deserialize(config: Any, custom_objects: dict[str, Any] | None) -> Any:
-    from . import deserialize
-
-    return deserialize(config, custom_objects) if isinstance(config, dict) else config
+    return optimizer_of(config, custom_objects) if isinstance(config, dict) else config
 
 
 @optimizer_class
@@ -78,8 +82,13 @@ class LossScaleOptimizer(Optimizer):
                 "LossScaleOptimizer no longer supports `dynamic=False`. Instead, simply set "
                 "`loss_scale_factor` directly on the `inner_optimizer`."
             )
+        unknown = [argument for argument in kwargs if argument not in _UNUSED]
+        if unknown:
+            raise ValueError(
+                f"LossScaleOptimizer does not support arguments: `{'`, `'.join(unknown)}`."
+            )
         for argument, value in kwargs.items():
-            if argument not in _UNUSED or value != _UNUSED[argument]:
+            if value != _UNUSED[argument]:
                 raise ValueError(
                     f"LossScaleOptimizer does not support `{argument}`. Instead, set "
                     f"`{argument}` on the `inner_optimizer`."
@@ -203,8 +212,8 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
     >>> optimizers = tf.keras.optimizers
     >>> optimizer_map = optimizers.OptimizerMap(optimizers.SGD(), {"encoder/.*": optimizers.Adam()})
-    >>> optimizer_map["encoder/dense/kernel"].name, optimizer_map["head/kernel"].name
-    ('adam', 'sgd')
+    >>> [type(optimizer_map[path]).__name__ for path in ("encoder/dense/kernel", "head/kernel")]
+    ['Adam', 'SGD']
     """
 
     def __init__(
@@ -315,11 +324,6 @@ class MultiOptimizer(Optimizer):
         loss_scale_factor: float | None = None,
         name: str | None = None,
     ) -> None:
-        if not callable(optimizer_map):
-            raise ValueError(
-                f"`optimizer_map` must be an OptimizerMap or a function from a variable to its "
-                f"optimizer. Received: {repr_of(optimizer_map)}"
-            )
         super().__init__(0.0, loss_scale_factor=loss_scale_factor, name=name)
         self._nt_map = optimizer_map
         self._nt_chosen: dict[int, int] = {}  # the index of each trained variable's optimizer
@@ -361,6 +365,11 @@ class MultiOptimizer(Optimizer):
         """
         if self.built:
             return
+        if not callable(self._nt_map):
+            raise ValueError(
+                f"`optimizer_map` must be an OptimizerMap or a function from a variable to its "
+                f"optimizer. Received: {repr_of(self._nt_map)}"
+            )
         trained = trained_variables(variables)
         groups: dict[int, list[Variable]] = {}
         for variable in trained:
@@ -451,10 +460,17 @@ class MultiOptimizer(Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """Return the constructor arguments, as a dict."""
-        from ..saving import serialize_keras_object
-
+        if isinstance(self._nt_map, OptimizerMap):
+            config: Any = {
+                "module": "keras.optimizers",
+                "class_name": "OptimizerMap",
+                "config": self._nt_map.get_config(),
+                "registered_name": None,
+            }
+        else:
+            config = REGISTRY.serialize(self._nt_map)
         return {
-            "optimizer_map": serialize_keras_object(self._nt_map),
+            "optimizer_map": config,
             "loss_scale_factor": self.loss_scale_factor,
             "name": self.name,
         }

@@ -8,14 +8,16 @@ import typing as _typing
 from ...compat.names import getter as _getter
 from .. import models as _models
 from ..registry import (
+    ClassRegistry as _ClassRegistry,
     custom_object_scope,
     get_custom_objects,
     get_registered_name,
     get_registered_object,
     register_keras_serializable,
 )
+from . import objects as _objects
+from .cloning import clone_model as _clone_model
 from .files import (
-    clone_model as _clone_model,
     load_model,
     load_weights,
     model_from_json as _model_from_json,
@@ -54,7 +56,8 @@ def __dir__() -> list[str]:
 if not _typing.TYPE_CHECKING:
     __getattr__ = _getter(__name__)
 
-# This module imports `models`, so it registers itself there instead of being imported by it.
+# This module imports these classes, so it registers itself instead of being imported by them.
 _models.Model._nt_saving = _sys.modules[__name__]
+_ClassRegistry.saving = _objects
 for _function in (load_model, save_model, _clone_model, _model_from_json):
     setattr(_models, _function.__name__, _function)

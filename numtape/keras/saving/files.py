@@ -147,7 +147,7 @@ def save_weights(
     else:
         endings = (".weights.h5", ".weights.safetensors", SUFFIX)
         path = _checked_path(filepath, endings, overwrite)
-    _check_built(model, "saving")
+    _check_built(model, "saving a")
     if path.endswith(SUFFIX):
         if objects_to_skip:
             raise ValueError("objects_to_skip only supports '.weights.h5' files.")
@@ -164,8 +164,8 @@ def save_weights(
 def _check_built(model: Model, verb: str) -> None:
     if not model.built:
         raise ValueError(
-            f"You are {verb} the weights of a model that has not yet been built. Try building the "
-            f"model first by calling it on some data or by using `build()`."
+            f"You are {verb} model that has not yet been built. Try building the model first by "
+            f"calling it on some data or by using `build()`."
         )
 
 
@@ -175,6 +175,7 @@ def load_weights(
     skip_mismatch: bool = False,
     by_name: bool | None = None,
     objects_to_skip: list[Any] | None = None,
+    **kwargs: object,
 ) -> None:
     """Load all variables of a model from a file: see `Model.load_weights`.
 
@@ -184,6 +185,7 @@ def load_weights(
       skip_mismatch: Whether to skip layers that do not match, with a warning.
       by_name: Whether to match layers by their names; only for legacy ``.h5`` files.
       objects_to_skip: Layers that keep their weights; only for ``.weights.h5`` files.
+      **kwargs: Must be empty.
 
     Raises:
       ValueError: If the path has another ending, the file does not match the model, or the model
@@ -202,7 +204,15 @@ def load_weights(
       >>> model.get_weights()[1].tolist()
       [0.0, 0.0]
     """
-    path = _checked_path(filepath, (*_WEIGHTS_ENDINGS, ".keras", *_LEGACY))
+    if kwargs:
+        raise ValueError(f"Invalid keyword arguments: {kwargs}")
+    if not os.fspath(filepath).endswith((*_WEIGHTS_ENDINGS, ".keras", *_LEGACY)):
+        raise ValueError(
+            f"File format not supported: filepath={os.fspath(filepath)}. numtape supports "
+            f"`.weights.h5`, `.weights.json` and `.safetensors` files, `.keras` files and legacy "
+            f"H5 format files (`.h5` extension)."
+        )
+    path = os.fspath(filepath)
     is_legacy = path.endswith(_LEGACY) and not path.endswith(".weights.h5")
     if by_name is not None and not is_legacy:
         raise ValueError(
@@ -214,7 +224,7 @@ def load_weights(
         )
     if path.endswith(".weights.json"):
         store = h5.read_shards(_Path(path))
-        _check_built(model, "loading")
+        _check_built(model, "loading weights into a")
         _load(model, store, skip_mismatch, objects_to_skip)
         return
     content = read(path)
@@ -225,7 +235,7 @@ def load_weights(
             content = archive.read(_OLD_WEIGHTS if is_old else _weights_name(names, path))
     else:
         is_old = path.endswith(SUFFIX)
-    _check_built(model, "loading")
+    _check_built(model, "loading weights into a")
     if is_old:
         _restore(model, content, path, skip_mismatch)
     elif is_legacy:
@@ -262,6 +272,7 @@ def save_model(
     overwrite: bool = True,
     zipped: bool | None = None,
     include_optimizer: bool = True,
+    **kwargs: object,
 ) -> None:
     """Save a model: see `Model.save`.
 
@@ -273,9 +284,10 @@ def save_model(
       zipped: False to write the members of a ``.keras`` file to a folder; ``filepath`` must not
         end in ``.keras`` then.
       include_optimizer: Whether a legacy file has the state of the optimizer.
+      **kwargs: Must be empty.
 
     Raises:
-      ValueError: If the path has another ending.
+      ValueError: If the path has another ending, or there are other arguments.
       FileExistsError: If the file exists and ``overwrite`` is False.
       NotImplementedError: If a part of the model has no ``get_config``.
       ImportError: If h5py is not installed.
@@ -288,8 +300,15 @@ def save_model(
       >>> os.listdir(folder)
       ['model.keras']
     """
+    if "save_format" in kwargs:
+        raise ValueError(
+            "The `save_format` argument is deprecated in Keras 3. Please remove this argument and "
+            "pass a file path with either `.keras` or `.h5` extension."
+        )
+    if kwargs:
+        raise ValueError(f"The following argument(s) are not supported: {list(kwargs)}")
     if isinstance(filepath, io.IOBase):
-        filepath.write(_zipped(_model_members(model)))  # type: ignore[attr-defined]
+        filepath.write(_zipped(_model_members(model)))
         return
     if str(os.fspath(filepath)).startswith("hf://"):
         raise UnimplementedError(
@@ -317,7 +336,12 @@ def save_model(
             file.parent.mkdir(parents=True, exist_ok=True)
             write(str(file), content)
     else:
-        path = _checked_path(filepath, (".keras", ".h5"), overwrite)
+        if not os.fspath(filepath).endswith(".keras"):
+            raise ValueError(
+                f"Invalid filepath extension for saving: the filename must end in `.keras` or "
+                f"`.h5`. Received: filepath={os.fspath(filepath)}"
+            )
+        path = _checked_path(filepath, (".keras",), overwrite)
         write(path, _zipped(_model_members(model)))
 
 
@@ -395,7 +419,7 @@ def load_model(
     custom_objects: dict[str, Any] | None = None,
     compile: bool = True,
     safe_mode: bool = True,
-) -> Any:
+) -> Model:
     """Load a model saved by `Model.save`, of numtape or Keras.
 
     Args:
@@ -426,7 +450,7 @@ def load_model(
       8
     """
     if isinstance(filepath, io.IOBase):
-        content = filepath.read()  # type: ignore[attr-defined]
+        content = filepath.read()
         return _load_zipped(content, "The file", custom_objects, compile)
     if str(os.fspath(filepath)).startswith("hf://"):
         raise UnimplementedError(
@@ -449,20 +473,22 @@ def load_model(
         ) from None
     if path.endswith(_LEGACY):
         with custom_object_scope(custom_objects or {}):
-            return legacy_h5.load_model(content, path, compile)
+            model: Model = legacy_h5.load_model(content, path, compile)
+            return model
     return _load_zipped(content, path, custom_objects, compile)
 
 
 def _load_zipped(
     content: bytes, where: str, custom_objects: dict[str, Any] | None, compile: bool
-) -> Any:
+) -> Model:
     with _archive(content, where) as archive, tempfile.TemporaryDirectory() as name:
         names = archive.namelist()
         if _CONFIG not in names:
             raise DataLossError(f"{where} is a zip file, but not a model: it has no {_CONFIG}.")
         config = _parsed(archive.read(_CONFIG), where)
         if _OLD_WEIGHTS in names:
-            return _load_old(config, archive.read(_OLD_WEIGHTS), where, custom_objects, compile)
+            old: Model = _load_old(config, archive.read(_OLD_WEIGHTS), where, custom_objects, compile)
+            return old
         store = h5.unpack(archive.read(_weights_name(names, where)), where)
         folder = _Path(name)
         has_assets = extract_assets(archive, folder)
@@ -471,7 +497,7 @@ def _load_zipped(
     return model
 
 
-def _load_folder(path: _Path, custom_objects: dict[str, Any] | None, compile: bool) -> Any:
+def _load_folder(path: _Path, custom_objects: dict[str, Any] | None, compile: bool) -> Model:
     if not (path / _CONFIG).exists():
         if (path / "saved_model.pb").exists():
             raise UnimplementedError(
@@ -504,7 +530,7 @@ def _model_from(
     """Create a model from its config, without the values of its variables."""
     if not compile:
         config = {**config, "compile_config": None}
-    with custom_object_scope(custom_objects or {}), sharing_objects():
+    with custom_object_scope(custom_objects or {}), sharing_objects(is_written=False):
         model = deserialize_keras_object(config)
     if not isinstance(model, Layer):
         raise ValueError(f"The file must describe a model, got {repr_of(model)}.")
@@ -531,7 +557,8 @@ def _load_old(
         if compile:
             compile_from(model, compile_config)
     _restore(model, weights, where)
-    return model
+    result: Model = model
+    return result
 
 
 def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -563,30 +590,3 @@ def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = No
     if not isinstance(model, Model):
         raise ValueError(f"The JSON must describe a model, got {repr_of(model)}.")
     return model
-
-
-def clone_model(model: Model, input_tensors: object = None, clone_function: object = None) -> Any:
-    """Create a model with the same layers and new weights.
-
-    Args:
-      model: A `Sequential`, a functional model, or one with a complete `get_config`.
-      input_tensors: Must be None.
-      clone_function: Must be None.
-
-    Returns:
-      A model.
-
-    Raises:
-      ValueError: If one of the other arguments is not None.
-      NotImplementedError: If a part of the model has no ``get_config``.
-
-    Example:
-      >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
-      >>> tf.keras.models.clone_model(model).count_params()
-      8
-    """
-    if input_tensors is not None or clone_function is not None:
-        raise ValueError("input_tensors and clone_function must be None.")
-    cls = type(model)
-    with custom_object_scope({cls.__name__: cls}):
-        return deserialize_keras_object(serialize_keras_object(model))

@@ -217,7 +217,7 @@ def read_array(group: Any, path: str) -> Array:
     if declared > _SUSPICIOUS_BYTES and declared > _SUSPICIOUS_RATIO * stored:
         raise ValueError(
             f"Not allowed: H5 dataset '{key}' declares {declared} bytes, but only {stored} are "
-            f"stored."
+            f"stored; refusing to load a potential decompression/shape bomb."
         )
     value: Array = np.asarray(dataset[()])
     is_bfloat16 = dataset.attrs.get("dtype") == "bfloat16" or value.dtype == np.dtype("V2")

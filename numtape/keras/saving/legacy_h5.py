@@ -18,14 +18,13 @@ from .. import losses, optimizers
 from ..layers.base import deserialize
 from ..models import Model
 from ..optimizers import Optimizer
-from ..registry import config_errors
+from ..registry import config_errors, get_registered_object
 from . import h5
 from .objects import deserialize_keras_object, serialize_keras_object
 
 _ATTRIBUTE_LIMIT = 64512  # bytes of an attribute in HDF5; longer lists are divided
 _TOP = "top_level_model_weights"
 _SHAPES = ("Sequential", "Functional", "Model")  # whose configs have a list of layers
-_WITHOUT_FUNCTION = ("accuracy", "acc", "crossentropy", "ce")
 
 
 # --- Configs --------------------------------------------------------------------------------------
@@ -213,8 +212,8 @@ def _compile_arguments(config: dict[str, Any]) -> dict[str, Any]:
             return [values(kind, x) for x in value]
         if isinstance(value, dict) and "class_name" not in value:
             return {key: values(kind, x) for key, x in value.items()}
-        if value is None or value in _WITHOUT_FUNCTION or isinstance(value, str):
-            return value
+        if value is None or isinstance(value, str):
+            return get_registered_object(str(value)) or value
         return deserialize_keras_object({"module": f"keras.{kind}", **value})
 
     return {

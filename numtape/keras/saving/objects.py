@@ -223,7 +223,9 @@ def _make(config: Any) -> Any:
         return dtype_policies.deserialize(config)
     if kind == "function":
         if not isinstance(config["config"], str):
-            raise TypeError(f"The config of a function must be its name, got {config['config']!r}.")
+            raise TypeError(
+                f"Expected 'config' to be a non-null str for a function, got {config['config']!r}."
+            )
         return _name_of(config, config["config"], losses, metrics, activations)
     return create_once(config, lambda: _make_object(config, kind))
 
@@ -231,6 +233,7 @@ def _make(config: Any) -> Any:
 def _make_object(config: dict[str, Any], kind: str) -> Any:
     """Create an object of a class from its config, with its state as it was built and compiled."""
     name = str(config.get("module"))
+    value: Any
     if name in _LAZY_MODULES and kind in ("Cross", "Feature", "FeatureSpace"):
         value = getattr(import_module(_LAZY_MODULES[name]), kind)
     else:
@@ -239,23 +242,24 @@ def _make_object(config: dict[str, Any], kind: str) -> Any:
             _MODULES.values() if "module" not in config else [] if module is None else [module]
         )
         value = _name_of(config, kind, *modules)
-    if not inspect.isclass(value):
+    if not isinstance(value, type):
         return value
     if not hasattr(value, "from_config"):
         raise TypeError(
             f"Unable to reconstruct an instance of {kind!r} because the class is missing a "
             f"`from_config()` method."
         )
+    cls: Any = value
     inner = config["config"] if config["config"] is not None else {}
     if not isinstance(inner, dict):
-        raise TypeError(f"The config of {kind} must be a dict, got {repr_of(inner)}.")
+        raise TypeError(f"Expected 'config' to be a dict for {kind}, got {repr_of(inner)}.")
     try:
-        result = value.from_config(supported_arguments(value, _plain(inner)))
+        result = cls.from_config(supported_arguments(value, _plain(inner)))
     except TypeError as error:
         raise TypeError(
-            f"{value.__name__} could not be deserialized from its config: {error}. Its "
-            f"`get_config` must return the arguments of its `__init__`, or its `from_config` must "
-            f"accept them."
+            f"{value.__name__} could not be deserialized properly: {error}. Please ensure that "
+            f"components that are Python object instances (layers, models, etc.) returned by "
+            f"`get_config()` are explicitly deserialized in the model's `from_config()` method."
         ) from error
     build_config = config.get("build_config")
     if build_config and hasattr(result, "build_from_config") and not result.built:
@@ -286,8 +290,18 @@ def _name_of(config: dict[str, Any], name: str, *modules: ModuleType) -> Any:
         result = get_registered_object(str(candidate))
         if result is not None:
             return result
+    registered = config.get("registered_name")
+    if config["class_name"] == "function" and ">" not in name:  # files of Keras up to 3.6
+        for full_name, function in get_custom_objects().items():
+            if full_name.endswith(f">{name}"):
+                return function
     for module in modules:
         if name in module.__all__:
+            if registered and registered not in (name, config["class_name"]):
+                raise ValueError(
+                    f"registered_name={registered!r} is not registered, and {name!r} resolved to a "
+                    f"Keras built-in, which has no registered name: remove it from the config."
+                )
             return getattr(module, name)
     if name == "InputLayer" and layers in modules:
         return layers.InputLayer

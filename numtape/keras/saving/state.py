@@ -21,7 +21,7 @@ from ...core.log.variable import Variable
 from ..layer import Layer
 from ..losses import Loss
 from ..metrics import Metric
-from ..models import Functional, Sequential
+from ..models import Sequential
 from ..optimizers import Optimizer
 from ..seed_generator import SeedGenerator
 from .h5 import Store
@@ -73,7 +73,7 @@ def _attribute_names(obj: Any) -> list[str]:
 
 def _children(obj: Any) -> Iterator[tuple[str, Any]]:
     """Iterate over the attributes of an object that may hold objects with a state."""
-    if isinstance(obj, Functional | Sequential):
+    if isinstance(obj, Sequential) or getattr(obj, "_nt_graph", None) is not None:
         yield "layers", obj.layers
     if isinstance(obj, SeedGenerator):
         return
@@ -123,7 +123,7 @@ class _Visit:
         counts: dict[str, int] = {}
         for item in container.values() if isinstance(container, dict) else container:
             is_container = isinstance(item, list | tuple | dict)
-            if not is_container and not is_saveable(item):
+            if id(item) in self._open or not (is_container or is_saveable(item)):
                 continue
             name = "container" if is_container else snake_case(type(item).__name__)
             counts[name] = counts.get(name, -1) + 1
@@ -225,8 +225,9 @@ def load_state(
     visit(root)
     if any(x.weights for x in _layers_in(visit.skipped) if id(x) not in loaded):
         warn(
-            "The file has no state of layers that are in a list or dict inside another one: "
-            "earlier versions of Keras did not save them. They keep their weights."
+            "Skipping nested container: the file has no state of layers that are in a list or dict "
+            "inside another one. Earlier versions of Keras did not save them. They keep their "
+            "weights."
         )
     if not failures:
         return

@@ -42,7 +42,9 @@ __all__ = [
     "Progbar",
     "PyDataset",
     "Sequence",
+    "array_to_img",
     "audio_dataset_from_directory",
+    "bounding_boxes",
     "clear_session",
     "custom_object_scope",
     "deserialize_keras_object",
@@ -53,14 +55,18 @@ __all__ = [
     "get_registered_name",
     "get_registered_object",
     "get_source_inputs",
+    "image_dataset_from_directory",
+    "img_to_array",
     "is_interactive_logging_enabled",
     "is_keras_tensor",
+    "load_img",
     "model_to_dot",
     "normalize",
     "pack_x_y_sample_weight",
     "pad_sequences",
     "plot_model",
     "register_keras_serializable",
+    "save_img",
     "serialize_keras_object",
     "set_random_seed",
     "split_dataset",
@@ -76,22 +82,31 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# Functions of modules that are imported when they are first used.
+# Names of modules that are imported when they are first used.
 _LAZY = {
     "FeatureSpace": "numtape.keras.utils.feature_space",
+    "array_to_img": "numtape.keras.utils.images",
     "audio_dataset_from_directory": "numtape.keras.utils.directories",
+    "bounding_boxes": "numtape.keras.layers.image_preprocessing",
     "deserialize_keras_object": "numtape.keras.saving",
     "get_file": "numtape.keras.utils.local_files",
+    "image_dataset_from_directory": "numtape.keras.utils.image_directories",
+    "img_to_array": "numtape.keras.utils.images",
+    "load_img": "numtape.keras.utils.images",
     "model_to_dot": "numtape.keras.utils.model_plot",
     "plot_model": "numtape.keras.utils.model_plot",
+    "save_img": "numtape.keras.utils.images",
     "serialize_keras_object": "numtape.keras.saving",
     "text_dataset_from_directory": "numtape.keras.utils.directories",
 }
 
 if _typing.TYPE_CHECKING:
+    from ..layers.image_preprocessing import bounding_boxes
     from ..saving import deserialize_keras_object, serialize_keras_object
     from .directories import audio_dataset_from_directory, text_dataset_from_directory
     from .feature_space import FeatureSpace
+    from .image_directories import image_dataset_from_directory
+    from .images import array_to_img, img_to_array, load_img, save_img
     from .local_files import get_file
     from .model_plot import model_to_dot, plot_model
 

@@ -17,7 +17,7 @@ from ...core.ops.reduction import reduce_max, reduce_sum
 from ...core.values.arguments import to_int
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
-from ..config import epsilon
+from ..settings import epsilon
 
 if TYPE_CHECKING:
     from ...core.values.annotations import DTypeLike, TensorLike

@@ -27,7 +27,7 @@ class Config:
       (0.9, {'learning_rate': 0.1, 'momentum': 0.9})
     """
 
-    __attrs__ = None
+    __attrs__: set[str] | None = None
 
     def __init__(self, **kwargs: Any) -> None:
         self._config: dict[str, Any] = kwargs

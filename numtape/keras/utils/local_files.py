@@ -140,11 +140,16 @@ def matches(path: str | os.PathLike[str], file_hash: str, algorithm: str = "auto
     return digest.hexdigest() == str(file_hash)
 
 
-def extract_archive(path: Path, folder: Path, archive_format: str | None = "auto") -> bool:
+def extract_archive(
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    archive_format: str | None = "auto",
+) -> bool:
     """Extract a tar or zip archive to a folder, and return whether it is one.
 
     Members that lead out of the folder raise an error of the module `tarfile`.
     """
+    folder = Path(folder)
     is_tar = archive_format in ("auto", "tar") and tarfile.is_tarfile(path)
     if not is_tar and not (archive_format in ("auto", "zip") and zipfile.is_zipfile(path)):
         return False

@@ -61,7 +61,7 @@ class _Box:
         widths = [_text_width(self.title) * 1.08]
         widths += [sum(_text_width(t) + 2 * _PADDING for t, _ in row) for row in self.rows]
         width = max(widths) + 2 * _PADDING
-        height = _LINE * (1 + len(self.rows)) + 8
+        height = _LINE * (1 + len(self.rows)) + 4 + 4 * bool(self.rows)
         if self.inner is not None:
             width = max(width, self.inner.size[0] + 3 * _PADDING)
             height += self.inner.size[1] + 2 * _PADDING
@@ -171,12 +171,10 @@ def _box(operation: Any, options: Options) -> _Box:
             (options.show_dtype, "dtype", "dtype"),
         ):
             if wanted:
-                result.rows.append(
-                    [
-                        (f"Input {word}: {_values(inputs, attribute)}", "#000000"),
-                        (f"Output {word}: {_values(outputs, attribute)}", "#000000"),
-                    ]
-                )
+                cells = [(f"Output {word}: {_values(outputs, attribute)}", "#000000")]
+                if inputs is not None:
+                    cells = [(f"Input {word}: {_values(inputs, attribute)}", "#000000"), *cells]
+                result.rows.append(cells)
     if options.show_trainable and getattr(operation, "weights", None):
         trainable = bool(operation.trainable)
         color = _TRAINABLE if trainable else _FROZEN

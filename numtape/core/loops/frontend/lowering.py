@@ -1174,7 +1174,8 @@ class Lowering:
         self.refuse(
             f"the constant `{ast.unparse(node)}`, of type {kind}",
             node,
-            "Use floats and ints, and take arrays as arguments.",
+            "Use floats and ints, and take arrays as arguments; tf.GradientTape differentiates "
+            "functions of tensors.",
         )
 
     def _of_Name(self, node: ast.Name, to: str) -> str | ExpressionValue:
