@@ -100,8 +100,8 @@ def result_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         cls = text_types[0]
     if cls is None:
         return NOT_HANDLED
-    while load_handlers:
-        load_handlers.pop()()
+    for load in load_handlers:  # each time: another thread may be loading them
+        load()
     handlers = HANDLERS.get(key_of(function), {})
     handler = next((handlers[base] for base in cls.__mro__ if base in handlers), None)
     if handler is not None:
