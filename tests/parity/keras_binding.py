@@ -197,7 +197,9 @@ class TestCase(parameterized.TestCase):
         if supports_masking is not None:
             self.assertEqual(layer.supports_masking, supports_masking)
         if input_shape is not None:
-            input_data = np.random.uniform(size=input_shape).astype(input_dtype or "float32")
+            input_data = (
+                np.random.default_rng(0).uniform(size=input_shape).astype(input_dtype or "float32")
+            )
         if input_data is None:
             return
         x = tf.convert_to_tensor(input_data)

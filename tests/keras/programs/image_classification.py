@@ -76,7 +76,7 @@ def make_model(input_shape):
     return keras.Model(inputs, layers.Dense(1, activation=None)(x))
 
 
-model = make_model(image_size + (3,))
+model = make_model((*image_size, 3))
 model.compile(
     optimizer=keras.optimizers.Adam(0.02),
     loss=keras.losses.BinaryCrossentropy(from_logits=True),
