@@ -120,8 +120,9 @@ INSTEAD = {
     "errors.*": "`tf.errors.OpError` has `error_code`",
     "experimental.*": "numtape keeps to names that are not experimental",
     "image.decode_jxl": "convert the file to PNG or WebP",
-    "image.generate_bounding_box_proposals": "decode boxes with `tf.keras.utils.bounding_boxes`, "
-    "and use `tf.image.non_max_suppression`",
+    "image.generate_bounding_box_proposals": (
+        "decode boxes with `tf.keras.utils.bounding_boxes`, and use `tf.image.non_max_suppression`"
+    ),
     "image.*": "use the other names of `tf.image`, Pillow or scikit-image",
     "initializers.*": "use `tf.keras.initializers`",
     "keras.optimizers.legacy*": _LEGACY,
