@@ -170,19 +170,26 @@ _PACKAGES = ("scipy.special", "scipy.sparse")
 
 
 def _check_reader(tensor: Any) -> None:
-    """Check that SciPy does not read the value of a tensor that a tape follows.
+    """Check that SciPy or pandas do not read the value of a tensor that a tape follows.
 
     Raises:
-      UnimplementedError: If a function of `scipy.special` or `scipy.sparse` does.
+      UnimplementedError: If a function of `scipy.special` or `scipy.sparse`, or an operator of a
+        pandas object does.
     """
     frame: Any = sys._getframe(2)
-    if not frame.f_globals.get("__name__", "").startswith("scipy.") or not is_followed(tensor):
+    library = _module_of(frame).partition(".")[0]
+    if library not in ("scipy", "pandas") or not is_followed(tensor):
         return
-    while frame.f_back is not None and _module_of(frame.f_back).startswith("scipy."):
+    while frame.f_back is not None and _module_of(frame.f_back).partition(".")[0] == library:
         frame = frame.f_back
     package = ".".join(_module_of(frame).split(".")[:2])
+    name = frame.f_code.co_name
+    if library == "pandas" and (name == "new_method" or name in _OPERATORS_OF_PANDAS):
+        raise refusal(
+            "An operator of a pandas object and a tensor",
+            "Write the tensor first, or use `x.to_numpy()` of the pandas object x.",
+        )
     if package == _PACKAGES[0]:
-        name = frame.f_code.co_name
         raise refusal(f"{package}.{name}", _SCIPY_ADVICE.get(name, ""))
     if package == _PACKAGES[1]:
         raise refusal(
@@ -191,6 +198,7 @@ def _check_reader(tensor: Any) -> None:
         )
 
 
+_OPERATORS_OF_PANDAS = {name for pair in OPERATORS.values() for name in pair}
 _SCIPY_ADVICE = {
     "log_softmax": "Use tf.nn.log_softmax.",
     "logsumexp": "Use tf.reduce_logsumexp.",

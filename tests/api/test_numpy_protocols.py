@@ -202,6 +202,20 @@ def test_numpy_accepts_dtypes(tf):
     assert np.zeros(2, tf.bfloat16).dtype.name == "bfloat16"
 
 
+def test_pandas(tf):
+    pandas = pytest.importorskip("pandas")
+    series, v = pandas.Series(B), tf.Variable(B)
+    with tf.GradientTape() as tape:
+        y = v * 1.0
+        loss = tf.reduce_sum(y * series)
+        assert pandas.Series(y).sum() == B.sum()  # the values
+        for combine in (lambda: series * y, lambda: series + v):
+            with pytest.raises(tf.errors.UnimplementedError, match="tensor first"):
+                combine()
+    np.testing.assert_allclose(tape.gradient(loss, v), B)
+    np.testing.assert_allclose(series * tf.constant(B), B * B)
+
+
 def test_xarray(tf):
     xarray = pytest.importorskip("xarray")
     v = tf.Variable(B)
