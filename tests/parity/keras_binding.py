@@ -5,9 +5,10 @@ functions under Keras's names, and the helpers of Keras's tests. ``absl-py`` and
 installed; the folder of a checkout of Keras is in the environment variable ``KERAS_CHECKOUT``::
 
     KERAS_CHECKOUT=~/keras python -m pytest -p keras_binding --rootdir ~/keras -c /dev/null \\
-        ~/keras/keras/src/ops/numpy_test.py
+        --noconftest ~/keras/keras/src/ops/numpy_test.py
 
 with the folder of this file on ``PYTHONPATH``. Nothing of Keras is imported but its test files.
+`keras_failures.txt` lists the tests that fail, with the reason.
 """
 
 import importlib.abc
