@@ -1,6 +1,6 @@
 """`TensorShape`: sizes and ranks that are unknown, sums, and what shapes have in common."""
 
-# ruff: noqa: RUF005 - sums of shapes are what is tested
+
 import copy
 import pickle
 
