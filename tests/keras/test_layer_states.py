@@ -158,6 +158,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:You passed `rms_scaling=True`")
 @pytest.mark.parametrize(
     "value",
     [

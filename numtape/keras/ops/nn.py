@@ -398,20 +398,27 @@ def average_pool(
     return _pool(tf.nn.avg_pool, floats(inputs), pool_size, strides, padding, data_format)
 
 
-def _adaptive(
-    reduce: Callable[..., Any], inputs: TensorLike, output_size: Any, data_format: str | None
-) -> Any:
+def _adaptive(inputs: TensorLike, output_size: Any, data_format: str | None, is_max: bool) -> Any:
     """Reduce windows whose bounds divide each spatial axis evenly."""
     tensor = numbers(inputs)
     kind, _, rank = _format(tensor, data_format)
     sizes = int_tuple(output_size, rank, "output_size")
     for axis, count in enumerate(sizes, 1 if kind == "channels_last" else 2):
         length = int(tensor.shape[axis])
-        parts = []
-        for k in range(count):
-            window = np.arange(k * length // count, -(-(k + 1) * length // count))
-            parts.append(reduce(tf.gather(tensor, window, axis=axis), axis))
-        tensor = tf.stack(parts, axis)
+        bounds = np.arange(count + 1) * length
+        starts, stops = bounds[:-1] // count, -(-bounds[1:] // count)
+        places = starts[:, None] + np.arange((stops - starts).max(initial=1))
+        inside = places < stops[:, None]
+        # Shorter windows repeat their last element.
+        windows = tf.gather(tensor, np.minimum(places, stops[:, None] - 1), axis=axis)
+        if is_max:
+            tensor = tf.reduce_max(windows, axis + 1)
+            continue
+        trailing = [1] * (tensor.ndim - axis - 1)
+        mask = inside.reshape(*inside.shape, *trailing)
+        counts = tf.cast((stops - starts).reshape(count, *trailing), tensor.dtype)
+        zero = tf.zeros((), tensor.dtype)
+        tensor = tf.reduce_sum(tf.where(mask, windows, zero), axis + 1) / counts
     return tensor
 
 
@@ -425,7 +432,7 @@ def adaptive_max_pool(
     array([[[3.],
             [2.]]], dtype=float32)
     """
-    return _adaptive(tf.reduce_max, inputs, output_size, data_format)
+    return _adaptive(inputs, output_size, data_format, True)
 
 
 @op(raises=_SHAPES)
@@ -438,7 +445,7 @@ def adaptive_average_pool(
     array([[[2.],
             [1.]]], dtype=float32)
     """
-    return _adaptive(tf.reduce_mean, floats(inputs), output_size, data_format)
+    return _adaptive(floats(inputs), output_size, data_format, False)
 
 
 def _strided_dilated_conv(
