@@ -465,7 +465,7 @@ class Layer(Module):
         takes_any_keyword = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
         return {
             **{k: x for k, x in base.items() if takes_any_keyword or k in accepted},
-            **init_arguments,
+            **{k: x for k, x in init_arguments.items() if k != "dtype"},
         }
 
     def _nt_graph_config(self) -> dict[str, Any] | None:

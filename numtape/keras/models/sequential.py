@@ -189,6 +189,21 @@ class Sequential(Model):
                 self._nt_stack = self._nt_stack[1:]
             raise
 
+    def get_build_config(self) -> dict[str, Any] | None:
+        """Return the shape of the inputs.
+
+        Returns:
+          A dict for `build_from_config`; None if the model is not built.
+
+        Example:
+          >>> model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+          >>> model.get_build_config()
+          {'input_shape': (None, 3)}
+        """
+        if self._nt_graph is not None and isinstance(self._nt_stack[0], InputLayer):
+            return {"input_shape": tuple(self._nt_stack[0].batch_shape)}
+        return super().get_build_config()
+
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """Call the layers in turn and return the output of the last.
 
