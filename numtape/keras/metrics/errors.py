@@ -284,7 +284,7 @@ class SparseCategoricalCrossentropy(FunctionMetric):
             axis=axis,
         )
 
-    def update_state(
+    def update_state(  # type: ignore[override]
         self, y_true: Any, y_pred: Any, sample_weight: TensorLike | None = None
     ) -> None:
         """Add the losses of a batch; weights of ignored examples count as 0.
