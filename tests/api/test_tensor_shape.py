@@ -1,6 +1,5 @@
 """`TensorShape`: sizes and ranks that are unknown, sums, and what shapes have in common."""
 
-
 import copy
 import pickle
 
