@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NoReturn
 
-from ..core.cpython.frames import current_instruction
 from .missing_names import BACKEND, BEFORE, HABITS, INSTEAD, PARTLY
 from .traceback_filter import guard
 
@@ -64,6 +63,9 @@ def missing(module: str, name: str) -> NoReturn:
 
 def _is_import_from() -> bool:
     """Return whether the program's own frame executes ``from ... import ...``."""
+    # Not at import: this module is among the first, and an import that fails could not be repeated.
+    from ..core.cpython.frames import current_instruction
+
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("numtape"):
         frame = frame.f_back

@@ -1,6 +1,7 @@
 """`TensorShape`: sizes and ranks that are unknown, sums, and what shapes have in common."""
 
 import copy
+import operator
 import pickle
 
 import pytest
@@ -18,8 +19,11 @@ RESULTS = [
     (lambda: (UNKNOWN.num_elements(), UNKNOWN.is_fully_defined()), "(None, False)"),
     (lambda: UNKNOWN[0], "None"),
     (lambda: (UNKNOWN[1:], UNKNOWN[1:3]), "(TensorShape(None), TensorShape([None, None]))"),
-    (lambda: ([*UNKNOWN, 2], S([1]) + None), "(TensorShape(None), TensorShape(None))"),
-    (lambda: ([5, *S([1])], (2, *S([1]))), "(TensorShape([5, 1]), TensorShape([2, 1]))"),
+    (lambda: (operator.add(UNKNOWN, [2]), S([1]) + None), "(TensorShape(None), TensorShape(None))"),
+    (
+        lambda: (operator.add([5], S([1])), operator.add((2,), S([1]))),
+        "(TensorShape([5, 1]), TensorShape([2, 1]))",
+    ),
     (lambda: (2 + S([1]), S([1]) + 2), "(TensorShape([2, 1]), TensorShape([1, 2]))"),
     (lambda: (UNKNOWN == None, S([1]) == None), "(True, False)"),  # noqa: E711
     (lambda: (S([1]) == 1, S([1]) != 3, S([1]) == "a"), "(True, True, False)"),

@@ -344,6 +344,10 @@ except tf.errors.InvalidArgumentError:
 after = state()
 assert set(vars(model)) == {"w"}
 assert not any("warningregistry" in name for name in globals()), globals()["__warningregistry__"]
+finders = [x for x in after["imports"][0] if getattr(x, "__module__", "").startswith("numtape")]
+assert len(finders) == 1, finders  # it names replacements for modules that no other finder finds
+for now in (imported, after):
+    now["imports"][0].remove(finders[0])
 for name in before:
     for when, now in (("import", imported), ("use", after)):
         if now[name] != before[name]:

@@ -12,7 +12,7 @@ from ..log.as_tensor import as_tensor
 from ..log.op import ARRAY, Native, Op, defop
 from ..log.record import binary, record, require
 from ..values import dtypes
-from ..values.composite import dispatches
+from ..values.composite import dispatches, recover
 from ..values.convert import NUMPY
 from ..values.hints import suggest_keywords
 from ..values.spec import Spec, intern, to_axis
@@ -370,7 +370,6 @@ def repeat(
     return gather(x, np.repeat(np.arange(dim), counts), axis=repeat_axis)
 
 
-@dispatches
 def where(
     condition: TensorLike,
     x: TensorLike | None = None,
@@ -403,14 +402,17 @@ def where(
       >>> tf.where(x > 0).numpy()
       array([[1]])
     """
-    if x is None and y is None:
-        indices = np.argwhere(as_tensor(condition)._array())
-        return as_tensor(indices.astype(np.int64))
-    if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
-    if isinstance(condition, NUMPY) and condition.dtype.kind in "iufc":
-        condition = condition != 0
-    return elementwise.select(condition, x, y)
+    try:
+        if x is None and y is None:
+            indices = np.argwhere(as_tensor(condition)._array())
+            return as_tensor(indices.astype(np.int64))
+        if x is None or y is None:
+            raise ValueError("x and y must both be non-None or both be None.")
+        if isinstance(condition, NUMPY) and condition.dtype.kind in "iufc":
+            condition = condition != 0
+        return elementwise.select(condition, x, y)
+    except Exception:
+        return recover(where, condition, x, y)  # type: ignore[no-any-return]
 
 
 @suggest_keywords

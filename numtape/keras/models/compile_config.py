@@ -104,10 +104,14 @@ class Outputs:
     Attributes:
       names: The names of the outputs; None for an output without a name.
       single: Whether the model has a single output.
+      groups: For a dict of structures, the number of outputs of each key; otherwise empty.
     """
 
     def __init__(self, y_pred: Any, output_names: list[str] | None) -> None:
         self.is_nested = _is_nested(y_pred)
+        self.groups: dict[Any, int] = {}
+        if self.is_nested and isinstance(y_pred, dict):
+            self.groups = {key: len(flatten(y_pred[key])) for key in sorted(y_pred)}
         has_keys = isinstance(y_pred, dict) and not self.is_nested
         self.keys: list[Any] | None = sorted(y_pred) if has_keys else None
         self.count = len(self.flat(y_pred))
@@ -124,6 +128,8 @@ class Outputs:
 
     def targets(self, y: Any, kind: str = "y_true") -> list[Any]:
         """Return the target of each output, from a dict by name or a flat structure."""
+        if self._is_by_group(y):
+            return self._of_groups(y, kind)
         if isinstance(y, dict) and not self.is_nested:
             unknown_names = set(y) - set(self.names)
             if unknown_names:
@@ -139,6 +145,23 @@ class Outputs:
             )
         return result
 
+    def _is_by_group(self, provided: Any) -> bool:
+        return (
+            isinstance(provided, dict) and bool(provided) and provided.keys() <= self.groups.keys()
+        )
+
+    def _of_groups(self, provided: dict[Any, Any], kind: str) -> list[Any]:
+        """Return a value for each output from values by key; one value may serve all of its key."""
+        result: list[Any] = []
+        for key, count in self.groups.items():
+            values = flatten(provided[key]) if key in provided else [None]
+            if len(values) not in (1, count):
+                raise ValueError(
+                    f"`{kind}` has {len(values)} entries for the {count} outputs of {key!r}."
+                )
+            result += values * count if len(values) == 1 else values
+        return result
+
     def spread(self, provided: Any, kind: str, several: bool) -> list[Any]:
         """Return one value for each output.
 
@@ -149,6 +172,8 @@ class Outputs:
         """
         if kind == "loss" and isinstance(provided, dict):  # an output's loss may be in a list
             provided = {k: x[0] if _is_single(x) else x for k, x in provided.items()}
+        if self._is_by_group(provided):
+            return self._of_groups(provided, kind)
         if isinstance(provided, dict) and not (self.single and (several or self.names == [None])):
             unknown_names = [name for name in provided if name not in self.names]
             if unknown_names:

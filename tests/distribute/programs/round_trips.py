@@ -163,8 +163,11 @@ def optimizers():
             continue
         if cls is keras.optimizers.Optimizer:
             continue
-        optimizer = cls(keras.optimizers.Adam(0.1)) if name == "LossScaleOptimizer" else cls(0.1)
-        yield name, optimizer
+        argument = {
+            "LossScaleOptimizer": keras.optimizers.Adam(0.1),
+            "MultiOptimizer": keras.optimizers.OptimizerMap(keras.optimizers.Adam(0.1)),
+        }.get(name, 0.1)
+        yield name, cls(argument)
     schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
     yield "schedule", keras.optimizers.SGD(schedule, momentum=0.9, use_ema=True, clipnorm=1.0)
 
