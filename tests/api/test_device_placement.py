@@ -175,6 +175,7 @@ def moved(here, there, **variables):
 @pytest.mark.records
 @pytest.mark.numtape_only(reason="numtape's own simulator")
 @pytest.mark.parametrize("device", ["cuda", pytest.param("cpu", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_both_devices_in_one_program(device):
     """Values are transferred as needed, and are equal on both devices."""
     here, there = ("/CPU:0", "/GPU:0") if device == "cuda" else ("/GPU:0", "/CPU:0")

@@ -513,6 +513,7 @@ def suite(*chosen, **variables):
 
 
 @on_host
+@pytest.mark.slow
 def test_on_the_simulated_device():
     suite("-m", "not gpu", NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1")
 

@@ -143,6 +143,7 @@ PROGRAM = (SUPPORT / "cuda_program.py").read_text("utf-8")
 
 
 @simulator
+@pytest.mark.slow
 def test_programs_in_the_simulator():
     """Training, replay, guards, second derivatives: as on the CPU."""
     expected = run(PROGRAM, NUMTAPE_DEVICE="cpu")

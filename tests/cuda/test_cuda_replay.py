@@ -64,6 +64,7 @@ print(*calls(step, *[(x, y)] * 14))
 
 
 @pytest.mark.records
+@pytest.mark.slow
 def test_a_new_small_batch_is_two_uploads_and_a_graph():
     script = "print(*calls(step, *map(batch, range(14))))"
     found = "cuGraphLaunch cuMemcpyHtoDAsync cuMemcpyHtoDAsync"
@@ -71,6 +72,7 @@ def test_a_new_small_batch_is_two_uploads_and_a_graph():
 
 
 @pytest.mark.records
+@pytest.mark.slow
 def test_a_new_number_is_one_upload_of_cells():
     script = """
 x, y = map(tf.constant, batch(1.0))
@@ -80,6 +82,7 @@ print(*calls(step, *((x, y, tf.constant(float(k))) for k in range(14))))
 
 
 @pytest.mark.records
+@pytest.mark.slow
 def test_losses_that_are_kept():
     """Each is copied to its own address, and the graph stays the same."""
     script = """
@@ -131,6 +134,7 @@ print(any(steady.wanders(1, address) for address in range(4)))
 
 
 @pytest.mark.records
+@pytest.mark.slow
 def test_few_launches_of_many_arrays_are_a_graph():
     script = """
 weights = [tf.Variable(tf.ones((5, k))) for k in range(2, 10)]
@@ -344,6 +348,7 @@ DEVICE_CHECKS.look()
 
 
 @pytest.mark.records
+@pytest.mark.slow
 def test_what_a_check_finds_is_said_whatever_comes_in_between():
     """Another thread evaluates before the check is launched; an evaluation is interrupted."""
     found = run(BETWEEN, NUMTAPE_DEVICE="cuda", NUMBA_ENABLE_CUDASIM="1", timeout=300)

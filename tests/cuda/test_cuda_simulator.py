@@ -26,6 +26,7 @@ def test_threads_of_a_block():
         pytest.param(256, 32, (5,), marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.slow
 def test_threads_in_any_order(threads, warp, seeds):
     """The same bits in any order or, without a seed, no data races between threads."""
     script = SUPPORT / "cuda_all_kernels.py"
@@ -41,6 +42,7 @@ def test_threads_in_any_order(threads, warp, seeds):
         pytest.param(256, 32, 1, marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.slow
 def test_sizes_around_those_of_warps(threads, warp, count):
     script = (SUPPORT / "cuda_sizes.py").read_text("utf-8")
     assert run(script, threads, warp, 0, count, timeout=540, **SIMULATED) == "ok"

@@ -173,7 +173,11 @@ def optimizers(own):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "number", [0, *(pytest.param(k, marks=pytest.mark.thorough) for k in (1, 2))]
+    "number",
+    [
+        pytest.param(0, marks=pytest.mark.slow),
+        *(pytest.param(k, marks=pytest.mark.thorough) for k in (1, 2)),
+    ],
 )
 def test_training(way, number, tmp_path):
     own = subclasses(way)

@@ -511,6 +511,7 @@ cloudpickle.dump((scaled, weight, scaled), open(sys.argv[1], "wb"))
 """
 
 
+@pytest.mark.slow
 def test_functions_of_a_script_go_to_other_processes(tmp_path):
     pytest.importorskip("cloudpickle")
     script = tmp_path / "script.py"

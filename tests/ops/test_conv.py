@@ -79,7 +79,7 @@ def test_nothing_to_convolve(tf):
 @pytest.mark.parametrize(
     "channels, features, size, kernel, strides, dilations, groups",
     [
-        (70, 100, (12, 11), (5, 3), (3, 2), (1, 1), 1),
+        pytest.param(70, 100, (12, 11), (5, 3), (3, 2), (1, 1), 1, marks=pytest.mark.slow),
         (300, 9, (9,), (4,), (1,), (2,), 1),
         (8, 6, (8, 8), (3, 3), (2, 2), (1, 1), 2),
         pytest.param(600, 1200, (4, 4), (2, 2), (1, 1), (1, 1), 600, marks=pytest.mark.slow),

@@ -46,7 +46,13 @@ def fold(name, x):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "int32", "uint64"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("float32", "float64", "int8"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("uint16", "int32", "uint64")),
+    ],
+)
 @np.errstate(all="ignore")
 def test_short_rows(tf, name, dtype):
     function = getattr(tf, f"reduce_{name}")
@@ -116,7 +122,13 @@ def test_columns(tf, name, dtype):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "float32"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("int8", "float32"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("uint32", "int64")),
+    ],
+)
 @np.errstate(all="ignore")
 def test_few_columns(tf, name, dtype):
     function = getattr(tf, f"reduce_{name}")

@@ -475,6 +475,7 @@ def test_many_variables_are_assigned(monkeypatch):
     assert carried_out(few) == 0
 
 
+@pytest.mark.slow
 def test_a_thousand_variables_need_no_python():
     weights = [tf.Variable([float(k), 1.0, 2.0]) for k in range(1100)]
     optimizer = tf.keras.optimizers.SGD(0.25, momentum=0.5)

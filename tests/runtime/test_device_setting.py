@@ -131,6 +131,7 @@ def test_physical_devices():
     assert run(script).splitlines() == ["['/physical_device:CPU:0']", "[]"]
 
 
+@pytest.mark.slow
 def test_the_simulator_counts_as_cuda_only_where_it_is_switched_on():
     script = ADD + "; print(tf.config.list_physical_devices('GPU')[0].name)"
     for value in ("cuda", "auto"):

@@ -332,7 +332,7 @@ print((used - before) >> 10, (resident() - before) >> 10)
 )
 
 
-@pytest.mark.parametrize("kind", ["reads", "plain"])
+@pytest.mark.parametrize("kind", [pytest.param("reads", marks=pytest.mark.slow), "plain"])
 def test_memory_returns_while_small_functions_run(kind):
     used, at_rest = settled(lambda _, at_rest: at_rest < 8, IDLE, kind)
     assert used > 16

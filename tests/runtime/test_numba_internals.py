@@ -83,6 +83,7 @@ def test_other_modules_import_only_the_public_api():
     assert found == set()
 
 
+@pytest.mark.slow
 def test_other_modules_use_no_private_attributes():
     keys = {*numba_internals.PARAMETERS}
     keys |= {f".{name}" for names in numba_internals.REFERENCES.values() for name in names.split()}
@@ -191,6 +192,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_an_unknown_version_without_differences_is_used(tmp_path):
     assert run(UNKNOWN.format(change=""), NUMTAPE_CACHE_DIR=tmp_path) == "[0 1]"
 

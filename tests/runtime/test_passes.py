@@ -303,6 +303,7 @@ for _ in range(3):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc fills memory for us")
+@pytest.mark.slow
 def test_nothing_is_read_that_was_not_written():
     assert len({run(SMALL, MALLOC_PERTURB_=byte) for byte in (None, 1, 255)}) == 1
 

@@ -301,6 +301,7 @@ def test_numba_that_is_imported_before_compiles_for_it_as_well(cpu):
     assert first == second
 
 
+@pytest.mark.slow
 def test_numba_that_has_compiled_before_is_an_error():
     name = (CPUS or ["host"])[0]
     text = "import numba; numba.njit(lambda x: x + 1)(1)\nimport numtape as tf; "

@@ -227,6 +227,7 @@ class Late:
         sum(range(100))
 
 
+@pytest.mark.slow
 def test_threads_build_trees_at_once():
     """Python 3.11's `ast` fails at this once in ten times."""
     text = kernel_sources.kernel_source("passes.repeated_evaluation")
