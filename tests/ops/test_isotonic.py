@@ -6,7 +6,6 @@ from cases_reductions import decreasing_fit
 
 import numtape as tf
 
-
 X = np.round(np.sin(np.arange(1.0, 13)) * 4, 1).reshape(2, 6)
 
 
