@@ -81,8 +81,8 @@ def decode_base64(input: Any, name: str | None = None) -> StringTensor:
         try:
             if b"+" in text or b"/" in text or b"=" in text:
                 raise ValueError("character outside of the alphabet")
-            whole = text + b"=" * (-len(text) % 4)
-            return base64.b64decode(whole, altchars=b"-_", validate=True)
+            padded = text + b"=" * (-len(text) % 4)
+            return base64.b64decode(padded, altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
             raise InvalidArgumentError(
                 f"Invalid character found in base64: {error} [Op:DecodeBase64]"

@@ -190,7 +190,7 @@ STATE = {
         "self.number": INPUT,
         "self.position": INPUT,
         "self.random.bit_generator.state": INPUT,
-        "self.seen": INPUT,
+        "self.distinct": INPUT,
         "self.slot": INPUT,
         "self.sources": INPUT,
         "self.states": INPUT,
