@@ -16,7 +16,7 @@ from ..errors import InvalidArgumentError
 from .messages import DecodeError, _delimit, _read_integers, _tag, _varint, fields
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import DTypeLike
+    from ..core.values.annotations import DTypeLike, StringLike
 
 # Numbers of dtypes in TensorFlow's messages, and the field with their values.
 _DTYPES: dict[str, tuple[int, int]] = {
@@ -74,7 +74,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> StringTensor:
     return of_strings(head + (_delimit(_CONTENT, content) if content else b""))
 
 
-def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) -> Any:
+def parse_tensor(serialized: StringLike, out_type: DTypeLike, name: str | None = None) -> Any:
     """Decode a tensor that `serialize_tensor`, or TensorFlow's, encoded.
 
     Args:

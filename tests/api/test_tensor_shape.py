@@ -18,8 +18,8 @@ RESULTS = [
     (lambda: (UNKNOWN.num_elements(), UNKNOWN.is_fully_defined()), "(None, False)"),
     (lambda: UNKNOWN[0], "None"),
     (lambda: (UNKNOWN[1:], UNKNOWN[1:3]), "(TensorShape(None), TensorShape([None, None]))"),
-    (lambda: ([*UNKNOWN, 2], S([1]) + None), "(TensorShape(None), TensorShape(None))"),
-    (lambda: ([5, *S([1])], (2, *S([1]))), "(TensorShape([5, 1]), TensorShape([2, 1]))"),
+    (lambda: (UNKNOWN + [2], S([1]) + None), "(TensorShape(None), TensorShape(None))"),  # noqa: RUF005
+    (lambda: ([5] + S([1]), (2,) + S([1])), "(TensorShape([5, 1]), TensorShape([2, 1]))"),  # noqa: RUF005
     (lambda: (2 + S([1]), S([1]) + 2), "(TensorShape([2, 1]), TensorShape([1, 2]))"),
     (lambda: (UNKNOWN == None, S([1]) == None), "(True, False)"),  # noqa: E711
     (lambda: (S([1]) == 1, S([1]) != 3, S([1]) == "a"), "(True, True, False)"),
