@@ -21,9 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..core.values.composite import HANDLERS, Composite, dispatches, key_of, recover
-
-__all__ = ["Composite", "dispatches", "handles", "recover", "register"]
+from ..core.values.composite import HANDLERS, key_of
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 

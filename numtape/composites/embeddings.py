@@ -35,7 +35,9 @@ def _parse_combiner(combiner: str | None) -> str:
 
 
 @handles(RaggedTensor, embedding_lookup)
-def _lookup_ragged(params: Any, ids: Any, max_norm: Any = None, name: Any = None) -> RaggedTensor:
+def _lookup_ragged(
+    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+) -> RaggedTensor:
     if params is None:
         raise ValueError("params must be specified.")
     rows = embedding_lookup(params, ids.flat_values, max_norm)
@@ -180,8 +182,8 @@ def _bincount(
     size = int(numbers.max(initial=-1)) + 1
     size = size if minlength is None else max(size, int(read_array(minlength)))
     size = size if maxlength is None else min(size, int(read_array(maxlength)))
-    kept = np.flatnonzero(numbers < size)
-    keys = lists[kept] * size + numbers[kept]
+    positions = np.flatnonzero(numbers < size)
+    keys = lists[positions] * size + numbers[positions]
     target = dtypes.as_dtype(dtype) if factors is None else factors.dtype
     total = count * size
     if factors is None:
@@ -189,6 +191,8 @@ def _bincount(
         counts = np.minimum(counts, 1) if binary_output else counts
         result = creation.constant(counts.astype(target.numpy_dtype))
     else:
-        taken = gather(factors, to_index_tensor(kept, dtypes.int64))
-        result = segments.unsorted_segment_sum(taken, to_index_tensor(keys, dtypes.int64), total)
+        row_weights = gather(factors, to_index_tensor(positions, dtypes.int64))
+        result = segments.unsorted_segment_sum(
+            row_weights, to_index_tensor(keys, dtypes.int64), total
+        )
     return movement.reshape(result, (count, size))

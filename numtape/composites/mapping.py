@@ -95,7 +95,9 @@ def _stack(column: list[Any], spec: TensorSpec) -> Any:
             return SparseTensor._make(empty, _empty((0,), spec.dtype), shape)
         return concat(0, [expand_dims(x, 0) for x in column], expand_nonconcat_dims=True)
     if not isinstance(spec, RaggedTensorSpec):
-        return joining.stack(column) if column else _empty((0, *_known(spec.shape)), spec.dtype)
+        return (
+            joining.stack(column) if column else _empty((0, *_fill_shape(spec.shape)), spec.dtype)
+        )
     if column and not spec.ragged_rank and spec.shape.rank != 0:
         lengths = np.array([x.shape[0] for x in column], np.int64)
         joined = joining.concat(column, 0)
@@ -104,7 +106,7 @@ def _stack(column: list[Any], spec: TensorSpec) -> Any:
         if all(isinstance(x, Tensor) and not len(x.shape) for x in column):
             return joining.stack(column)
         return stack_ragged(column).with_row_splits_dtype(spec.row_splits_dtype)
-    inner = _known(
+    inner = _fill_shape(
         spec.shape[spec.ragged_rank + 1 :] if spec.shape.rank is not None else spec.shape
     )
     flat = _empty((0, *inner), spec.dtype)
@@ -113,7 +115,8 @@ def _stack(column: list[Any], spec: TensorSpec) -> Any:
     return RaggedTensor._nest(flat, levels, spec.row_splits_dtype)
 
 
-def _known(shape: TensorShape) -> tuple[int, ...]:
+def _fill_shape(shape: TensorShape) -> tuple[int, ...]:
+    """Return a shape with 0 for unknown sizes."""
     return () if shape.rank is None else tuple(size or 0 for size in shape)
 
 

@@ -439,8 +439,8 @@ def find_true(x: RaggedTensor) -> Tensor:
     flags = read_array(x.flat_values) != 0
     index = coordinates(x._partitions())
     positions = np.nonzero(flags)
-    found = [index[positions[0]], *(axis[:, None] for axis in positions[1:])]
-    return to_index_tensor(np.concatenate(found, 1), dtypes.int64)
+    columns = [index[positions[0]], *(axis[:, None] for axis in positions[1:])]
+    return to_index_tensor(np.concatenate(columns, 1), dtypes.int64)
 
 
 @handles(RaggedTensor, creation.size)

@@ -33,7 +33,9 @@ def getitem(x: RaggedTensor, key: Any) -> Any:
       TypeError: If a key has another type.
     """
     if isinstance(key, RaggedTensor):
-        raise TypeError("A RaggedTensor is no index: use `tf.gather` or `tf.ragged.boolean_mask`.")
+        raise TypeError(
+            "A RaggedTensor is not an index: use `tf.gather` or `tf.ragged.boolean_mask`."
+        )
     keys = list(key) if isinstance(key, tuple | list) else [key]
     return _outer(x, [_parse_key(part) for part in keys])
 

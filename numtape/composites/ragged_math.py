@@ -201,7 +201,7 @@ def _reduce_segments(data: Any, segment_ids: Any, num_segments: Any, how: str) -
 
 def _register_segments(function: Function, how: str) -> None:
     @handles(RaggedTensor, function)
-    def reduce(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+    def reduce(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         return _reduce_segments(data, segment_ids, num_segments, how)
 
 
@@ -216,20 +216,22 @@ def _segment_counts(data: Any, segment_ids: Any, num_segments: Any) -> tuple[Any
 
 
 @handles(RaggedTensor, segments.unsorted_segment_mean)
-def _segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+def _segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
     total, count = _segment_counts(data, segment_ids, num_segments)
     return total / count
 
 
 @handles(RaggedTensor, segments.unsorted_segment_sqrt_n)
-def _segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: Any = None) -> Any:
+def _segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
     total, count = _segment_counts(data, segment_ids, num_segments)
     return total / map_any(ew.sqrt, count)
 
 
 def _register(function: Function, how: str) -> None:
     @handles(RaggedTensor, function)
-    def reduce(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: Any = None) -> Any:
+    def reduce(
+        input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
+    ) -> Any:
         return reduce_ragged(input_tensor, axis, keepdims, how)
 
 

@@ -665,11 +665,11 @@ class RaggedTensor(CompositeTensor):
             is_padding = read_array(flat) == read_array(pad)
             is_padding = is_padding.all(axis=tuple(range(1, is_padding.ndim)))
             size = shape[ragged_rank]
-            kept = ~is_padding.reshape(int(np.prod(shape[:ragged_rank])), size)
+            is_value = ~is_padding.reshape(int(np.prod(shape[:ragged_rank])), size)
             if size:
-                length = np.where(kept.any(1), size - np.argmax(kept[:, ::-1], 1), 0)
+                length = np.where(is_value.any(1), size - np.argmax(is_value[:, ::-1], 1), 0)
             else:
-                length = np.zeros(len(kept), np.int64)
+                length = np.zeros(len(is_value), np.int64)
             flat_rows = rows.expand(partitions[-1].splits[:-1], length)
             return cls._nest(
                 take_rows(flat, flat_rows), [*partitions[:-1], rows.of_lengths(length)], dtype

@@ -151,6 +151,10 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     Returns:
       A `tf.SparseTensor`.
 
+    Raises:
+      TypeError: If the tensor has no values that can be read now.
+      ValueError: If ``tensor`` does not convert to a tensor.
+
     Example:
       >>> x = tf.sparse.from_dense([[0, 5], [6, 0]])
       >>> x.indices.numpy().tolist(), x.values.numpy()
@@ -609,12 +613,20 @@ def eye(
     Returns:
       A `tf.SparseTensor`.
 
+    Raises:
+      InvalidArgumentError: If a number is negative.
+      TypeError: If ``dtype`` is not a dtype.
+
     Example:
       >>> tf.sparse.to_dense(tf.sparse.eye(2, 3)).numpy().tolist()
       [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     """
     height = int(read_array(num_rows))
     width = height if num_columns is None else int(read_array(num_columns))
+    if min(height, width) < 0:
+        raise InvalidArgumentError(
+            f"sparse.eye() takes numbers of rows and columns from 0, got {height} and {width}."
+        )
     diagonal = np.arange(min(height, width))
     return SparseTensor._make(
         np.stack([diagonal, diagonal], 1), creation.ones(len(diagonal), dtype), (height, width)

@@ -202,7 +202,9 @@ def _convert_to_tensor(
 
 
 @handles(StringTensor, creation.zeros)
-def _zeros(shape: Any, dtype: Any = dtypes.float32, name: Any = None, layout: Any = None) -> Any:
+def _zeros(
+    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+) -> Any:
     if as_dtype(dtype) is not dtypes.string:
         return NotImplemented
     return of_strings(np.full(movement.to_shape(shape), b"", object))

@@ -642,7 +642,7 @@ class Dataset(Pipeline):
                 "buffer_size must be greater than zero or UNKNOWN_CARDINALITY [Op:ShuffleDataset]"
             )
         draws = Draws(seed, reshuffle_each_iteration is not False)
-        return self._reordered(
+        return self._reorder(
             "_ShuffleDataset",
             lambda: Shuffled(self._start_items(), size, draws),
             self._count,
@@ -667,7 +667,7 @@ class Dataset(Pipeline):
         total = self._count * repetitions if self._count >= 0 and repetitions >= 0 else self._count
         if repetitions < 0 and self._count:
             total = INFINITE_CARDINALITY
-        return self._reordered(
+        return self._reorder(
             "_RepeatDataset",
             lambda: Repeated(self._start_items, repetitions),
             0 if repetitions == 0 else total,
@@ -689,9 +689,9 @@ class Dataset(Pipeline):
         """
         element_count = check_int("count", count)
         if element_count < 0:
-            return self._reordered("_TakeDataset", self._start_items, self._count)
+            return self._reorder("_TakeDataset", self._start_items, self._count)
         total = least([self._count, element_count])
-        return self._reordered(
+        return self._reorder(
             "_TakeDataset", lambda: Strided(self._start_items(), 0, element_count), total
         )
 
@@ -713,7 +713,7 @@ class Dataset(Pipeline):
         if element_count < 0:
             return self._like("_SkipDataset", lambda: Items([]), 0)
         total = self._count if self._count < 0 else max(self._count - element_count, 0)
-        return self._reordered(
+        return self._reorder(
             "_SkipDataset", lambda: Strided(self._start_items(), element_count, None), total
         )
 
@@ -745,7 +745,7 @@ class Dataset(Pipeline):
                 f"Index must be between 0 and {parts - 1} (currently index = {shard_index})."
             )
         total = self._count if self._count < 0 else len(range(shard_index, self._count, parts))
-        return self._reordered(
+        return self._reorder(
             "_ShardDataset",
             lambda: Strided(self._start_items(), shard_index, None, parts),
             total,
@@ -839,7 +839,7 @@ class Dataset(Pipeline):
                 True,
             )
         store = Memory()
-        return self._reordered(
+        return self._reorder(
             "CacheDataset", lambda: Cached(self._start_items, store, self._count), self._count
         )
 
@@ -872,7 +872,7 @@ class Dataset(Pipeline):
                 "[Op:PrefetchDataset]"
             )
         if not self._is_computed or not size:
-            return self._reordered("_PrefetchDataset", self._start_items, self._count)
+            return self._reorder("_PrefetchDataset", self._start_items, self._count)
         length = PREFETCHED if size == AUTOTUNE else size
         return self._like(
             "_PrefetchDataset",

@@ -931,7 +931,7 @@ def pad_to_cardinality(cardinality: IntLike, mask_key: str = "valid") -> Transfo
             )
         filler = elements.zeros_like(spec)
 
-        def masked(source: Dataset, is_valid: bool, number: int) -> Dataset:
+        def add_mask(source: Dataset, is_valid: bool, number: int) -> Dataset:
             def add(element: Any) -> Any:
                 return {**element, mask_key: np.bool_(is_valid)}
 
@@ -941,8 +941,8 @@ def pad_to_cardinality(cardinality: IntLike, mask_key: str = "valid") -> Transfo
             )
 
         padding = Dataset.from_tensors(filler).repeat(count - dataset._count)
-        return masked(dataset, True, dataset._count).concatenate(
-            masked(padding, False, count - dataset._count)
+        return add_mask(dataset, True, dataset._count).concatenate(
+            add_mask(padding, False, count - dataset._count)
         )
 
     return transform

@@ -38,7 +38,7 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """What TensorFlow does with datasets that depend on external state.
+    """TensorFlow's policy for datasets that depend on external state.
 
     Example:
       >>> tf.data.experimental.ExternalStatePolicy.IGNORE.value
@@ -111,11 +111,11 @@ class _OptionGroup:
         """Return these options, overridden by those that are set in others."""
         result = type(self)()
         for name, kind in self.TYPES.items():
-            mine, theirs = vars(self)[name], vars(other)[name]
+            value, override = vars(self)[name], vars(other)[name]
             if issubclass(kind, _OptionGroup):
-                vars(result)[name] = mine._merge(theirs)
+                vars(result)[name] = value._merge(override)
             else:
-                vars(result)[name] = mine if theirs is None else theirs
+                vars(result)[name] = value if override is None else override
         return result
 
 

@@ -159,13 +159,13 @@ def batch_spec(spec: Any, sizes: list[Sizes], count: int | None) -> Any:
     """Return the spec of a padded batch."""
     remaining = iter(sizes)
 
-    def padded(part: TensorSpec) -> TensorSpec:
+    def pad_spec(part: TensorSpec) -> TensorSpec:
         size = next(remaining)
         if size is None:
             size = None if part.shape.rank is None else list(part.shape)
         return TensorSpec(None if size is None else [count, *size], part.dtype)
 
-    return map_leaves(padded, spec)
+    return map_leaves(pad_spec, spec)
 
 
 def pad_batch(elements: list[Any], sizes: list[Sizes], values: list[Any]) -> Any:

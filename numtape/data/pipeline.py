@@ -248,7 +248,7 @@ class Pipeline(elements.Flow):
         """Create a dataset with the same element spec."""
         return self._make(kind, start, count, lambda: self.element_spec, (self,), is_computed)
 
-    def _reordered(self, kind: str, start: Start, count: int) -> Self:
+    def _reorder(self, kind: str, start: Start, count: int) -> Self:
         """Create a dataset of the same elements in another order.
 
         ``start`` selects from the items of `_start_items`, which it must not change.
@@ -445,7 +445,7 @@ class Pipeline(elements.Flow):
         """
         if not isinstance(options, Options):
             raise TypeError(f"`options` must be a tf.data.Options, got {options!r}.")
-        dataset = self._reordered("_OptionsDataset", self._start_items, self._count)
+        dataset = self._reorder("_OptionsDataset", self._start_items, self._count)
         dataset._own_options = Options().merge(options)
         return dataset
 

@@ -84,7 +84,7 @@ class ElementFile(Stage):
             raise NotFoundError(f"{self._path}; No such file or directory") from None
         with file:
             if file.read(len(_MAGIC)) != _MAGIC:
-                raise DataLossError(f"{self._path} is no file of elements that numtape has saved.")
+                raise DataLossError(f"{self._path} is not a file of elements that numtape saved.")
             while header := file.read(_LENGTH.size):
                 size = _LENGTH.unpack(header)[0] if len(header) == _LENGTH.size else -1
                 data = file.read(size) if 0 <= size <= _bytes_of(self._path) else b""

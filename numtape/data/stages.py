@@ -709,25 +709,25 @@ class Windows(Stage):
 class Distinct(Stage):
     """Each distinct element once."""
 
-    SAVED = ("seen",)
+    SAVED = ("distinct",)
 
     def __init__(self, source: Iterable[Any]) -> None:
         self.sources = [source]
-        self.seen: list[Any] = []  # the distinct elements
+        self.distinct: list[Any] = []  # the distinct elements
 
     def __iter__(self) -> Iterator[Any]:
-        keys = {_key(element) for element in self.seen}
+        keys = {_key(element) for element in self.distinct}
         for element in self.sources[0]:
             key = _key(element)
             if key not in keys:
                 keys.add(key)
-                self.seen.append(element)
+                self.distinct.append(element)
                 yield element
 
     def restore(self, state: dict[str, Any]) -> None:
         """Set the position."""
         super().restore(state)
-        self.seen = list(self.seen)
+        self.distinct = list(self.distinct)
 
 
 def _key(element: Any) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ class _StructureSpec:
             return False
         try:
             matches = elements.map_leaves(
-                lambda mine, theirs: mine.is_compatible_with(theirs),
+                lambda spec, other: spec.is_compatible_with(other),
                 self._element_spec,
                 spec.element_spec,
             )

@@ -18,6 +18,7 @@ from ..core.log.log import local
 from ..core.replay.arguments import VALUE_KEYS, ArgumentCopies, Arguments, TensorSlot
 from ..core.replay.owner_map import OwnerMap
 from ..core.values.tensor import Tensor
+from ..core.values.weakrefs import WeakObjectMap
 from ..tensor_spec import TensorSpec, check_signature
 from .concrete_function import ConcreteFunction
 from .pickling import reduce_function, stand_in
@@ -158,7 +159,7 @@ class RecentSignatures:
 
 
 # By the code of a function, or by the function of an object's method.
-_signatures: weakref.WeakKeyDictionary[Any, RecentSignatures] = weakref.WeakKeyDictionary()
+_signatures: WeakObjectMap[RecentSignatures] = WeakObjectMap()
 
 
 class Function:
@@ -210,9 +211,7 @@ class Function:
         self._known: dict[Any, Any] = {}  # calls by their arguments' specs and values
         self._plain: dict[Any, Any] = {}  # calls with only tensors, by their specs
         # The concrete functions in use, by signature.
-        self._concrete: weakref.WeakValueDictionary[Any, ConcreteFunction] = (
-            weakref.WeakValueDictionary()
-        )
+        self._concrete: dict[Any, weakref.ref[ConcreteFunction]] = {}
         self._limit = RecordingLimit()
         self._methods: OwnerMap[Function] = OwnerMap()  # the function of each object of a class
         self._method_table = self._methods.table
@@ -321,7 +320,10 @@ class Function:
         """Warn if many of the last calls had another signature, each with its own recording."""
         code = getattr(self.python_function, "__code__", None)
         owner = self if self._is_bound or code is None else code
-        recent = _signatures.setdefault(owner, RecentSignatures())
+        recent = _signatures.get(owner)
+        if recent is None:
+            recent = RecentSignatures()
+            _signatures.put(owner, recent)
         recent.calls.append(weakref.ref(calls))
         if len(recent.calls) < TRACINGS or recent.warnings >= MOST_WARNINGS:
             return
@@ -484,7 +486,14 @@ class Function:
         leaves = Arguments(
             concrete._spec_args(), concrete._spec_kwargs(), self._parameters.value_defaults
         )
-        return self._concrete.setdefault(tuple(leaves.key), concrete)
+        key = tuple(leaves.key)
+        reference = self._concrete.get(key)
+        known = None if reference is None else reference()
+        if known is not None:
+            return known
+        in_use = {k: ref for k, ref in list(self._concrete.items()) if ref() is not None}
+        self._concrete = {**in_use, key: weakref.ref(concrete)}
+        return concrete
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """Return the signatures of the function's `ConcreteFunction` objects, as text.
@@ -502,8 +511,12 @@ class Function:
           (x: TensorSpec(shape=(), dtype=tf.float32, name=None)) -> TensorSpec(shape=(), \
 dtype=tf.float32, name=None)
         """
-        concrete_functions = list(self._concrete.values())
-        return "\n\n".join(f.pretty_printed_signature(verbose) for f in concrete_functions)
+        concrete_functions = [reference() for reference in list(self._concrete.values())]
+        return "\n\n".join(
+            concrete.pretty_printed_signature(verbose)
+            for concrete in concrete_functions
+            if concrete is not None
+        )
 
     def paths(self) -> Any:
         """Return the recorded paths, with their guards, numbers of replays, rows, and times.

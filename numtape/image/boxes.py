@@ -152,10 +152,10 @@ def non_max_suppression_with_scores(
     count, limit = _parse_thresholds(max_output_size, iou_threshold)
     if float(soft_nms_sigma) < 0:
         raise InvalidArgumentError("soft_nms_sigma must be non-negative")
-    indices, kept = _select(
+    indices, selected_scores = _select(
         _overlap(x), values, count, limit, float(score_threshold), float(soft_nms_sigma)
     )
-    result = np.asarray(kept, values.dtype)
+    result = np.asarray(selected_scores, values.dtype)
     return tf.constant(indices, tf.int32, (len(indices),)), tf.convert_to_tensor(result)
 
 
@@ -295,10 +295,12 @@ def combined_non_max_suppression(
         selected = []
         for k in range(classes):
             of_class = x[image, :, min(k, x.shape[2] - 1)]
-            indices, kept = _select(
+            indices, scores_of_class = _select(
                 _overlap(of_class), values[image, :, k], each, limit, float(score_threshold)
             )
-            selected += [(-s, k, of_class[i]) for s, i in zip(kept, indices, strict=True)]
+            selected += [
+                (-s, k, of_class[i]) for s, i in zip(scores_of_class, indices, strict=True)
+            ]
         selected = sorted(selected, key=lambda row: row[:1])[:size]
         counts[image] = len(selected)
         for row, (negative, k, box) in enumerate(selected):

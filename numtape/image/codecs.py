@@ -20,7 +20,7 @@ from .arguments import describe, to_array
 from .colors import convert_image_dtype
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import DTypeLike, IntLike, TensorLike
+    from ..core.values.annotations import DTypeLike, IntLike, StringLike, TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,7 @@ def _format_of(contents: bytes) -> str | None:
     return "WEBP" if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP" else None
 
 
-def _open(contents: Any, formats: tuple[str, ...], op: str) -> Any:
+def _open(contents: StringLike, formats: tuple[str, ...], op: str) -> Any:
     """Open a file of one of the formats."""
     data = to_bytes(contents)
     if _format_of(data) not in formats:
@@ -103,7 +103,7 @@ def _to_pixels(picture: Any, channels: int) -> Array:
     channels="1 or 3; 0 for the file's number.",
 )
 def decode_jpeg(
-    contents: Any,
+    contents: StringLike,
     channels: IntLike = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -145,7 +145,7 @@ def decode_jpeg(
     channels="1 or 3; 0 for the file's number.",
 )
 def decode_and_crop_jpeg(
-    contents: Any,
+    contents: StringLike,
     crop_window: TensorLike,
     channels: IntLike = 0,
     ratio: int = 1,
@@ -188,7 +188,7 @@ def decode_and_crop_jpeg(
     dtype="uint8 or uint16.",
 )
 def decode_png(
-    contents: Any,
+    contents: StringLike,
     channels: IntLike = 0,
     dtype: DTypeLike = "uint8",
     name: str | None = None,
@@ -211,7 +211,7 @@ def decode_png(
     _ERRORS,
     channels="3 or 4; 0 for the file's number.",
 )
-def decode_bmp(contents: Any, channels: IntLike = 0, name: str | None = None) -> Tensor:
+def decode_bmp(contents: StringLike, channels: IntLike = 0, name: str | None = None) -> Tensor:
     """Decode a BMP file.
 
     >>> import io
@@ -226,7 +226,7 @@ def decode_bmp(contents: Any, channels: IntLike = 0, name: str | None = None) ->
     return tf.convert_to_tensor(_to_pixels(_open(contents, ("BMP",), op), count))
 
 
-def _frames(contents: Any, op: str) -> Array:
+def _frames(contents: StringLike, op: str) -> Array:
     """Return all frames of a GIF file, (frames, height, width, 3)."""
     picture = _open(contents, ("GIF", "JPEG", "PNG"), op)
     frames = []
@@ -237,7 +237,7 @@ def _frames(contents: Any, op: str) -> Array:
 
 
 @describe("A uint8 tensor (frames, height, width, 3).", _ERRORS)
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+def decode_gif(contents: StringLike, name: str | None = None) -> Tensor:
     """Decode all frames of a GIF file.
 
     >>> import io
@@ -257,7 +257,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     dtype="Must be uint8.",
 )
 def decode_webp(
-    contents: Any, channels: IntLike = 0, dtype: DTypeLike = "uint8", name: str | None = None
+    contents: StringLike, channels: IntLike = 0, dtype: DTypeLike = "uint8", name: str | None = None
 ) -> Tensor:
     """Decode a WebP file, or its first frame.
 
@@ -318,7 +318,7 @@ def _to_width(pixels: Array, dtype: Any) -> Tensor:
     dtype="uint8, uint16 or float32; floats lie in [0, 1].",
 )
 def decode_image(
-    contents: Any,
+    contents: StringLike,
     channels: IntLike | None = None,
     dtype: DTypeLike = "uint8",
     name: str | None = None,
@@ -348,7 +348,7 @@ def decode_image(
 
 
 @describe("A bool tensor.", "TypeError: If the contents are not bytes.")
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: StringLike, name: str | None = None) -> Tensor:
     """Tell whether bytes begin like a JPEG file.
 
     >>> tf.io.is_jpeg(b"GIF89a").numpy()
@@ -359,7 +359,7 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
 
 @describe("The height, width and number of channels.", _ERRORS)
 def extract_jpeg_shape(
-    contents: Any, output_type: DTypeLike = "int32", name: str | None = None
+    contents: StringLike, output_type: DTypeLike = "int32", name: str | None = None
 ) -> Tensor:
     """Return the shape of the image in a JPEG file.
 

@@ -19,19 +19,19 @@ from ..errors import DataLossError, InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ..core.values.annotations import DTypeLike
+    from ..core.values.annotations import DTypeLike, StringLike
 
 Array = np.ndarray[Any, Any]
 
 
-def _map_bytes(value: Any, function: Callable[[bytes], bytes]) -> StringTensor:
+def _map_bytes(value: StringLike, function: Callable[[bytes], bytes]) -> StringTensor:
     array = to_string_array(value)
     result = np.empty(array.size, object)
     result[:] = [function(x) for x in array.ravel().tolist()]
     return of_strings(result.reshape(array.shape))
 
 
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> StringTensor:
+def encode_base64(input: StringLike, pad: bool = False, name: str | None = None) -> StringTensor:
     """Encode strings in the alphabet of base64 that is safe in URLs.
 
     Args:
@@ -57,7 +57,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Str
     return _map_bytes(input, encode)
 
 
-def decode_base64(input: Any, name: str | None = None) -> StringTensor:
+def decode_base64(input: StringLike, name: str | None = None) -> StringTensor:
     """Decode strings of base64, in the alphabet that is safe in URLs.
 
     Args:
@@ -81,8 +81,8 @@ def decode_base64(input: Any, name: str | None = None) -> StringTensor:
         try:
             if b"+" in text or b"/" in text or b"=" in text:
                 raise ValueError("character outside of the alphabet")
-            whole = text + b"=" * (-len(text) % 4)
-            return base64.b64decode(whole, altchars=b"-_", validate=True)
+            padded = text + b"=" * (-len(text) % 4)
+            return base64.b64decode(padded, altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
             raise InvalidArgumentError(
                 f"Invalid character found in base64: {error} [Op:DecodeBase64]"
@@ -92,7 +92,7 @@ def decode_base64(input: Any, name: str | None = None) -> StringTensor:
 
 
 def decode_compressed(
-    bytes: Any, compression_type: str = "", name: str | None = None
+    bytes: StringLike, compression_type: str = "", name: str | None = None
 ) -> StringTensor:
     """Decompress strings.
 
@@ -129,7 +129,7 @@ def decode_compressed(
 
 
 def decode_raw(
-    input_bytes: Any,
+    input_bytes: StringLike,
     out_type: DTypeLike,
     little_endian: bool = True,
     fixed_length: int | None = None,
@@ -255,7 +255,7 @@ def _parse_default(value: Any) -> tuple[str, Any]:
 
 
 def decode_csv(
-    records: Any,
+    records: StringLike,
     record_defaults: Sequence[Any],
     field_delim: str = ",",
     use_quote_delim: bool = True,

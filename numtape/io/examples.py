@@ -15,6 +15,7 @@ from ..errors import InvalidArgumentError
 from .messages import DecodeError, fields, read_values
 
 if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, StringLike
     from ..core.values.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -250,7 +251,7 @@ class _Column(NamedTuple):
     label: str  # of the example, in errors
 
 
-def _check_dtype(name: str, dtype: Any) -> DType:
+def _check_dtype(name: str, dtype: DTypeLike) -> DType:
     result = as_dtype(dtype)
     if result.name not in _NAMES:
         raise InvalidArgumentError(
@@ -533,7 +534,7 @@ def _check_features(features: Any, label: str) -> None:
 
 
 def parse_example(
-    serialized: Any,
+    serialized: StringLike,
     features: Mapping[str, Any],
     example_names: object = None,
     name: str | None = None,
@@ -574,7 +575,7 @@ def parse_example(
 
 
 def parse_single_example(
-    serialized: Any,
+    serialized: StringLike,
     features: Mapping[str, Any],
     example_names: object = None,
     name: str | None = None,
@@ -685,7 +686,7 @@ def _ragged_list(counts: list[Array], flat: Array, column: _Column, is_single: b
 
 
 def parse_sequence_example(
-    serialized: Any,
+    serialized: StringLike,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
     example_names: object = None,
@@ -726,7 +727,7 @@ def parse_sequence_example(
 
 
 def parse_single_sequence_example(
-    serialized: Any,
+    serialized: StringLike,
     context_features: Mapping[str, Any] | None = None,
     sequence_features: Mapping[str, Any] | None = None,
     example_name: object = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..core.log.string_tensor import (
     to_string_array,
 )
 from .gfile import PathLike, glob, local_path, translate
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import StringLike
 
 
 def read_file(filename: PathLike | StringTensor, name: str | None = None) -> StringTensor:
@@ -46,7 +49,9 @@ def read_file(filename: PathLike | StringTensor, name: str | None = None) -> Str
         raise translate(error) from error
 
 
-def write_file(filename: PathLike | StringTensor, contents: Any, name: str | None = None) -> None:
+def write_file(
+    filename: PathLike | StringTensor, contents: StringLike, name: str | None = None
+) -> None:
     """Write a string to a file, and create the folder of the file if it is missing.
 
     Args:
@@ -75,7 +80,7 @@ def write_file(filename: PathLike | StringTensor, contents: Any, name: str | Non
         raise translate(error) from error
 
 
-def matching_files(pattern: Any, name: str | None = None) -> StringTensor:
+def matching_files(pattern: StringLike, name: str | None = None) -> StringTensor:
     """Return the paths that match a pattern, or one of several patterns.
 
     Args:

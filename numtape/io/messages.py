@@ -221,7 +221,7 @@ def _to_bytes(value: Any) -> bytes:
 
 def _to_float(value: Any) -> float:
     if isinstance(value, str | bytes):
-        raise TypeError(f"bad argument type for built-in operation: {value!r} is no float")
+        raise TypeError(f"bad argument type for built-in operation: {value!r} is not a float")
     return float(np.float32(float(value)))
 
 
@@ -317,17 +317,17 @@ class Message:
         object.__setattr__(self, name, value)
 
     def _make(self, name: str, kind: Any) -> Any:
-        def changed() -> None:
+        def mark_changed() -> None:
             self._change(name)
 
         if isinstance(kind, str):
-            return _Values(self._CONVERTERS[kind], changed)
+            return _Values(self._CONVERTERS[kind], mark_changed)
         if isinstance(kind, list):
-            return _Parts(_PartConverter(kind[0]), changed)
+            return _Parts(_PartConverter(kind[0]), mark_changed)
         if isinstance(kind, dict):
-            return _PartMap(kind["message"], changed)
+            return _PartMap(kind["message"], mark_changed)
         part = kind()
-        part._parent = changed
+        part._parent = mark_changed
         return part
 
     # Names and behavior of protocol buffers in Python.
@@ -346,17 +346,17 @@ class Message:
             if isinstance(kind, str):
                 parts += _write_values(number, kind, value)
             elif isinstance(kind, list):
-                parts += [_delimited(number, part.SerializeToString()) for part in value]
+                parts += [_delimit(number, part.SerializeToString()) for part in value]
             elif isinstance(kind, dict):
                 parts += [
-                    _delimited(
+                    _delimit(
                         number,
-                        _delimited(1, key.encode()) + _delimited(2, value[key].SerializeToString()),
+                        _delimit(1, key.encode()) + _delimit(2, value[key].SerializeToString()),
                     )
                     for key in sorted(value)
                 ]
             else:
-                parts.append(_delimited(number, value.SerializeToString()))
+                parts.append(_delimit(number, value.SerializeToString()))
         return b"".join(parts)
 
     def ByteSize(self) -> int:
@@ -413,7 +413,7 @@ class Message:
             if isinstance(kind, str):
                 one = _tag(1, wire) + (_varint(value) if wire == _VARINT else value)
                 if wire == _BYTES:
-                    one = _delimited(1, value)
+                    one = _delimit(1, value)
                 target.extend(_plain(read_values(kind, one)))
             elif wire != _BYTES:
                 raise DecodeError(f"Error parsing message: field {number} has wire type {wire}")
@@ -562,18 +562,18 @@ def _tag(number: int, wire: int) -> bytes:
     return _varint(number << 3 | wire)
 
 
-def _delimited(number: int, data: bytes) -> bytes:
+def _delimit(number: int, data: bytes) -> bytes:
     return _tag(number, _BYTES) + _varint(len(data)) + data
 
 
 def _write_values(number: int, kind: str, values: list[Any]) -> list[bytes]:
     if kind == "bytes":
-        return [_delimited(number, value) for value in values]
+        return [_delimit(number, value) for value in values]
     if not values:
         return []
     if kind == "float":
-        return [_delimited(number, struct.pack(f"<{len(values)}f", *values))]
-    return [_delimited(number, b"".join(map(_varint, values)))]
+        return [_delimit(number, struct.pack(f"<{len(values)}f", *values))]
+    return [_delimit(number, b"".join(map(_varint, values)))]
 
 
 def _text(value: Any) -> str:

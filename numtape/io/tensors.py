@@ -13,10 +13,10 @@ import numtape as tf
 from ..core.log.as_tensor import as_tensor
 from ..core.log.string_tensor import StringTensor, of_strings, run_as_python, to_bytes
 from ..errors import InvalidArgumentError
-from .messages import DecodeError, _delimited, _read_integers, _tag, _varint, fields
+from .messages import DecodeError, _delimit, _read_integers, _tag, _varint, fields
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import DTypeLike
+    from ..core.values.annotations import DTypeLike, StringLike
 
 # Numbers of dtypes in TensorFlow's messages, and the field with their values.
 _DTYPES: dict[str, tuple[int, int]] = {
@@ -64,17 +64,17 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> StringTensor:
     x = tf.convert_to_tensor(tensor)
     run_as_python("`serialize_tensor`")
     sizes = [_tag(1, _VARINT) + _varint(int(n)) if n else b"" for n in x.shape]
-    shape = b"".join(_delimited(2, size) for size in sizes)
+    shape = b"".join(_delimit(2, size) for size in sizes)
     head = _tag(_DTYPE, _VARINT) + _varint(_DTYPES[x.dtype.name][0])
-    head += _delimited(_SHAPE, shape)
+    head += _delimit(_SHAPE, shape)
     if isinstance(x, StringTensor):
         strings = np.asarray(x.numpy(), object).ravel().tolist()
-        return of_strings(head + b"".join(_delimited(_STRINGS, value) for value in strings))
+        return of_strings(head + b"".join(_delimit(_STRINGS, value) for value in strings))
     content = np.ascontiguousarray(as_tensor(x).numpy()).tobytes()
-    return of_strings(head + (_delimited(_CONTENT, content) if content else b""))
+    return of_strings(head + (_delimit(_CONTENT, content) if content else b""))
 
 
-def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) -> Any:
+def parse_tensor(serialized: StringLike, out_type: DTypeLike, name: str | None = None) -> Any:
     """Decode a tensor that `serialize_tensor`, or TensorFlow's, encoded.
 
     Args:

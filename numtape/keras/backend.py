@@ -139,6 +139,9 @@ def is_float_dtype(dtype: DTypeLike) -> bool:
     Returns:
       A bool.
 
+    Raises:
+      TypeError: If the dtype does not exist.
+
     Example:
       >>> tf.keras.backend.is_float_dtype("bfloat16")
       True
@@ -155,6 +158,9 @@ def is_int_dtype(dtype: DTypeLike) -> bool:
     Returns:
       A bool.
 
+    Raises:
+      TypeError: If the dtype does not exist.
+
     Example:
       >>> tf.keras.backend.is_int_dtype("uint8")
       True
@@ -170,6 +176,9 @@ def result_type(*dtypes: DTypeLike) -> str:
 
     Returns:
       A string.
+
+    Raises:
+      ValueError: If a dtype does not exist.
 
     Example:
       >>> tf.keras.backend.result_type("int32", "float16"), tf.keras.backend.result_type(int)

@@ -287,6 +287,13 @@ def enable_flash_attention() -> None:
 
     Raises:
       UnimplementedError: Always. Attention gives the same numbers without it.
+
+    Example:
+      >>> tf.keras.config.enable_flash_attention()
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: numtape has no flash attention: leave this call out,
+      attention gives the same numbers.
     """
     raise UnimplementedError(
         "numtape has no flash attention: leave this call out, attention gives the same numbers."
@@ -298,6 +305,13 @@ def enable_unsafe_deserialization() -> None:
 
     Raises:
       UnimplementedError: Always. Register custom objects instead of lambdas.
+
+    Example:
+      >>> tf.keras.config.enable_unsafe_deserialization()
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: Loading never runs code from a file: register functions
+      with `keras.saving.register_keras_serializable`, or pass `custom_objects`.
     """
     raise UnimplementedError(
         "Loading never runs code from a file: register functions with "

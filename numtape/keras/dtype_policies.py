@@ -195,6 +195,13 @@ class QuantizedDTypePolicy(_QuantizedPolicy):
 
     Raises:
       UnimplementedError: Always. Use `DTypePolicy`.
+
+    Example:
+      >>> tf.keras.dtype_policies.QuantizedDTypePolicy("int8")
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: The policy 'int8' is quantized, and numtape has no
+      quantized layers: use a `DTypePolicy` such as 'mixed_bfloat16'.
     """
 
 
@@ -208,6 +215,13 @@ class QuantizedFloat8DTypePolicy(_QuantizedPolicy):
 
     Raises:
       UnimplementedError: Always. Use `DTypePolicy`.
+
+    Example:
+      >>> tf.keras.dtype_policies.QuantizedFloat8DTypePolicy("float8")
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: The policy 'float8' is quantized, and numtape has no
+      quantized layers: use a `DTypePolicy` such as 'mixed_bfloat16'.
     """
 
 
@@ -221,6 +235,13 @@ class GPTQDTypePolicy(_QuantizedPolicy):
 
     Raises:
       UnimplementedError: Always. Use `DTypePolicy`.
+
+    Example:
+      >>> tf.keras.dtype_policies.GPTQDTypePolicy("gptq/4/-1")
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: The policy 'gptq/4/-1' is quantized, and numtape has no
+      quantized layers: use a `DTypePolicy` such as 'mixed_bfloat16'.
     """
 
 
@@ -234,6 +255,13 @@ class AWQDTypePolicy(_QuantizedPolicy):
 
     Raises:
       UnimplementedError: Always. Use `DTypePolicy`.
+
+    Example:
+      >>> tf.keras.dtype_policies.AWQDTypePolicy("awq/4/-1")
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: The policy 'awq/4/-1' is quantized, and numtape has no
+      quantized layers: use a `DTypePolicy` such as 'mixed_bfloat16'.
     """
 
 
@@ -405,11 +433,16 @@ def serialize(dtype_policy: DTypePolicy) -> dict[str, Any]:
     Returns:
       A dict.
 
+    Raises:
+      TypeError: If it is not a policy.
+
     Example:
       >>> config = tf.keras.dtype_policies.serialize(tf.keras.DTypePolicy("float16"))
       >>> config["class_name"], config["config"]
       ('DTypePolicy', {'name': 'float16'})
     """
+    if not isinstance(dtype_policy, DTypePolicy):
+        raise TypeError(f"serialize() takes a DTypePolicy, got {_repr_of(dtype_policy)}.")
     is_map = isinstance(dtype_policy, DTypePolicyMap)
     return {
         "module": "keras.dtype_policies" if is_map else "keras",

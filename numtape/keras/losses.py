@@ -897,6 +897,9 @@ def serialize(loss: Loss | Callable[..., Any]) -> Any:
     Returns:
       A dict for a loss; the name of a function.
 
+    Raises:
+      ValueError: If ``loss`` is neither a loss nor a function.
+
     Example:
       >>> tf.keras.losses.serialize(tf.keras.losses.Huber(2.0))["config"]["delta"]
       2.0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TextFileIndex:
-    """What a `TextFileInitializer` takes from a line, other than a column.
+    """The parts of a line that a `TextFileInitializer` reads, other than a column.
 
     Attributes:
       WHOLE_LINE: The line as a string.

@@ -279,8 +279,8 @@ class StaticHashTable(Table):
         last = len(self._index) - 1
         row = indexing.where(row > last, last, row)
         is_present = indexing.gather(sorted_keys, row) == flat
-        found = indexing.where(is_present, indexing.gather(values, row), self._default)
-        return found if keys.ndim else found[0]
+        result = indexing.where(is_present, indexing.gather(values, row), self._default)
+        return result if keys.ndim else result[0]
 
 
 def _ravel(x: Tensor) -> Tensor:

@@ -436,8 +436,8 @@ def as_string(
       scientific: Whether to write floats as ``1.5e+00``.
       shortest: Whether to write floats in the shorter of the two notations.
       width: The minimum width of numbers.
-      fill: What fills the width: spaces, or ``"0"``, ``"-"`` (spaces on the right), ``"+"`` or
-        ``" "`` for a sign.
+      fill: The character that fills the width: a space, or ``"0"``, ``"-"`` (spaces on the
+        right), ``"+"`` or ``" "`` for a sign.
       name: Not used.
 
     Returns:
@@ -501,7 +501,7 @@ def format(
     Args:
       template: The text.
       inputs: A tensor, or a list of tensors, one for each placeholder.
-      placeholder: What stands for a tensor in the text.
+      placeholder: The text that a tensor replaces.
       summarize: The number of elements at each end of an axis, -1 for all.
       name: Not used.
 

@@ -27,7 +27,7 @@ def get_step() -> Any:
     """Return the step of summaries that are written without one.
 
     Returns:
-      What `set_step` has set: an int or a variable; None if nothing was set.
+      The value of `set_step`: an int or a variable; None if nothing was set.
 
     Example:
       >>> tf.summary.experimental.set_step(5)

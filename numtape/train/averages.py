@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.log.variable import Variable
 from ..core.ops.elementwise import cast, minimum
 from ..core.values.tensor import Tensor
+from ..core.values.weakrefs import WeakObjectMap
 
 if TYPE_CHECKING:
     from ..core.values.annotations import NumberLike
@@ -46,8 +46,7 @@ class ExponentialMovingAverage:
     ) -> None:
         self._decay, self._num_updates = decay, num_updates
         self._zero_debias, self._name = zero_debias, name
-        # The averages by the variables' ids, with references that tell when a variable is gone.
-        self._averages: dict[int, tuple[weakref.ref[Variable], Variable]] = {}
+        self._averages: WeakObjectMap[Variable] = WeakObjectMap()  # by the averaged variable
 
     @property
     def name(self) -> str:
@@ -91,8 +90,7 @@ class ExponentialMovingAverage:
     def _create(self, variable: Variable) -> Variable:
         name = self.average_name(variable)
         average = Variable(variable.read_value(), trainable=False, name=name)
-        key, averages = id(variable), self._averages
-        averages[key] = weakref.ref(variable, lambda _: averages.pop(key, None)), average
+        self._averages.put(variable, average)
         return average
 
     def _current_decay(self) -> Tensor:
@@ -115,8 +113,7 @@ class ExponentialMovingAverage:
           >>> tf.train.ExponentialMovingAverage(0.9).average(tf.Variable(1.0)) is None
           True
         """
-        entry = self._averages.get(id(var))
-        return None if entry is None or entry[0]() is not var else entry[1]
+        return self._averages.get(var)
 
     def average_name(self, var: Variable) -> str:
         """Return the name of a variable's average.
@@ -151,6 +148,5 @@ class ExponentialMovingAverage:
           ['v/ExponentialMovingAverage']
         """
         if moving_avg_variables is None:
-            references = [reference() for reference, _ in self._averages.values()]
-            moving_avg_variables = [x for x in references if x is not None]
+            moving_avg_variables = [variable for variable, _ in self._averages]
         return {self.average_name(variable): variable for variable in moving_avg_variables}

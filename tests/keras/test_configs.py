@@ -121,7 +121,7 @@ def test_weights_of_losses_that_are_no_numbers_are_refused():
         branches(nt.keras).compile("sgd", "mse", ["accuracy"])
 
 
-@pytest.mark.parametrize("word", ["sparse", "ragged", "optional"])
+@pytest.mark.parametrize("word", ["sparse", "ragged"])
 def test_inputs_that_are_not_dense_are_refused(word):
     options = nt.keras.layers.InputLayer((3,), name="x").get_config()
     nt.keras.layers.InputLayer.from_config({**options, word: False})

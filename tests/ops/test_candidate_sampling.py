@@ -82,6 +82,15 @@ def test_gradients(loss):
     tf.testing.check_grads(f, [WEIGHTS, BIASES, INPUTS], order=1, rtol=1e-4)
 
 
+def test_all_classes():
+    classes, true_counts, counts = tf.nn.all_candidate_sampler(LABELS, 2, 6, True)
+    assert classes.numpy().tolist() == list(range(6))
+    np.testing.assert_array_equal(true_counts.numpy(), np.ones((3, 2), np.float32))
+    np.testing.assert_array_equal(counts.numpy(), np.ones(6, np.float32))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="num_true=1"):
+        tf.nn.all_candidate_sampler(LABELS, 1, 6, True)
+
+
 def test_hits_and_errors():
     rows, positions, weights = tf.nn.compute_accidental_hits(LABELS, SAMPLE[0], 2)
     assert rows.numpy().tolist() == [0, 0, 1]

@@ -491,6 +491,11 @@ def test_gif_and_bmp():
     np.testing.assert_array_equal(tf.io.decode_bmp(file.getvalue()), frames.numpy()[0])
     with pytest.raises(tf.errors.InvalidArgumentError, match="decode_bmp"):
         tf.io.decode_jpeg(file.getvalue())
+    file = io.BytesIO()
+    colours[0].save(file, "WEBP", lossless=True)
+    np.testing.assert_array_equal(tf.image.decode_webp(file.getvalue()), frames.numpy()[0])
+    with pytest.raises(TypeError, match="uint8"):
+        tf.image.decode_webp(file.getvalue(), dtype=tf.float32)
 
 
 def test_random_functions_follow_the_seed():

@@ -2,18 +2,9 @@
 
 import numpy as np
 import pytest
+from cases_reductions import decreasing_fit
 
 import numtape as tf
-
-
-def fit(x):
-    """The decreasing fit by its minimax formula: the least maximum of means."""
-    n = len(x)
-    means = {(j, k): x[j : k + 1].mean() for j in range(n) for k in range(j, n)}
-    return np.array(
-        [min(max(means[j, k] for k in range(i, n)) for j in range(i + 1)) for i in range(n)]
-    )
-
 
 X = np.round(np.sin(np.arange(1.0, 13)) * 4, 1).reshape(2, 6)
 
@@ -22,7 +13,7 @@ X = np.round(np.sin(np.arange(1.0, 13)) * 4, 1).reshape(2, 6)
 @pytest.mark.parametrize("axis", [1, 0])
 def test_isotonic_regression(decreasing, axis):
     sign = 1 if decreasing else -1
-    expected = np.apply_along_axis(lambda x: sign * fit(sign * x), axis, X)
+    expected = np.apply_along_axis(lambda x: sign * decreasing_fit(sign * x), axis, X)
     output, segments = tf.nn.isotonic_regression(X, decreasing, axis)
     np.testing.assert_allclose(output.numpy(), expected, rtol=1e-12)
     changes = np.diff(segments.numpy(), axis=axis)
@@ -34,7 +25,7 @@ def test_isotonic_regression(decreasing, axis):
 def test_isotonic_regression_of_other_inputs():
     function = tf.function(lambda x: tf.nn.isotonic_regression(x)[0])
     for x in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]):
-        np.testing.assert_allclose(function(tf.constant(x)).numpy(), fit(np.array(x)))
+        np.testing.assert_allclose(function(tf.constant(x)).numpy(), decreasing_fit(np.array(x)))
     assert tf.nn.isotonic_regression([1, 2, 3]).output.dtype is tf.float64
     assert tf.nn.isotonic_regression(tf.zeros([2, 0])).segments.shape == (2, 0)
     assert tf.nn.isotonic_regression(3.0).output.numpy() == 3.0

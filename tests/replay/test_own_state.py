@@ -184,7 +184,7 @@ STATE = {
         "self.number": INPUT,
         "self.position": INPUT,
         "self.random.bit_generator.state": INPUT,
-        "self.seen": INPUT,
+        "self.distinct": INPUT,
         "self.slot": INPUT,
         "self.sources": INPUT,
         "self.states": INPUT,
@@ -256,7 +256,6 @@ STATE = {
     "function/function.py": dict.fromkeys(
         [
             "calls.python_calls",
-            "_signatures",
             "recent.calls",
             "recent.warnings",
             "self._concrete",

@@ -210,6 +210,18 @@ def bounds(x, values, side="left"):
     return np.array([np.searchsorted(a, b, side) for a, b in zip(x, values, strict=True)], "int32")
 
 
+def decreasing_fit(x):
+    """The nearest decreasing sequences by their minimax formula: the least maximum of means."""
+    if x.ndim > 1:
+        return np.reshape([decreasing_fit(row) for row in x], x.shape).astype(x.dtype)
+    n = len(x)
+    means = {(j, k): x[j : k + 1].mean() for j in range(n) for k in range(j, n)}
+    return np.array(
+        [min(max(means[j, k] for k in range(i, n)) for j in range(i + 1)) for i in range(n)],
+        x.dtype,
+    )
+
+
 DIRECTIONS = {"direction": ["ASCENDING", "DESCENDING"]}
 SORTS = [
     Case(
@@ -250,6 +262,13 @@ SORTS = [
         order=MISSING,
         call=lambda f, x, targets, k: f(targets, x, k),
         variants=over((3, 4), targets=[np.array([0, 3, 1])], k=[1, 2]),
+    ),
+    Case(
+        "nn.isotonic_regression",
+        decreasing_fit,
+        ulp=4,
+        call=lambda f, x: f(x).output,
+        variants=over((2, 5), (7,), (0, 3)),
     ),
     Case(
         "searchsorted",

@@ -497,6 +497,7 @@ RULES: dict[str, Rule] = {
     "Normalize": _leading_axes_rule,
     "NormalizeGrad": _leading_axes_rule,
     "SparsemaxThreshold": _leading_axes_rule,
+    "IsotonicSegments": _leading_axes_rule,
     "Pad": _first_operand_rule(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     "PadV2": _first_operand_rule(paddings=lambda paddings, out, n: ((0, 0), *paddings)),
     # Ops on the last axes, for operands with equal batch axes.

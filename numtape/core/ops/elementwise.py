@@ -752,7 +752,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     try:
         tensor = as_tensor(x)
     except Exception:
-        return recover(cast, x, dtype)  # type: ignore[no-any-return]
+        return recover(cast, x, target)  # type: ignore[no-any-return]
     if tensor.dtype is target:
         return tensor
     return _CASTS[target](tensor)

@@ -8,6 +8,7 @@ from importlib import import_module as _import_module
 from ...compat.argument_errors import name_constructors as _name_constructors
 from ...compat.missing_names import tell as _tell
 from ...compat.names import getter as _getter
+from ...compat.traceback_filter import guard as _guard
 from ...core.values.hints import hint_missing_attributes as _elsewhere
 from ..error_context import EMBEDDINGS as _EMBEDDINGS, KERNEL as _KERNEL
 from ..input import Input, InputLayer
@@ -396,6 +397,7 @@ def _load_lazily(name: str) -> _typing.Any:
         return _getter(__name__)(name)
     value = getattr(_import_module(f"{__name__}.{_LAZY[name]}"), name)
     _name_constructors([value])
+    _guard([value])
     return value
 
 

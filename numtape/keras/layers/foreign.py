@@ -21,6 +21,13 @@ class JaxLayer(Layer):
 
     Raises:
       UnimplementedError: Always. Write the function with `keras.ops` in a `keras.Layer`.
+
+    Example:
+      >>> tf.keras.layers.JaxLayer(len)
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: JaxLayer is not available in numtape: write the function
+      with `keras.ops` in a `keras.Layer`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -36,6 +43,13 @@ class FlaxLayer(Layer):
 
     Raises:
       UnimplementedError: Always. Write the module as a `keras.Layer`.
+
+    Example:
+      >>> tf.keras.layers.FlaxLayer(len)
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: FlaxLayer is not available in numtape: write the module as
+      a `keras.Layer`, and set its weights from NumPy.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -51,6 +65,13 @@ class TorchModuleWrapper(Layer):
 
     Raises:
       UnimplementedError: Always. Write the module as a `keras.Layer`.
+
+    Example:
+      >>> tf.keras.layers.TorchModuleWrapper(len)
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: TorchModuleWrapper is not available in numtape: write the
+      module as a `keras.Layer`, and set its weights from NumPy.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -69,6 +90,13 @@ class TFSMLayer(Layer):
 
     Raises:
       UnimplementedError: Always. Save the model in the ``.keras`` format.
+
+    Example:
+      >>> tf.keras.layers.TFSMLayer("folder")
+      Traceback (most recent call last):
+        ...
+      numtape.errors.UnimplementedError: TFSMLayer is not available in numtape: save the model in
+      the `.keras` format, and load it with `load_model`.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -69,7 +69,7 @@ def runtime_functions() -> Any:
 
     slots, count = address_of(_FREE_STACKS), len(_FREE_STACKS)
 
-    def plain(input: Any, name: Any = None) -> Any:
+    def plain(input: Any, name: str | None = None) -> Any:
         return lambda input, name=None: input
 
     plain.__annotations__.clear()  # Numba compares them
