@@ -19,7 +19,7 @@ from ..core.ops.matrix_products import matmul
 from ..core.ops.movement import reshape_if_needed
 from ..core.values.tensor import Tensor
 from ..errors import DtypeError
-from .arguments import as_image, describe, limits
+from .arguments import as_image, at_least_float32, describe, limits
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, TensorLike
@@ -338,8 +338,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     >>> tf.image.per_image_standardization([[[1.0], [3.0]]]).numpy().ravel()
     array([-1.,  1.], dtype=float32)
     """
-    x = as_image(image)
-    x = x if x.dtype.is_floating else tf.cast(x, tf.float32)
+    x = at_least_float32(as_image(image))
     axes = (-3, -2, -1)
     n = max(1, int(np.prod(x.shape[-3:])))
     centered = x - tf.reduce_mean(x, axes, True)

@@ -291,14 +291,13 @@ def crop_and_resize(
     array([0., 1., 3., 4.], dtype=float32)
     """
     op = "CropAndResize"
-    x, places = as_tensor(image), at_least_float32(boxes)
+    x, places = at_least_float32(image), at_least_float32(boxes)
     require(x.ndim == 4, op, f"input image must be 4-D: {x.shape}")
     if method not in ("bilinear", "nearest"):
         raise ValueError(f"method must be 'bilinear' or 'nearest', got {repr_of(method)}.")
     require(
         places.ndim == 2 and places.shape[1] == 4, op, f"boxes must be 2-D and of 4: {places.shape}"
     )
-    x = tf.cast(x, tf.float32) if not x.dtype.is_floating else x
     numbers = tf.cast(box_indices, tf.int32)
     require(numbers.shape == places.shape[:1], op, "box_index has incompatible shape")
     height, width = to_size(crop_size)

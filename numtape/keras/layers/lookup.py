@@ -22,7 +22,7 @@ from ...core.ops.creation import convert_to_tensor
 from ...core.values.composite import Composite
 from ...core.values.dtypes import as_dtype
 from ...core.values.tensor import Tensor
-from ...errors import InvalidArgumentError
+from ...errors import FailedPreconditionError, InvalidArgumentError
 from ...lookup import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -177,6 +177,7 @@ class IndexLookup(CategoricalLayer):
             )
         self._nt_tokens: list[Any] = []
         self._nt_table = self._nt_make_table([])
+        self._nt_has_vocabulary = False
         self.reset_state()
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
@@ -410,6 +411,7 @@ class IndexLookup(CategoricalLayer):
                 f"{self._nt_frozen_size}, new vocab size is {size}"
             )
         self._nt_tokens, self._nt_table, self._nt_frozen_size = tokens, table, size
+        self._nt_has_vocabulary = True
 
     def _nt_set_weights(self, weights: np.ndarray[Any, Any], front: int) -> None:
         """Set the document frequencies, with the mean in front, for special tokens."""
@@ -547,6 +549,11 @@ class IndexLookup(CategoricalLayer):
 
     def _nt_look_up(self, inputs: Any) -> Any:
         """Look up the elements of a dense tensor."""
+        if not self._nt_has_vocabulary:
+            raise FailedPreconditionError(
+                "Table not initialized: the layer has no vocabulary. Pass `vocabulary`, or call "
+                "`adapt` or `set_vocabulary` first; `clone_model` does not copy what `adapt` learned."
+            )
         found = self._nt_table.lookup(inputs)
         if self.mask_token is not None:
             key, value = (0, self.mask_token) if self.invert else (self.mask_token, 0)

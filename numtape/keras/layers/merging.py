@@ -72,6 +72,15 @@ def _broadcast_shape(long_shape: Shape, short_shape: Shape) -> Shape:
     return tuple(sizes)
 
 
+def _to_common_dtype(inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return the inputs, converted to the dtype of their sum as in ``keras.ops``."""
+    if len({x.dtype for x in inputs}) == 1:
+        return list(inputs)
+    from ..ops.define import promoted
+
+    return promoted(*inputs)
+
+
 class Merge(ConfiguredLayer):
     """Base class of layers that merge several tensors, by default element by element."""
 
@@ -99,7 +108,7 @@ class Merge(ConfiguredLayer):
                 x
                 if x.ndim == rank
                 else movement.reshape(x, (x.shape[0], *[1] * (rank - x.ndim), *x.shape[1:]))
-                for x in inputs
+                for x in _to_common_dtype(inputs)
             ]
         )
 
@@ -299,7 +308,7 @@ class Concatenate(Merge):
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
         """Return the concatenated inputs."""
-        return concat(list(inputs), self.axis)
+        return concat(_to_common_dtype(inputs), self.axis)
 
     def compute_output_shape(self, input_shape: Sequence[InputShape]) -> Shape:
         """Return the shape, whose size along the axis is the sum of the sizes of the inputs."""
@@ -393,7 +402,7 @@ class Dot(Merge):
 
     def call(self, inputs: Sequence[Tensor]) -> Any:
         """Return the dot products."""
-        x, y = inputs
+        x, y = _to_common_dtype(inputs)
         full = self._nt_known_output_shape([tuple(x.shape), tuple(y.shape)])
         i, j = self._nt_contracted_axes(tuple(x.shape), tuple(y.shape))
         if self.normalize:
