@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .ragged_tensor import RaggedTensor
 from .sparse_arrangement import fill_rows, index_of, reshape, retain
 from .sparse_tensor import SparseTensor
 
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike, IntLike, NumberLike, TensorLike
+
 _COMBINERS = ("mean", "sqrtn", "sum")
 
 
@@ -36,7 +39,10 @@ def _parse_combiner(combiner: str | None) -> str:
 
 @handles(RaggedTensor, embedding_lookup)
 def _lookup_ragged(
-    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+    params: TensorLike,
+    ids: RaggedTensor,
+    max_norm: NumberLike | None = None,
+    name: str | None = None,
 ) -> RaggedTensor:
     if params is None:
         raise ValueError("params must be specified.")
@@ -48,11 +54,11 @@ def _lookup_ragged(
 @handles(SparseTensor, embedding_lookup_sparse)
 @handles(RaggedTensor, embedding_lookup_sparse)
 def _lookup_lists(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseTensor | RaggedTensor,
+    sp_weights: SparseTensor | RaggedTensor | None,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: NumberLike | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
@@ -109,12 +115,12 @@ def _combine(rows: Tensor, lists: Array, weights: Any, combiner: str, count: int
 @handles(SparseTensor, safe_embedding_lookup_sparse)
 @handles(RaggedTensor, safe_embedding_lookup_sparse)
 def _safe_lookup(
-    embedding_weights: Any,
-    sparse_ids: Any,
+    embedding_weights: TensorLike,
+    sparse_ids: RaggedTensor,
     sparse_weights: Any = None,
     combiner: str | None = "mean",
-    default_id: Any = None,
-    max_norm: Any = None,
+    default_id: IntLike | None = None,
+    max_norm: NumberLike | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
@@ -150,9 +156,9 @@ def _safe_lookup(
 def _bincount(
     arr: Any,
     weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = dtypes.int32,
+    minlength: IntLike | None = None,
+    maxlength: IntLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
     axis: int | None = None,
     binary_output: bool = False,

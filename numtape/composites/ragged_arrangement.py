@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from .ragged_conversion import coordinates
 from .ragged_getitem import expand_dims, getitem
 from .ragged_tensor import RaggedTensor, as_ragged, resolve_axis
 from .row_structure import Partition
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, DTypeLike
+    from ..core.values.dtypes import DType
 
 
 def stack_ragged(values: Any, axis: int = 0) -> Any:
@@ -49,7 +53,7 @@ def _stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
 
 
 @handles(RaggedTensor, joining.concat)
-def _concat(values: Any, axis: Any, name: str | None = None) -> Any:
+def _concat(values: Any, axis: int, name: str | None = None) -> Any:
     parts = [as_values(x) for x in (values if isinstance(values, list | tuple) else [values])]
     rank = _common_rank(parts)
     axis = resolve_axis(axis, rank)
@@ -109,12 +113,12 @@ def _make_ragged(x: RaggedTensor) -> RaggedTensor:
 
 
 @handles(RaggedTensor, movement.expand_dims)
-def _expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
+def _expand_dims(input: Any, axis: AxisLike, name: str | None = None) -> Any:
     return expand_dims(input, int(read_array(axis)))
 
 
 @handles(RaggedTensor, movement.squeeze)
-def _squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
+def _squeeze(input: Any, axis: AxisLike = None, name: str | None = None) -> Any:
     if axis is None:
         raise ValueError("Ragged.squeeze must have an axis argument.")
     rank = len(input.shape)
@@ -197,7 +201,7 @@ def _reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
 def _split(
     value: Any,
     num_or_size_splits: Any,
-    axis: Any = 0,
+    axis: int = 0,
     num: int | None = None,
     name: str | None = None,
 ) -> list[Any]:
@@ -259,7 +263,7 @@ def _gather(
     params: Any,
     indices: Any,
     validate_indices: bool | None = None,
-    axis: Any = None,
+    axis: int | None = None,
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Any:
@@ -287,7 +291,7 @@ def _gather(
     return _wrap_axes(result, numbers.shape, x._splits_dtype)
 
 
-def _wrap_axes(result: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _wrap_axes(result: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     """Divide the first axis of a tensor into axes of uniform sizes."""
     for k in np.arange(len(shape) - 1, 0, -1):
         part = rows.uniform_partition(math.prod(shape[:k]), shape[k])
@@ -444,7 +448,7 @@ def find_true(x: RaggedTensor) -> Tensor:
 
 
 @handles(RaggedTensor, creation.size)
-def _size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def _size(input: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     return creation.size(input.flat_values, out_type)
 
 
@@ -454,7 +458,7 @@ def _rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @handles(RaggedTensor, creation.shape)
-def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
+def _shape(input: Any, out_type: DTypeLike | None = None, name: str | None = None) -> Any:
     raise CompositeError(
         "tf.shape of a RaggedTensor is not supported, because its axes have no sizes: use "
         "`x.bounding_shape()`, `x.row_lengths()` or `tf.shape(x.to_tensor())`."
@@ -462,7 +466,7 @@ def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
 
 
 @handles(RaggedTensor, creation.convert_to_tensor, creation.constant)
-def _convert(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+def _convert(value: Any, dtype: DTypeLike | None = None, *_: Any, **__: Any) -> Any:
     if isinstance(value, RaggedTensor) and dtype is None:
         return value
     if isinstance(value, RaggedTensor) and as_dtype(dtype) is value.dtype:

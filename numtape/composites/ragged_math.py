@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .ragged_conversion import coordinates
 from .ragged_getitem import expand_dims
 from .ragged_tensor import RaggedTensor, common_splits_dtype, resolve_axis
 from .row_structure import BroadcastError, Operand
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import AxisLike, DTypeLike
 
 Function = Callable[..., Any]
 _INNER_RAGGED = (
@@ -157,12 +160,12 @@ def _reduce_axis(x: Any, axis: int, how: str) -> Any:
     )
 
 
-def _axes_of(x: RaggedTensor, axis: Any) -> list[int]:
+def _axes_of(x: RaggedTensor, axis: AxisLike) -> list[int]:
     axes = np.ravel(read_array(axis))
     return sorted({resolve_axis(k, len(x.shape)) for k in axes.tolist()})
 
 
-def reduce_ragged(x: RaggedTensor, axis: Any, keepdims: Any, how: str) -> Any:
+def reduce_ragged(x: RaggedTensor, axis: AxisLike, keepdims: bool, how: str) -> Any:
     """Reduce some axes, as TensorFlow does; all of them if ``axis`` is None."""
     if axis is None:
         total = _DENSE[how](x.flat_values)
@@ -230,7 +233,7 @@ def _segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | 
 def _register(function: Function, how: str) -> None:
     @handles(RaggedTensor, function)
     def reduce(
-        input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
+        input_tensor: Any, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
     ) -> Any:
         return reduce_ragged(input_tensor, axis, keepdims, how)
 
@@ -248,7 +251,7 @@ def _to_inexact(x: RaggedTensor) -> RaggedTensor:
 
 @handles(RaggedTensor, reduction.reduce_mean)
 def _reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
+    input_tensor: Any, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
     x = _to_inexact(input_tensor)
     total = reduce_ragged(x, axis, keepdims, "sum")
@@ -258,7 +261,7 @@ def _reduce_mean(
 
 @handles(RaggedTensor, reduction.reduce_variance)
 def _reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
+    input_tensor: Any, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
     x = _to_inexact(input_tensor)
     if axis is None:
@@ -275,7 +278,7 @@ def _reduce_variance(
 
 @handles(RaggedTensor, reduction.reduce_std)
 def _reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
+    input_tensor: Any, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
 ) -> Any:
     return map_any(ew.sqrt, _reduce_variance(input_tensor, axis, keepdims))
 
@@ -286,7 +289,11 @@ def _keep_all(total: Tensor, x: RaggedTensor) -> Tensor:
 
 @handles(RaggedTensor, along_axis.cumsum)
 def _cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: Any,
+    axis: int = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> RaggedTensor:
     axis = resolve_axis(axis, len(x.shape))
     parts = x._partitions()
@@ -304,7 +311,7 @@ def _cumsum(
 
 
 @handles(RaggedTensor, losses.softmax)
-def _softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
+def _softmax(logits: Any, axis: AxisLike = None, name: str | None = None) -> Any:
     axis = resolve_axis(-1 if axis is None else int(read_array(axis)), len(logits.shape))
     if axis > logits.ragged_rank:
         return map_values(losses.softmax, logits, axis - logits.ragged_rank)
@@ -336,8 +343,8 @@ def _one_hot(
     depth: Any,
     on_value: Any = None,
     off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> RaggedTensor:
     depth_of = indices.ragged_rank

@@ -19,7 +19,7 @@ from .base import Array, as_values, join_rows, read_array, take_rows, to_index_t
 from .sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import DTypeLike, IntLike, ShapeLike, TensorLike
+    from ..core.values.annotations import AxisLike, DTypeLike, IntLike, ShapeLike, TensorLike
 
 
 _OUT_OF_ORDER = (
@@ -65,7 +65,7 @@ def sort(index: Array, values: Any, shape: Sequence[int]) -> SparseTensor:
     return SparseTensor._make(index[order], take_rows(values, order), tuple(shape))
 
 
-def _axis(axis: Any, rank: int) -> int:
+def _axis(axis: AxisLike, rank: int) -> int:
     number = int(read_array(axis))
     if not -rank <= number < rank:
         raise InvalidArgumentError(f"axis should be in range [{-rank}, {rank}), got {number}")

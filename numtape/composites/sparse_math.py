@@ -112,7 +112,7 @@ def _adjoint(x: Tensor) -> Tensor:
 # Reductions.
 
 
-def _reduced_axes(x: SparseTensor, axis: Any) -> list[int]:
+def _reduced_axes(x: SparseTensor, axis: AxisLike) -> list[int]:
     rank = len(x._sizes)
     if axis is None:
         return [*np.arange(rank).tolist()]
@@ -126,7 +126,11 @@ def _reduced_axes(x: SparseTensor, axis: Any) -> list[int]:
 
 
 def _reduce(
-    sp_input: SparseTensor, axis: Any, keepdims: Any, is_sparse: bool, function: Function
+    sp_input: SparseTensor,
+    axis: AxisLike,
+    keepdims: bool | None,
+    is_sparse: bool,
+    function: Function,
 ) -> Any:
     x = parse(sp_input)
     axes = _reduced_axes(x, axis)
@@ -714,7 +718,7 @@ def _add(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @handles(SparseTensor, ew.cast, arithmetic.saturate_cast)
-def _cast(x: Any, dtype: Any, name: str | None = None) -> SparseTensor:
+def _cast(x: Any, dtype: DTypeLike, name: str | None = None) -> SparseTensor:
     return x.with_values(ew.cast(x._values, dtype))  # type: ignore[no-any-return]
 
 
@@ -738,22 +742,22 @@ def _product(a: Any, b: Any) -> Tensor:
 
 
 @handles(SparseTensor, creation.zeros_like)
-def _zeros_like(input: Any, dtype: Any = None, *_: Any, **__: Any) -> Tensor:
+def _zeros_like(input: Any, dtype: DTypeLike | None = None, *_: Any, **__: Any) -> Tensor:
     return creation.zeros(input._sizes, dtype or input.dtype)
 
 
 @handles(SparseTensor, creation.ones_like)
-def _ones_like(input: Any, dtype: Any = None, *_: Any, **__: Any) -> Tensor:
+def _ones_like(input: Any, dtype: DTypeLike | None = None, *_: Any, **__: Any) -> Tensor:
     return creation.ones(input._sizes, dtype or input.dtype)
 
 
 @handles(SparseTensor, creation.size)
-def _size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def _size(input: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     return creation.constant(math.prod(input._sizes), out_type)
 
 
 @handles(SparseTensor, creation.shape)
-def _shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def _shape(input: Any, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
     return creation.constant(input._sizes, out_type)
 
 
@@ -763,7 +767,7 @@ def _rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @handles(SparseTensor, creation.convert_to_tensor, creation.constant)
-def _convert(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+def _convert(value: Any, dtype: DTypeLike | None = None, *_: Any, **__: Any) -> Any:
     raise CompositeError(
         "A SparseTensor is not converted to a dense tensor implicitly: use `tf.sparse.to_dense(x)`."
     )

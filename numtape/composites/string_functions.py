@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ from ..core.values.dtypes import as_dtype, repr_of
 from ..core.values.tensor import Tensor
 from ..errors import UnimplementedError
 from .dispatch import handles, register
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
 
 # Functions, the parameters that take strings, and which results are strings: all, the first of a
 # tuple, or none. A parameter with a star takes a list of tensors.
@@ -159,7 +162,9 @@ for _function, _parameters, _results in _FUNCTIONS:
 
 
 @handles(StringTensor, creation.constant)
-def _constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+def _constant(
+    value: Any, dtype: DTypeLike | None = None, shape: Any = None, name: str = "Const"
+) -> Any:
     strings = _convert_to_tensor(value, dtype)
     if strings is NotImplemented or shape is None:
         return strings
@@ -177,7 +182,7 @@ def _constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Con
 
 @handles(StringTensor, creation.convert_to_tensor)
 def _convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: Any, dtype: DTypeLike | None = None, dtype_hint: Any = None, name: str | None = None
 ) -> Any:
     requested = None if dtype is None else as_dtype(dtype)
     if requested is not None and requested is not dtypes.string:
@@ -203,7 +208,7 @@ def _convert_to_tensor(
 
 @handles(StringTensor, creation.zeros)
 def _zeros(
-    shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None
+    shape: Any, dtype: DTypeLike = dtypes.float32, name: str | None = None, layout: Any = None
 ) -> Any:
     if as_dtype(dtype) is not dtypes.string:
         return NotImplemented
@@ -216,7 +221,7 @@ def _add(x: Any, y: Any) -> Any:
 
 
 @handles(StringTensor, elementwise.cast)
-def _cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def _cast(x: Any, dtype: DTypeLike, name: str | None = None) -> Any:
     if as_dtype(dtype) is dtypes.string:
         return x if isinstance(x, StringTensor) else StringTensor(x)
     raise UnimplementedError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..core.values.dtypes import as_dtype
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
 from ..tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from ..core.values.annotations import DTypeLike
 
 
 def spec_of(x: Any) -> Any:
@@ -113,7 +116,7 @@ def batch_spec(spec: Any, size: int | None) -> Any:
     return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
 
 
-def ragged_batch_spec(spec: Any, size: int | None, splits_dtype: Any) -> Any:
+def ragged_batch_spec(spec: Any, size: int | None, splits_dtype: DTypeLike) -> Any:
     """Return the spec of `Dataset.ragged_batch`: ragged if a size of a component is unknown."""
     if isinstance(spec, SparseTensorSpec | RaggedTensorSpec):
         return batch_spec(spec, size)
@@ -125,7 +128,7 @@ def ragged_batch_spec(spec: Any, size: int | None, splits_dtype: Any) -> Any:
     return RaggedTensorSpec((size, *spec.shape), spec.dtype, unknown[-1] + 1, splits_dtype)
 
 
-def stack_as(spec: Any, parts: Any, splits_dtype: Any) -> Any:
+def stack_as(spec: Any, parts: Any, splits_dtype: DTypeLike) -> Any:
     """Stack tensors to a ragged one with splits of a dtype."""
     result = batch(parts)
     if isinstance(result, RaggedTensor):

@@ -86,8 +86,8 @@ def _check_sources(datasets: Iterable[Any]) -> list[Any]:
     """Return several datasets as a list.
 
     Raises:
-      ValueError: If there is none.
-      TypeError: If one is no dataset, or known specs are not compatible.
+      ValueError: If the list is empty.
+      TypeError: If an item is not a dataset, or known specs are not compatible.
     """
     sources = list(datasets)
     if not sources:

@@ -16,7 +16,7 @@ from ..core.log.string_tensor import run_as_python
 from ..core.values.tensor import Tensor
 
 if TYPE_CHECKING:
-    from ..core.values.annotations import TensorLike
+    from ..core.values.annotations import DTypeLike, TensorLike
     from ..core.values.dtypes import DType
 
 ARGUMENTS = {
@@ -177,7 +177,7 @@ def to_size(size: Any) -> tuple[int, int]:
     return height, width
 
 
-def to_array(x: TensorLike, function: str, dtype: Any = None) -> np.ndarray[Any, Any]:
+def to_array(x: TensorLike, function: str, dtype: DTypeLike | None = None) -> np.ndarray[Any, Any]:
     """Return the values of a tensor for NumPy; a traced call then runs as Python."""
     run_as_python(f"`{function}`")
     return np.asarray(as_tensor(x).numpy(), dtype)

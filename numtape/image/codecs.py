@@ -275,7 +275,7 @@ def decode_webp(
     return tf.convert_to_tensor(_to_pixels(_open(contents, ("WEBP",), op), count))
 
 
-def _decode(contents: bytes, channels: int, op: str, dtype: Any = tf.uint8) -> Tensor:
+def _decode(contents: bytes, channels: int, op: str, dtype: DTypeLike = tf.uint8) -> Tensor:
     """Decode a still image of any format, or a GIF file of one frame."""
     kind = _format_of(contents)
     if kind == "BMP":
@@ -303,7 +303,7 @@ def _check_channels_of(kind: str | None, channels: int, op: str) -> None:
         )
 
 
-def _to_width(pixels: Array, dtype: Any) -> Tensor:
+def _to_width(pixels: Array, dtype: DTypeLike) -> Tensor:
     """Convert 8 or 16 bits to 8 or 16 bits."""
     if pixels.dtype == np.uint16 and dtype is tf.uint8:
         pixels = (pixels >> 8).astype(np.uint8)

@@ -39,7 +39,7 @@ class FixedLenFeature(NamedTuple):
     """
 
     shape: Any
-    dtype: Any
+    dtype: DTypeLike
     default_value: Any = None
 
 
@@ -59,7 +59,7 @@ class FixedLenSequenceFeature(NamedTuple):
     """
 
     shape: Any
-    dtype: Any
+    dtype: DTypeLike
     allow_missing: bool = False
     default_value: Any = None
 
@@ -75,7 +75,7 @@ class VarLenFeature(NamedTuple):
       tf.int64
     """
 
-    dtype: Any
+    dtype: DTypeLike
 
 
 class SparseFeature(NamedTuple):
@@ -95,7 +95,7 @@ class SparseFeature(NamedTuple):
 
     index_key: Any
     value_key: Any
-    dtype: Any
+    dtype: DTypeLike
     size: Any
     already_sorted: bool = False
 
@@ -116,10 +116,10 @@ class RaggedFeature(NamedTuple):
       tf.int64
     """
 
-    dtype: Any
+    dtype: DTypeLike
     value_key: Any = None
     partitions: Any = ()
-    row_splits_dtype: Any = dtypes.int32
+    row_splits_dtype: DTypeLike = dtypes.int32
     validate: bool = False
 
 
@@ -441,7 +441,7 @@ def _parse_sparse(examples: list[_Features], column: _Column) -> Any:
     return _sparse(np.concatenate(indices), _join(values, dtype), [len(examples), *sizes])
 
 
-def _ragged_of(values: Any, partitions: Any, number: Callable[[str], Any], dtype: Any) -> Any:
+def _ragged_of(values: Any, partitions: Any, number: Callable[[str], Any], dtype: DTypeLike) -> Any:
     """Return values split by partitions, the outermost first."""
     from ..composites.ragged_tensor import RaggedTensor
 

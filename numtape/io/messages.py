@@ -192,7 +192,7 @@ class _PartMap(dict[str, Any]):
         )
 
     def get_or_create(self, key: str) -> Any:
-        """Return the message of a name, which is created if there is none."""
+        """Return the message of a name; create it if it is absent."""
         return self[key]
 
 

@@ -17,6 +17,7 @@ from .messages import DecodeError, _delimit, _read_integers, _tag, _varint, fiel
 
 if TYPE_CHECKING:
     from ..core.values.annotations import DTypeLike, StringLike
+    from ..core.values.dtypes import DType
 
 # Numbers of dtypes in TensorFlow's messages, and the field with their values.
 _DTYPES: dict[str, tuple[int, int]] = {
@@ -142,7 +143,7 @@ def _read(data: bytes) -> tuple[int, list[int], bytes, dict[int, list[Any]]]:
     return dtype, shape, content, values
 
 
-def _unpack(parts: list[Any], dtype: Any, size: int) -> np.ndarray[Any, Any]:
+def _unpack(parts: list[Any], dtype: DType, size: int) -> np.ndarray[Any, Any]:
     """Return the numbers of typed fields; the last one fills the rest."""
     field = _DTYPES[dtype.name][1]
     arrays = []

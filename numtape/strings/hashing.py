@@ -267,7 +267,7 @@ def to_hash_bucket_fast(input: StringLike, num_buckets: int, name: str | None = 
 def to_hash_bucket_strong(
     input: StringLike, num_buckets: int, key: Sequence[int], name: str | None = None
 ) -> Tensor:
-    """Assign strings to buckets by SipHash, which nobody can predict without the key.
+    """Assign strings to buckets by SipHash, unpredictable without the key.
 
     Args:
       input: A tensor of strings.

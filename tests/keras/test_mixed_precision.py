@@ -177,6 +177,8 @@ def test_names_of_the_backend():
     assert backend.result_type("bool", "int8") == "int8"
     with pytest.raises(ValueError, match="nosuch"):
         backend.standardize_dtype("nosuch")
+    with pytest.raises(TypeError, match="DTypePolicy"):
+        keras.dtype_policies.serialize("float32")
 
 
 def test_normalization_keeps_inputs_beyond_16_bits():

@@ -266,3 +266,9 @@ def test_crosses(tf):
     assert x.dense_shape.numpy().tolist() == [2, 2]
     y = tf.ragged.cross([tf.ragged.constant([["a"], []]), tf.constant([["x", "y"], ["z", "w"]])])
     assert y.to_list() == [[b"a_X_x", b"a_X_y"], []]
+
+
+@pytest.mark.parametrize("sizes", [(-1,), (2, -3)])
+def test_matrices_of_negative_size_are_refused(tf, sizes):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.sparse.eye(*sizes)

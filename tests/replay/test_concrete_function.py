@@ -1,5 +1,7 @@
 """What a `ConcreteFunction` tells about arguments, results and variables."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,16 @@ def test_containers_as_results():
     for k in range(3):
         result = f(Pair("a", tf.constant(float(k))))
         assert (type(result), result.name, result.x.numpy()) == (Pair, "a", 2.0 * k)
+
+
+def test_concrete_functions_end_with_their_last_reference():
+    f = tf.function(lambda x: x + 1.0)
+    concrete_functions = [f.get_concrete_function(SPEC([n])) for n in range(3)]
+    assert f.get_concrete_function(SPEC([1])) is concrete_functions[1]
+    del concrete_functions[:2]
+    gc.collect()
+    assert f.pretty_printed_concrete_signatures(verbose=False).count("TensorSpec(shape=(2,)") == 2
+    assert "shape=(1,)" not in f.pretty_printed_concrete_signatures(verbose=False)
+    other = f.get_concrete_function(SPEC([5]))
+    assert len(f._concrete) == 2
+    assert other is f.get_concrete_function(SPEC([5]))
