@@ -427,3 +427,30 @@ def test_texts_of_a_folder(tmp_path):
     assert plain(texts) == [b"bad", b"wor", b"goo"] and plain(labels) == [[0.0], [0.0], [1.0]]
     with pytest.raises(ValueError, match="No text files found"):
         keras.utils.text_dataset_from_directory(tmp_path / "neg" / "..", class_names=[])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("StringLookup", "a"), ("IntegerLookup", 1), ("TextVectorization", "a")]
+)
+def test_a_layer_without_a_vocabulary_refuses_calls(name, value):
+    layer = getattr(layers, name)()
+    model = keras.Sequential([keras.Input((1,), dtype=tf.constant([value]).dtype), layer])
+    x = tf.constant([[value]])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="not initialized"):
+        layer(x)
+    layer.adapt(x)
+    assert plain(model(x)) == plain(layer(x)) and plain(model(x)) != [[0]]
+    copy = keras.models.clone_model(model)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="clone_model"):
+        copy(x)
+
+
+@pytest.mark.parametrize("name", ["Add", "Multiply", "Maximum", "Concatenate", "Dot"])
+def test_encoded_categories_merge_with_numbers(name):
+    indicators = layers.IntegerLookup(vocabulary=[4, 7], output_mode="one_hot")([[7], [4]])
+    numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
+    layer = getattr(layers, name)(*([1] if name == "Dot" else []))
+    result = layer([tf.constant(numbers), indicators])
+    assert indicators.dtype == tf.int64 and result.dtype == tf.float32
+    expected = layer([tf.constant(numbers), tf.cast(indicators, tf.float32)])
+    np.testing.assert_array_equal(result, expected)

@@ -192,3 +192,23 @@ def test_weights_of_ignored_classes_do_not_count():
     p = np.array([[0.8, 0.1, 0.1], [0.05, 0.95, 0.0], [0.1, 0.8, 0.1]])
     value = metric([0, 1, 2], p, sample_weight=[0.5, 1.5, 2.0])
     np.testing.assert_allclose(value, -(1.5 * np.log(0.95) + 2 * np.log(0.1)) / 3.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.Rescaling(2.0),
+        lambda: layers.Normalization(mean=[0.0, 1.0], variance=[1.0, 90000.0]),
+        lambda: layers.UpSampling2D(2, interpolation="bilinear"),
+        lambda: layers.RandomColorJitter((0, 1), brightness_factor=0.5, seed=1),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_layers_of_images_compute_in_the_compute_dtype(make, dtype):
+    x = np.ones((1, 2, 2, 2), dtype)
+    plain = make()(x)
+    keras.config.set_dtype_policy("mixed_float16")
+    y = make()(x)
+    assert y.dtype == (tf.float16 if plain.dtype.is_floating else plain.dtype)
+    assert layers.Rescaling(1.0)(y).dtype == tf.float16
+    np.testing.assert_allclose(y, plain, rtol=2e-3)

@@ -114,3 +114,30 @@ def test_weights_of_a_loss_scale_optimizer_travel():
     checkpoint = tf.train.Checkpoint(optimizer=optimizer, v=v)
     optimizer.apply([tf.constant([1.0, np.inf])], [v])
     assert float(optimizer.dynamic_scale) == 2.0 and checkpoint is not None
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda: optimizers.LossScaleOptimizer(optimizers.SGD(0.1, momentum=0.5), 8.0),
+        lambda: optimizers.MultiOptimizer(lambda v, sgd=optimizers.SGD(0.1, momentum=0.5): sgd),
+    ],
+)
+def test_wrapped_slots_go_to_variables_of_other_names(wrap, tmp_path):
+    def program(names):
+        variables = {key: tf.Variable([1.0, 2.0], name=names + key) for key in "ab"}
+        optimizer = wrap()
+        optimizer.build(list(variables.values()))
+        return variables, optimizer
+
+    def step(variables, optimizer):
+        gradients = [tf.constant([1.0, k]) for k in range(len(variables))]
+        optimizer.apply(gradients, list(variables.values()))
+        return np.array([v.numpy() for v in variables.values()])
+
+    variables, optimizer = program("x")
+    step(variables, optimizer)
+    path = tf.train.Checkpoint(optimizer=optimizer, **variables).save(str(tmp_path / "ck"))
+    others, other = program("y")
+    tf.train.Checkpoint(optimizer=other, **others).restore(path).assert_consumed()
+    np.testing.assert_array_equal(step(others, other), step(variables, optimizer))

@@ -557,3 +557,15 @@ def test_a_recorded_function_draws_again():
         np.testing.assert_allclose(results[-1], tf.image.resize(turned, (2, 2)), rtol=1e-6)
     np.testing.assert_array_equal(results[0], results[2])
     assert np.abs(results[0] - results[1]).max() > 0.01
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_standardized_and_cropped_in_float32(dtype):
+    x = tf.cast(X, dtype)
+    for function in (
+        tf.image.per_image_standardization,
+        lambda x: tf.image.crop_and_resize(x, BOXES[:1], [0], (2, 2)),
+    ):
+        result = function(x)
+        assert result.dtype == tf.float32
+        np.testing.assert_array_equal(result, function(tf.cast(x, tf.float32)))

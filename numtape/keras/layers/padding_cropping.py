@@ -10,7 +10,6 @@ from ...core.ops import movement
 from ...core.ops.padding import pad
 from ...core.values.dtypes import repr_of
 from ...core.values.tensor import Tensor
-from ...image.resizing import resize
 from ..input_spec import InputSpec
 from ..symbolic import operation_function
 from .base import (
@@ -280,7 +279,11 @@ class _UpSampling(ConfiguredLayer):
     def call(self, inputs: Tensor) -> Tensor:
         """Return the inputs with each element repeated, or interpolated."""
         if self.interpolation != "nearest":
-            return self._nt_resize(inputs, self._nt_known_output_shape(inputs.shape))
+            sizes, _ = split_shape(self._nt_known_output_shape(inputs.shape), self.data_format)
+            result: Tensor = operation_function("Resize")(
+                inputs, sizes, self.interpolation, data_format=self.data_format
+            )
+            return result
         for axis, factor in enumerate(join_shape(1, self._nt_factors, 1, self.data_format)):
             if factor > 1:
                 before, size, after = sizes_around(tuple(inputs.shape), axis)
@@ -290,18 +293,6 @@ class _UpSampling(ConfiguredLayer):
                     repeated_rows, (*inputs.shape[:axis], size * factor, *inputs.shape[axis + 1 :])
                 )
         return inputs
-
-    def _nt_resize(self, inputs: Tensor, full: tuple[int, ...]) -> Tensor:
-        if self.interpolation != "bilinear":
-            sizes, _ = split_shape(full, self.data_format)
-            result: Tensor = operation_function("Resize")(
-                inputs, sizes, self.interpolation, data_format=self.data_format
-            )
-            return result
-        if self.data_format == "channels_last":
-            return resize(inputs, full[1:-1], self.interpolation)
-        result = resize(movement.transpose(inputs, (0, 2, 3, 1)), full[2:], "bilinear")
-        return movement.transpose(result, (0, 3, 1, 2))
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
         """Return the shape with the repeated spatial sizes."""

@@ -212,9 +212,12 @@ class Normalization(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Normalize the inputs, or invert the normalization."""
-        inputs = self._nt_floats(inputs)
+        dtype = self.compute_dtype
+        inputs, mean = elementwise.cast(inputs, dtype), elementwise.cast(self.mean, dtype)
+        # The root of a variance often fits into 16 bits when the variance does not.
         scale = elementwise.maximum(elementwise.sqrt(self.variance), 1e-7)
-        result: Tensor = self.mean + inputs * scale if self.invert else (inputs - self.mean) / scale
+        scale = elementwise.cast(scale, dtype)
+        result: Tensor = mean + inputs * scale if self.invert else (inputs - mean) / scale
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:
@@ -241,10 +244,12 @@ class Rescaling(ConfiguredLayer):
 
     def call(self, inputs: Tensor) -> Tensor:
         """Return ``inputs * scale + offset``."""
+        dtype = self.compute_dtype
         scale, offset = (np.asarray(value, self.dtype) for value in (self.scale, self.offset))
         if scale.ndim and image_data_format() == "channels_first":
             scale = scale.reshape(scale.shape + (1,) * (3 - scale.ndim))
-        result: Tensor = self._nt_floats(inputs) * as_tensor(scale) + as_tensor(offset)
+        factor, shift = elementwise.cast(scale, dtype), elementwise.cast(offset, dtype)
+        result: Tensor = elementwise.cast(inputs, dtype) * factor + shift
         return result
 
     def compute_output_shape(self, input_shape: InputShape) -> Shape:

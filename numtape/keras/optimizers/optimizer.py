@@ -384,6 +384,11 @@ class Optimizer:
         ]
         return {**named_variables, "_variables": other_variables}
 
+    def _nt_saved_slots(self) -> list[tuple[Variable, str, int, Variable]]:
+        """Return each slot, its kind, and the index of its trained variable and this variable."""
+        trained = self._nt_trained
+        return [(slot, kind, index, trained[index]) for slot, kind, index in self._nt_places]
+
     def _nt_saved_names(self, number: Callable[[Variable], int | None]) -> dict[str, str]:
         """Return the names of the optimizer's variables in a checkpoint's graph.
 
@@ -397,14 +402,14 @@ class Optimizer:
         Returns:
           The names in the checkpoint, by those of `_nt_saved_parts`.
         """
-        kind_and_index = {id(slot): (kind, index) for slot, kind, index in self._nt_places}
+        places = {id(slot): place for slot, *place in self._nt_saved_slots()}
         saved_names: dict[str, str] = {}
         other_count = 0
         for k, slot in enumerate(self._nt_saved_parts()["_variables"]):
-            if id(slot) in kind_and_index:
-                kind, index = kind_and_index[id(slot)]
-                node = number(self._nt_trained[index])
-                name = f"{kind} {index}: {_last_path_part(self._nt_trained[index])}"
+            if id(slot) in places:
+                kind, index, trained = places[id(slot)]
+                node = number(trained)
+                name = f"{kind} {index}: {_last_path_part(trained)}"
                 if node is not None:
                     name = f"{kind} of {node}"
             else:

@@ -115,6 +115,9 @@ class LossScaleOptimizer(Optimizer):
         """The optimizer's variables, followed by the inner optimizer's."""
         return [*self._nt_named, *self.inner_optimizer.variables]
 
+    def _nt_saved_slots(self) -> list[tuple[Variable, str, int, Variable]]:
+        return [*super()._nt_saved_slots(), *self.inner_optimizer._nt_saved_slots()]
+
     def _nt_build(self, variables: list[Variable]) -> None:
         self._nt_own(0, "step_counter", int64)
         self.step_counter = self._nt_named[-1]
@@ -353,6 +356,10 @@ class MultiOptimizer(Optimizer):
     def variables(self) -> list[Variable]:
         """The optimizer's variables, followed by those of the optimizers of the variables."""
         return [*self._nt_named, *(v for x in self._nt_inner for v in x.variables)]
+
+    def _nt_saved_slots(self) -> list[tuple[Variable, str, int, Variable]]:
+        inner_slots = (slot for optimizer in self._nt_inner for slot in optimizer._nt_saved_slots())
+        return [*super()._nt_saved_slots(), *inner_slots]
 
     def build(self, variables: Iterable[Variable]) -> None:
         """Build the optimizer of each variable.

@@ -852,7 +852,7 @@ class RandomColorJitter(PixelLayer):
             value_range=self.value_range,
             seed=self.seed,
             data_format=self.data_format,
-            dtype=self.dtype,
+            dtype=self.dtype_policy,
         )
 
     def transform_images(self, images: Any, transformation: Any, training: bool = True) -> Any:
