@@ -120,7 +120,9 @@ def test_weights_of_a_loss_scale_optimizer_travel():
     "wrap",
     [
         lambda: optimizers.LossScaleOptimizer(optimizers.SGD(0.1, momentum=0.5), 8.0),
-        lambda: optimizers.MultiOptimizer(lambda v, sgd=optimizers.SGD(0.1, momentum=0.5): sgd),
+        lambda: optimizers.MultiOptimizer(
+            optimizers.OptimizerMap(optimizers.SGD(0.1, momentum=0.5))
+        ),
     ],
 )
 def test_wrapped_slots_go_to_variables_of_other_names(wrap, tmp_path):
