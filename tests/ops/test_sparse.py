@@ -266,3 +266,21 @@ def test_crosses(tf):
     assert x.dense_shape.numpy().tolist() == [2, 2]
     y = tf.ragged.cross([tf.ragged.constant([["a"], []]), tf.constant([["x", "y"], ["z", "w"]])])
     assert y.to_list() == [[b"a_X_x", b"a_X_y"], []]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda tf, x: tf.sparse.transpose(x), [1, 3, 2]),
+        (lambda tf, x: tf.sparse.slice(x, [0, 0], [2, 2]), [1, 0, 2]),
+        (lambda tf, x: tf.sparse.split(x, 3, axis=0)[0], [1, 2, 0]),
+        (lambda tf, x: tf.sparse.fill_empty_rows(x, 5.0)[0], [1, 2, 3]),
+    ],
+)
+def test_gradients_of_rearranged_values_are_dense(tf, function, expected):
+    x = tf.SparseTensor([[0, 0], [0, 2], [1, 1]], [1.0, 2.0, 3.0], [3, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(x.values)
+        y = function(tf, x).values
+        loss = tf.reduce_sum(y * tf.range(1.0, len(y) + 1.0))
+    assert tape.gradient(loss, x.values).numpy().tolist() == expected
