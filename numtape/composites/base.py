@@ -15,6 +15,7 @@ import optree
 
 from ..core.log.as_tensor import from_owned_array
 from ..core.log.record import record
+from ..core.ops import movement
 from ..core.ops.creation import convert_to_tensor
 from ..core.ops.indexing import GATHER, gather
 from ..core.ops.joining import concat
@@ -163,6 +164,16 @@ def take_rows(values: Any, rows: Array) -> Any:
     if isinstance(values, CompositeTensor):
         return values._take_rows(rows)
     return gather(values, rows)
+
+
+def reorder_rows(values: Any, rows: Array) -> Any:
+    """Gather rows as `take_rows`, but with a dense gradient instead of `IndexedSlices`.
+
+    TensorFlow's operations that permute or cut the values of sparse tensors have such gradients.
+    """
+    if type(values) is Tensor:
+        values = movement.reshape(values, tuple(values.shape))
+    return take_rows(values, rows)
 
 
 def join_rows(parts: list[Any]) -> Any:

@@ -15,7 +15,7 @@ from ..core.values import dtypes
 from ..core.values.indexed_slices import IndexedSlices
 from ..core.values.tensor import Tensor
 from ..errors import InvalidArgumentError
-from .base import Array, as_values, join_rows, read_array, take_rows, to_index_tensor
+from .base import Array, as_values, join_rows, read_array, reorder_rows, take_rows, to_index_tensor
 from .sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def order_of(index: Array) -> Array:
 def sort(index: Array, values: Any, shape: Sequence[int]) -> SparseTensor:
     """Return a sparse tensor with its indices in order."""
     order = order_of(index)
-    return SparseTensor._make(index[order], take_rows(values, order), tuple(shape))
+    return SparseTensor._make(index[order], reorder_rows(values, order), tuple(shape))
 
 
 def _axis(axis: AxisLike, rank: int) -> int:
@@ -433,7 +433,7 @@ def split(
         part[:, axis] -= begin
         sizes = [*x._sizes]
         sizes[axis] = count
-        result.append(SparseTensor._make(part, take_rows(x._values, rows), tuple(sizes)))
+        result.append(SparseTensor._make(part, reorder_rows(x._values, rows), tuple(sizes)))
         begin += count
     return result
 
@@ -469,7 +469,7 @@ def slice(
     index = index_of(x)
     rows = np.flatnonzero(((index >= begin) & (index < begin + sizes)).all(axis=1))
     return SparseTensor._make(
-        index[rows] - begin, take_rows(x._values, rows), tuple(sizes.tolist())
+        index[rows] - begin, reorder_rows(x._values, rows), tuple(sizes.tolist())
     )
 
 
@@ -561,7 +561,7 @@ def fill_rows(x: SparseTensor, default_value: Any) -> tuple[SparseTensor, Array]
     joined = np.concatenate([index, added])
     order = np.argsort(joined[:, 0], kind="stable")
     return (
-        SparseTensor._make(joined[order], take_rows(values, order), x._sizes),
+        SparseTensor._make(joined[order], reorder_rows(values, order), x._sizes),
         lengths == 0,
     )
 

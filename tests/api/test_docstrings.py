@@ -376,10 +376,17 @@ class Checker(doctest.OutputChecker):
 RECORDING = {"Function.experimental_get_tracing_count", "Function.paths"}
 
 
+# Packages that the examples of some names need, beyond those of the extra [test].
+PACKAGES = {"keras.wrappers": "sklearn"}
+
+
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if ">>> " in text])
 def test_example(name, monkeypatch):
     if name in RECORDING and unsupported_reason():
         pytest.skip(unsupported_reason())
+    for part, package in PACKAGES.items():
+        if part in name:
+            pytest.importorskip(package)
     monkeypatch.setattr(STATE, "seed", STATE.seed)
     monkeypatch.setattr(STATE, "draws", STATE.draws)
     names = {"tf": numtape, "np": np}

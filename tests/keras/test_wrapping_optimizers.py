@@ -119,16 +119,14 @@ def test_weights_of_a_loss_scale_optimizer_travel():
 @pytest.mark.parametrize(
     "wrap",
     [
-        lambda: optimizers.LossScaleOptimizer(optimizers.SGD(0.1, momentum=0.5), 8.0),
-        lambda: optimizers.MultiOptimizer(
-            optimizers.OptimizerMap(optimizers.SGD(0.1, momentum=0.5))
-        ),
+        lambda sgd: optimizers.LossScaleOptimizer(sgd, 8.0),
+        lambda sgd: optimizers.MultiOptimizer(lambda variable: sgd),
     ],
 )
 def test_wrapped_slots_go_to_variables_of_other_names(wrap, tmp_path):
     def program(names):
         variables = {key: tf.Variable([1.0, 2.0], name=names + key) for key in "ab"}
-        optimizer = wrap()
+        optimizer = wrap(optimizers.SGD(0.1, momentum=0.5))
         optimizer.build(list(variables.values()))
         return variables, optimizer
 

@@ -272,3 +272,21 @@ def test_crosses(tf):
 def test_matrices_of_negative_size_are_refused(tf, sizes):
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.sparse.eye(*sizes)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda tf, x: tf.sparse.transpose(x), [1, 3, 2]),
+        (lambda tf, x: tf.sparse.slice(x, [0, 0], [2, 2]), [1, 0, 2]),
+        (lambda tf, x: tf.sparse.split(x, 3, axis=0)[0], [1, 2, 0]),
+        (lambda tf, x: tf.sparse.fill_empty_rows(x, 5.0)[0], [1, 2, 3]),
+    ],
+)
+def test_gradients_of_rearranged_values_are_dense(tf, function, expected):
+    x = tf.SparseTensor([[0, 0], [0, 2], [1, 1]], [1.0, 2.0, 3.0], [3, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(x.values)
+        y = function(tf, x).values
+        loss = tf.reduce_sum(y * tf.range(1.0, len(y) + 1.0))
+    assert tape.gradient(loss, x.values).numpy().tolist() == expected

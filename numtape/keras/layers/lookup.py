@@ -552,7 +552,7 @@ class IndexLookup(CategoricalLayer):
         if not self._nt_has_vocabulary:
             raise FailedPreconditionError(
                 "Table not initialized: the layer has no vocabulary. Pass `vocabulary`, or call "
-                "`adapt` or `set_vocabulary` first; `clone_model` does not copy a vocabulary."
+                "`adapt` or `set_vocabulary` first. `clone_model` copies no adapted vocabulary."
             )
         found = self._nt_table.lookup(inputs)
         if self.mask_token is not None:

@@ -402,12 +402,12 @@ class Optimizer:
         Returns:
           The names in the checkpoint, by those of `_nt_saved_parts`.
         """
-        places = {id(slot): place for slot, *place in self._nt_saved_slots()}
+        places = {id(place[0]): place for place in self._nt_saved_slots()}
         saved_names: dict[str, str] = {}
         other_count = 0
         for k, slot in enumerate(self._nt_saved_parts()["_variables"]):
             if id(slot) in places:
-                kind, index, trained = places[id(slot)]
+                _, kind, index, trained = places[id(slot)]
                 node = number(trained)
                 name = f"{kind} {index}: {_last_path_part(trained)}"
                 if node is not None:
