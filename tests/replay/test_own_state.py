@@ -82,12 +82,6 @@ STATE = {
         "self._values": NEW,
     },
     "io/gfile.py": {"self._open_file": FILES},
-    "keras/layers/image_preprocessing/base.py": {"self.generator": NEW},
-    "keras/layers/image_preprocessing/mixing.py": {"self._nt_names": NEW},
-    "keras/utils/image_directories.py": {
-        "dataset.class_names": NEW,
-        "dataset.file_paths": NEW,
-    },
     "config/__init__.py": {
         "settings.run_eagerly": COMPARED,
         "settings.eager": COMPARED,
