@@ -99,6 +99,11 @@ def _stack(column: list[Any], spec: TensorSpec) -> Any:
             joining.stack(column) if column else _empty((0, *_fill_shape(spec.shape)), spec.dtype)
         )
     if column and not spec.ragged_rank and spec.shape.rank != 0:
+        if not all(len(x.shape) for x in column):
+            raise ValueError(
+                "fn has scalar results, but fn_output_signature says that they are rows: pass "
+                f"fn_output_signature=tf.{column[0].dtype.name}"
+            )
         lengths = np.array([x.shape[0] for x in column], np.int64)
         joined = joining.concat(column, 0)
         return RaggedTensor._make(joined, rows.of_lengths(lengths), spec.row_splits_dtype)

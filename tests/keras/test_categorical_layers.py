@@ -454,3 +454,16 @@ def test_encoded_categories_merge_with_numbers(name):
     assert indicators.dtype == tf.int64 and result.dtype == tf.float32
     expected = layer([tf.constant(numbers), tf.cast(indicators, tf.float32)])
     np.testing.assert_array_equal(result, expected)
+
+
+def test_promotion_is_recorded(recwarn):
+    from numtape.keras.ops import define
+
+    layer = layers.Concatenate()
+    function = tf.function(lambda x, y: layer([x, y]))
+    define._all_above.cache_clear()
+    define._least_upper_bound.cache_clear()
+    for k in range(4):
+        x, y = tf.constant([[1.0 * k]]), tf.constant([[k]])
+        assert plain(function(x, y)) == [[k, k]]
+    assert not [str(w.message) for w in recwarn if "plain Python" in str(w.message)]

@@ -221,6 +221,8 @@ def test_functions_of_the_module(tf):
     total = ragged.map_flat_values(lambda a, b: a + b, of(tf, [[1], [2, 3]]), of(tf, [[4], [5, 6]]))
     assert total.to_list() == [[5], [7, 9]]
     assert tf.map_fn(tf.reduce_sum, of(tf, ROWS)[::2], fn_output_signature=tf.float32).shape == (2,)
+    with pytest.raises(ValueError, match=r"fn_output_signature=tf\.float32"):
+        tf.map_fn(tf.reduce_sum, of(tf, ROWS)[::2])
 
 
 @pytest.mark.parametrize(

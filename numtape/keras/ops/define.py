@@ -361,12 +361,18 @@ _ABOVE = {
 
 @functools.cache
 def _all_above(name: str) -> frozenset[str]:
-    return frozenset([name]).union(*(_all_above(n) for n in _ABOVE[name]))
+    names = frozenset([name])
+    for above in _ABOVE[name]:
+        names |= _all_above(above)
+    return names
 
 
 @functools.lru_cache(1024)
 def _least_upper_bound(names: frozenset[str]) -> str:
-    common = frozenset.intersection(*(_all_above(name) for name in names))
+    # Functions record this loop; calls of methods with *arguments they would run as Python.
+    common = _all_above("bool")
+    for name in names:
+        common &= _all_above(name)
     return max(common, key=lambda name: len(_all_above(name)))
 
 
