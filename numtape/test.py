@@ -196,7 +196,7 @@ class TestCase(unittest.TestCase):
           a: The expected value: a tensor or array, or a list or dict of them.
           b: The actual value.
           rtol: The relative tolerance. For float16 and bfloat16 it is at least 1e-2.
-          atol: The absolute tolerance, likewise.
+          atol: The absolute tolerance.
           msg: A text for the error.
         """
         path = f" ({msg})" if msg else ""

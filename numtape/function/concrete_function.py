@@ -85,7 +85,7 @@ class ConcreteFunction:
         return [map_structure(_as_spec, x) for x in self._args]
 
     def _spec_kwargs(self) -> dict[str, Any]:
-        """The keyword arguments, likewise."""
+        """The keyword arguments with specs for tensors, named only by the user."""
         from ..nest import map_structure
 
         return {name: map_structure(_as_spec, x) for name, x in self._kwargs.items()}
@@ -309,13 +309,15 @@ class ConcreteFunction:
         for name, value in arguments:
             names += [getattr(x, "name", None) or name for x in flatten(value)]
         is_tensor = [isinstance(x, Tensor | TensorSpec | np.ndarray) for x in leaves]
-        slots = _number_equal_names([n for n, given in zip(names, is_tensor, strict=True) if given])
+        slots = _number_equal_names(
+            [n for n, is_leaf in zip(names, is_tensor, strict=True) if is_leaf]
+        )
         if len(values) + len(named) != len(slots) or not set(named) <= set(slots[len(values) :]):
             return None
         tensors = iter(values + [named[name] for name in slots[len(values) :]])
         flat = [
-            self._check(next(tensors), leaf, k) if given else leaf
-            for k, (leaf, given) in enumerate(zip(leaves, is_tensor, strict=True))
+            self._check(next(tensors), leaf, k) if is_leaf else leaf
+            for k, (leaf, is_leaf) in enumerate(zip(leaves, is_tensor, strict=True))
         ]
         packed = pack_sequence_as(structure, flat)
         count = len(self._args)

@@ -396,8 +396,8 @@ def _same_meaning(provided: str, names: list[str]) -> str | None:
     synonym = _SYNONYMS.get(words.replace("-", "_"))
     if synonym in names:
         return synonym
-    wanted = set(re.split("[^a-z0-9]+", words)) - _STOP_WORDS
-    matches = [name for name in names if wanted and wanted <= set(snake_case(name).split("_"))]
+    parts = set(re.split("[^a-z0-9]+", words)) - _STOP_WORDS
+    matches = [name for name in names if parts and parts <= set(snake_case(name).split("_"))]
     # Classes are suggested for classes, functions for functions.
     is_function = provided.islower()
     return min(matches, key=lambda name: (name.islower() != is_function, len(name)), default=None)

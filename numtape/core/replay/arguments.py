@@ -239,7 +239,7 @@ class Arguments(list[Tensor]):
         self._slots_by_id[id(x)] = RepeatedContainer(number)
         components, metadata = x._flatten()
         self.key.append((type(x), metadata))
-        # Components may be objects that only this call refers to, whose ids come again.
+        # Components may be objects that only this call refers to: others could get their ids.
         self._components += components
         parts = tuple(map(self._extract, components))
         return CompositeTemplate(number, type(x), metadata, parts)

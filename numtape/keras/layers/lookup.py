@@ -554,17 +554,19 @@ class IndexLookup(CategoricalLayer):
                 "Table not initialized: the layer has no vocabulary. Pass `vocabulary`, or call "
                 "`adapt` or `set_vocabulary` first. `clone_model` copies no adapted vocabulary."
             )
-        found = self._nt_table.lookup(inputs)
+        indices = self._nt_table.lookup(inputs)
         if self.mask_token is not None:
             key, value = (0, self.mask_token) if self.invert else (self.mask_token, 0)
             if self.output_mode != "int":
                 value = _DROPPED
             is_masked = inputs == convert_to_tensor(key, self._nt_key_dtype)
-            found = indexing.where(is_masked, convert_to_tensor(value, self._nt_value_dtype), found)
+            indices = indexing.where(
+                is_masked, convert_to_tensor(value, self._nt_value_dtype), indices
+            )
         if self.invert:
-            return found
+            return indices
         if self.num_oov_indices == 0:
-            is_absent = found == -1
+            is_absent = indices == -1
             if bool(np.asarray(is_absent).any()):
                 absent = np.asarray(inputs)[np.asarray(is_absent)]
                 raise InvalidArgumentError(
@@ -573,8 +575,8 @@ class IndexLookup(CategoricalLayer):
                 )
         elif self.num_oov_indices > 1:
             oov = self._nt_oov_indices(inputs) + self._nt_oov_start()
-            found = indexing.where(found == -1, oov, found)
-        return found
+            indices = indexing.where(indices == -1, oov, indices)
+        return indices
 
     def _nt_oov_indices(self, inputs: Any) -> Any:
         """Return the index among those of unknown tokens."""

@@ -224,7 +224,7 @@ class CompiledLoss:
                     f"`loss_weights` must be numbers, got {weight!r}. (The third argument of "
                     f"`compile()` is `loss_weights`, the fourth is `metrics`.)"
                 )
-        self._given = loss, weights, output_names
+        self._arguments = loss, weights, output_names
         self._outputs: Outputs | None = None
         self._parts: list[tuple[int, Any, Any]] = []
         self.metrics: list[Mean] = []
@@ -233,7 +233,7 @@ class CompiledLoss:
                 losses.get(identifier)
 
     def _build(self, y_true: Any, y_pred: Any) -> Outputs:
-        loss, weights, names = self._given
+        loss, weights, names = self._arguments
         outputs = Outputs(y_pred, names)
         loss, weights = _flat_if_nested(loss), _flat_if_nested(weights)
         requested = outputs.spread(loss, "loss", False)
@@ -310,12 +310,12 @@ class CompiledMetrics:
         for identifier in flatten([plain, weighted]):  # reject unknown names early
             if isinstance(identifier, str) and identifier.lower() not in ("accuracy", "acc"):
                 metrics.get(identifier)
-        self._given = plain, weighted, output_names
+        self._arguments = plain, weighted, output_names
         self._outputs: Outputs | None = None
         self._groups: tuple[Group, Group] = [], []
 
     def _build(self, y_true: Any, y_pred: Any) -> Outputs:
-        unweighted, weighted, names = self._given
+        unweighted, weighted, names = self._arguments
         outputs = Outputs(y_pred, names)
         predicted = outputs.flat(y_pred)
         targets = self._targets(outputs, y_true)

@@ -839,8 +839,8 @@ def sparse_categorical_crossentropy(
         raise ValueError(f"Argument `output` must be at least rank 1. Received: {y.shape}")
     if t.ndim == y.ndim and t.shape[-1] == 1:
         t = tf.squeeze(t, -1)
-    kept = [n for k, n in enumerate(y.shape) if k != axis % y.ndim]
-    if list(t.shape) != kept:
+    other_sizes = [n for k, n in enumerate(y.shape) if k != axis % y.ndim]
+    if list(t.shape) != other_sizes:
         raise ValueError(
             f"Arguments `target` and `output` must have the same shape up until the last "
             f"dimension: target.shape={t.shape}, output.shape={y.shape}"
@@ -887,11 +887,11 @@ def _greedy(scores: Any, lengths: Any, merge_repeated: bool, mask_index: int) ->
     result = np.full((batch, steps), -1, "int32")
     for k in range(batch):
         labels = best[k, : lengths[k]]
-        is_kept = labels != mask_index
+        is_label = labels != mask_index
         if merge_repeated and len(labels):
-            is_kept &= np.concatenate([[True], labels[1:] != labels[:-1]])
-        kept = labels[is_kept]
-        result[k, : len(kept)] = kept
+            is_label &= np.concatenate([[True], labels[1:] != labels[:-1]])
+        path = labels[is_label]
+        result[k, : len(path)] = path
     valid = np.arange(steps) < lengths[:, None]
     return result[None], -np.where(valid, largest, 0).sum(1, keepdims=True)
 

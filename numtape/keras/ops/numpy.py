@@ -1382,9 +1382,9 @@ def _quantile(
     quantiles = tf.cast(q, tf.float64)
     rank = tensor.ndim
     axes = sorted(a % rank for a in ([*range(rank)] if axis is None else np.atleast_1d(axis)))
-    kept = [a for a in range(rank) if a not in axes]
-    sizes = [int(tensor.shape[a]) for a in kept]
-    rows = tf.reshape(tf.transpose(tensor, [*kept, *axes]), [math.prod(sizes), -1])
+    other_axes = [a for a in range(rank) if a not in axes]
+    sizes = [int(tensor.shape[a]) for a in other_axes]
+    rows = tf.reshape(tf.transpose(tensor, [*other_axes, *axes]), [math.prod(sizes), -1])
     is_nan = tf.math.is_nan(rows)
     count = int(rows.shape[1]) - tf.reduce_sum(tf.cast(is_nan, tf.float64), 1)  # (rows,)
     ordered = tf.sort(tf.where(is_nan, tf.cast(math.inf, rows.dtype), rows), 1)
@@ -2477,12 +2477,12 @@ def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "l
     >>> tf.keras.ops.searchsorted([1, 3, 5], [3, 4]).numpy()
     array([1, 2], dtype=int32)
     """
-    sequence, wanted = promoted(sorted_sequence, values)
+    sequence, elements = promoted(sorted_sequence, values)
     if sequence.ndim != 1:
         raise ValueError(
             f"`searchsorted` only supports 1-D sorted sequences. Received: {sequence.shape}"
         )
-    return tf.reshape(tf.searchsorted(sequence, tf.reshape(wanted, [-1]), side), wanted.shape)
+    return tf.reshape(tf.searchsorted(sequence, tf.reshape(elements, [-1]), side), elements.shape)
 
 
 @op("A tensor of int32.")
@@ -2533,11 +2533,11 @@ def unique(
             parts[3] = np.pad(parts[3], (0, missing))
         parts[0] = parts[0].take(range(size), along)
         parts[1], parts[3] = parts[1][:size], parts[3][:size]
-    wanted = (return_index, return_inverse, return_counts)
+    returned = (return_index, return_inverse, return_counts)
     others = [
         tf.constant(part, tf.int32)
-        for part, is_wanted in zip(parts[1:], wanted, strict=True)
-        if is_wanted
+        for part, is_returned in zip(parts[1:], returned, strict=True)
+        if is_returned
     ]
     result = tf.constant(parts[0])
     return (result, *others) if others else result
@@ -2606,8 +2606,8 @@ def isin(x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bo
     array([False,  True,  True])
     """
     elements, others = promoted(x1, x2)
-    found = tf.reduce_any(tf.equal(tf.expand_dims(elements, -1), tf.reshape(others, [-1])), -1)
-    return tf.logical_not(found) if invert else found
+    is_member = tf.reduce_any(tf.equal(tf.expand_dims(elements, -1), tf.reshape(others, [-1])), -1)
+    return tf.logical_not(is_member) if invert else is_member
 
 
 # --- Comparison with a tolerance -----------------------------------------------------------------

@@ -161,12 +161,12 @@ def pad_sequences(
             f"Sequences cannot be padded with {repr_of(value)} in an array of {repr_of(dtype)}."
         ) from None
     for k, sequence in enumerate(sequences):
-        kept = (
+        truncated = (
             sequence[max(len(sequence) - length, 0) :] if truncating == "pre" else sequence[:length]
         )
-        if not len(kept):
+        if not len(truncated):
             continue
-        part = np.asarray(kept, dtype=dtype)
+        part = np.asarray(truncated, dtype=dtype)
         if part.shape[1:] != inner_shape:
             raise ValueError(
                 f"Shape of sample {part.shape[1:]} of sequence at position {k} is different from "

@@ -254,7 +254,7 @@ def audio_dataset_from_directory(
       output_sequence_length: The number of samples; longer files are cut, shorter ones padded with
         0. None for that of the longest file in a batch.
       ragged: Must be False.
-      shuffle: Whether to shuffle the files, anew in each iteration; else they are sorted.
+      shuffle: Whether to shuffle the files before each iteration; otherwise they are sorted.
       seed: The seed of the shuffle.
       validation_split: The fraction of the files for validation.
       subset: "training", "validation", or "both" for a pair of datasets.
@@ -346,7 +346,7 @@ def text_dataset_from_directory(
       class_names: The subfolders, in the order of the labels; None for the alphabetical order.
       batch_size: The number of files in a batch; None for unbatched files.
       max_length: The number of bytes after which a text is cut; None for whole texts.
-      shuffle: Whether to shuffle the files, anew in each iteration; else they are sorted.
+      shuffle: Whether to shuffle the files before each iteration; otherwise they are sorted.
       seed: The seed of the shuffle.
       validation_split: The fraction of the files for validation.
       subset: "training", "validation", or "both" for a pair of datasets.

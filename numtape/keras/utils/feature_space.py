@@ -227,7 +227,7 @@ class FeatureSpace(Layer):
 
         Args:
           scale: The factor.
-          offset: What is added.
+          offset: The number to add.
           name: The beginning of the layer's name.
 
         Example:

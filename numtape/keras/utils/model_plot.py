@@ -166,11 +166,11 @@ def _box(operation: Any, options: Options) -> _Box:
         result.rows.append([(f"Activation: {text}", "#000000")])
     if options.show_shapes or options.show_dtype:
         inputs, outputs = _tensors_of(operation)
-        for wanted, word, attribute in (
+        for is_shown, word, attribute in (
             (options.show_shapes, "shape", "shape"),
             (options.show_dtype, "dtype", "dtype"),
         ):
-            if wanted:
+            if is_shown:
                 cells = [(f"Output {word}: {_values(outputs, attribute)}", "#000000")]
                 if inputs is not None:
                     cells = [(f"Input {word}: {_values(inputs, attribute)}", "#000000"), *cells]

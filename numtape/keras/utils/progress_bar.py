@@ -1,4 +1,4 @@
-"""`Progbar`: a progress bar for training loops of one's own."""
+"""`Progbar`: a progress bar for training loops that users write."""
 
 from __future__ import annotations
 
