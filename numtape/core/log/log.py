@@ -487,8 +487,6 @@ class Log(LogInterface):
         tapes = self.tapes
         return bool(tapes) and any(tape.recording for x in tapes if (tape := x()) is not None)
 
-    has_tape = is_recorded  # in a traced call, not counting the caller's tapes
-
     def may_follow(self, value: Tensor | Variable) -> bool:
         """Return whether a tape that records here may follow a tensor or variable."""
         tapes = [tape for x in self.tapes if (tape := x()) is not None]

@@ -117,16 +117,12 @@ def _not_strings(value: object) -> DtypeError:
 
 
 def _of_numpy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if array.dtype.kind == "O" or array.dtype.kind == "T" or not array.size:
-        items = array.ravel().tolist()
-    elif array.dtype.kind in "SU":
-        items = array.ravel().tolist()
-    else:
+    if array.size and array.dtype.kind not in "OTSU":
         raise _not_strings(array)
-    return _fill(items, array.shape, array)
+    return _fill(array.ravel().tolist(), array.shape)
 
 
-def _fill(items: list[Any], shape: tuple[int, ...], source: object) -> np.ndarray[Any, Any]:
+def _fill(items: list[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return an array of bytes of a flat list of str and bytes."""
     result = np.empty(len(items), object)
     for i, item in enumerate(items):
@@ -143,7 +139,7 @@ def _fill(items: list[Any], shape: tuple[int, ...], source: object) -> np.ndarra
 
 def _of_list(value: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any]:
     if all(isinstance(item, _TEXT) for item in value):
-        return _fill([*value], (len(value),), value)
+        return _fill([*value], (len(value),))
     parts = [to_string_array(item) for item in value]
     if any(part.shape != parts[0].shape for part in parts):
         raise ValueError(
